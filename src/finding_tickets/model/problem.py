@@ -1,0 +1,31 @@
+"""What the reader or a lint rule has to say about a place in a file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from finding_tickets.model.record import Record
+
+
+class Level(StrEnum):
+    """How much a problem matters; only errors fail the gate."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Problem(Record):
+    """One message about one place: ``file`` relative to the register's root, ``line`` from 1."""
+
+    level: Level
+    rule: str
+    file: str
+    line: int
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        """One line, the way compilers print it, so that editors can jump to the place."""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.file}:{self.line}: {self.level} [{self.rule}] {self.message}{hint}"

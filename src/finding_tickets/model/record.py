@@ -1,0 +1,36 @@
+"""The base of every record, and values that remember where they stand in their file."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+T = TypeVar("T")
+
+
+class Record(BaseModel):
+    """A frozen value; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Span(Record):
+    """A half-open range of byte offsets ``[start, end)`` in a file, and the line (from 1) it starts on."""
+
+    start: int
+    end: int
+    line: int
+
+
+class Text(Record):
+    """A piece of a file as it was written: ``raw`` is exactly the bytes of ``span``, decoded."""
+
+    raw: str
+    span: Span
+
+
+class Field(Text, Generic[T]):
+    """A piece of a file with the value read from it."""
+
+    value: T

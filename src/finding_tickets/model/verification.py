@@ -1,0 +1,109 @@
+"""The result of verifying a ticket: samples, laws, sites, claims and the verdict."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field as Default
+
+from finding_tickets.model.record import Record
+
+
+class Verdict(StrEnum):
+    """What the machine measured; it never overwrites what people decided."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    FAILED = "failed"
+    REPRODUCED = "reproduced"
+    INCONCLUSIVE = "inconclusive"
+    STALE = "stale"
+    UNVERIFIED = "unverified"
+
+
+class Sample(Record):
+    """What one variant cost at one point of the sweep.
+
+    ``error`` is how the variant ended where it raised; its metrics then count up to the exception.
+    """
+
+    at: dict[str, int]
+    metrics: dict[str, int]
+    error: str | None = None
+
+
+class SiteLaw(Record):
+    """A line of user code that waits, copies or allocates, and the law by which it does.
+
+    ``what`` is the metric that grows here; ``law`` is None where no law could be identified.
+    """
+
+    file: str
+    line: int
+    function: str
+    what: str
+    law: str | None
+
+
+class VariantResult(Record):
+    """Everything measured for one variant; ``laws`` has no entry for a metric without an exact law."""
+
+    laws: dict[str, str]
+    growth: dict[str, str] = Default(default_factory=dict)
+    samples: tuple[Sample, ...]
+    sites: tuple[SiteLaw, ...]
+    unknown: tuple[str, ...] = ()
+    approximate: tuple[str, ...] = ()
+
+
+class ClaimResult(Record):
+    """A claim beside what was measured; ``holds`` is None where it could not be checked.
+
+    ``counterexamples`` are the points at which it fails, with the value measured there.
+    """
+
+    id: str
+    variant: str
+    metric: str
+    claimed: str
+    measured: str
+    holds: bool | None
+    expect: Literal["holds", "refuted"]
+    why: str | None = None
+    counterexamples: tuple[str, ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the outcome is the one the ticket expects; an unchecked claim is not."""
+        return self.holds is (self.expect == "holds")
+
+
+class NotMeasured(Record):
+    """A point of the sweep that this meter could not run, and why."""
+
+    at: dict[str, int]
+    why: str
+
+
+class Verification(Record):
+    """One ticket, measured once in one environment (meter, torch, device)."""
+
+    ticket: str
+    verdict: Verdict
+    reason: str
+    meter: str
+    torch: str
+    device: str
+    sweep: tuple[dict[str, int], ...]
+    variants: dict[str, VariantResult]
+    claims: tuple[ClaimResult, ...]
+    not_measured: tuple[NotMeasured, ...] = ()
+
+
+class Evidence(Record):
+    """A verification and the digests (SHA-256) of the inputs it depends on, by their name."""
+
+    schema_version: Literal[1] = 1
+    inputs: dict[str, str]
+    verification: Verification
