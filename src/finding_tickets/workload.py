@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Point(Mapping[str, int]):
-    """The sizes of one run: ``Point(params=4, largest=1024)``, read as ``point.params`` or ``point["params"]``.
+    """The sizes of one run: ``Point(params=4, largest=1024)``, read as ``point.params``.
 
     The names are the variables in which laws are expressed. Values are integers; a yes or no is 1 or 0.
     """

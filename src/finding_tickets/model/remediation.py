@@ -8,7 +8,7 @@ from finding_tickets.model.record import Record, Span
 
 
 class VariantRef(Record):
-    """Where a variant's function lives: ``path.py:function`` or ``package.module:function``, at a revision."""
+    """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision."""
 
     raw: str
     module: str
