@@ -49,7 +49,9 @@ def imports(path: Path) -> Iterator[str]:
             assert node.level == 0, f"{path}: relative import"
             module = node.module or ""
             yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names if f"{module}.{alias.name}" in MODULES)
+            yield from (
+                f"{module}.{alias.name}" for alias in node.names if f"{module}.{alias.name}" in MODULES
+            )
 
 
 def room(name: str) -> str:
@@ -64,7 +66,11 @@ def test_imports_run_one_way(name: str) -> None:
     here = room(name)
     if here in LEAVES:
         return
-    ours = {room(target) for target in imports(MODULES[name]) if target.split(".")[0] in {"finding_tickets", "simcuda"}}
+    ours = {
+        room(target)
+        for target in imports(MODULES[name])
+        if target.split(".")[0] in {"finding_tickets", "simcuda"}
+    }
     assert set() == ours - ROOMS[here] - LEAVES - {here}
 
 
@@ -104,6 +110,7 @@ def test_the_simulated_device_knows_nothing_of_tickets() -> None:
     importers = {
         name
         for name, path in MODULES.items()
-        if name.startswith("simcuda") and any(target.startswith("finding_tickets") for target in imports(path))
+        if name.startswith("simcuda")
+        and any(target.startswith("finding_tickets") for target in imports(path))
     }
     assert set() == importers
