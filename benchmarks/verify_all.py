@@ -30,7 +30,8 @@ def seconds(command: list[str]) -> float:
 
 def split() -> tuple[list[str], list[str]]:
     """IDs of the founding tickets, those without and those with a claim about graph breaks."""
-    plain, compiling = [], []
+    plain: list[str] = []
+    compiling: list[str] = []
     for path in sorted((ROOT / "tickets").rglob("*.md")):
         ticket = "TASK-5" if path.parent.name == "reviews" else path.stem
         (compiling if f"{COMPILING}:" in path.read_text(encoding="utf-8") else plain).append(ticket)
