@@ -1,0 +1,90 @@
+"""Blocks of device memory: their sizes, their neighbours, and the order in which free ones are reused."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+
+MIB = 1 << 20
+BLOCK_ROUNDING = 512
+SMALL_REQUEST = MIB
+SMALL_SEGMENT = 2 * MIB
+MEDIUM_REQUEST = 10 * MIB
+MEDIUM_SEGMENT = 20 * MIB
+SEGMENT_ROUNDING = 2 * MIB
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """A range of addresses within one segment; a link in the segment's chain of neighbours.
+
+    Attributes:
+        address: First byte; unique among the blocks of a device at any time.
+        size: Bytes it covers, at least what was requested.
+        stream: The stream it was allocated on, the only one that may reuse it.
+        pool: ``small_pool`` or ``large_pool``.
+        requested: Bytes its user asked for; 0 while it is cached.
+        is_cached: Whether it is free for reuse.
+        used_by: Other streams that use it, by ``record_stream``.
+    """
+
+    address: int
+    size: int
+    stream: int
+    pool: str
+    requested: int = 0
+    is_cached: bool = False
+    used_by: set[int] | None = None
+    before: Block | None = None
+    after: Block | None = None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether it is only a part of its segment."""
+        return self.before is not None or self.after is not None
+
+
+class FreeBlocks:
+    """The free blocks of one pool and stream, ordered by size, then address."""
+
+    def __init__(self) -> None:
+        self._order: list[tuple[int, int]] = []
+        self._blocks: dict[int, Block] = {}
+
+    def add(self, block: Block) -> None:
+        """Offer a block for reuse."""
+        insort(self._order, (block.size, block.address))
+        self._blocks[block.address] = block
+
+    def remove(self, block: Block) -> None:
+        """Take back an offered block."""
+        del self._order[bisect_left(self._order, (block.size, block.address))]
+        del self._blocks[block.address]
+
+    def best_fit(self, size: int) -> Block | None:
+        """The smallest block of at least ``size`` bytes, the lowest address first among equals."""
+        position = bisect_left(self._order, (size, 0))
+        return self._blocks[self._order[position][1]] if position < len(self._order) else None
+
+    def whole_segments(self) -> list[Block]:
+        """The blocks that cover their segment, in order."""
+        blocks = (self._blocks[address] for _, address in self._order)
+        return [block for block in blocks if not block.is_split]
+
+
+def block_size(requested: int) -> int:
+    """Bytes that a request of at least one byte takes in a block."""
+    return _round_up(requested, BLOCK_ROUNDING)
+
+
+def segment_size(size: int) -> int:
+    """Bytes of the segment that is made for a block of ``size`` bytes."""
+    if size <= SMALL_REQUEST:
+        return SMALL_SEGMENT
+    if size < MEDIUM_REQUEST:
+        return MEDIUM_SEGMENT
+    return _round_up(size, SEGMENT_ROUNDING)
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

@@ -1,0 +1,101 @@
+"""Device profiles: the facts of a GPU and of a CUDA build on which exact counts depend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class MultiTensorTables:
+    """How much one multi-tensor kernel takes, by depth: the number of tensor lists it walks side by side.
+
+    Attributes:
+        tensors: Most tensors of one launch, for depth 1 to 5.
+        tensors_with_scalars: The same where every tensor carries a scalar of its own.
+        blocks: Most chunks of one launch, at any depth.
+    """
+
+    tensors: tuple[int, int, int, int, int]
+    tensors_with_scalars: tuple[int, int, int, int, int]
+    blocks: int
+
+
+KERNEL_ARGUMENTS_4_KIB = MultiTensorTables((110, 64, 48, 36, 30), (96, 64, 48, 36, 30), blocks=320)
+"""Builds for CUDA 12: a kernel's arguments fit in 4 KiB."""
+
+KERNEL_ARGUMENTS_32_KIB = MultiTensorTables((770, 448, 336, 252, 210), (672, 448, 336, 252, 210), blocks=2240)
+"""Builds for CUDA 13: a kernel's arguments fit in 32 KiB."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One GPU under one CUDA build of PyTorch.
+
+    Attributes:
+        name: The profile's own name, as evidence records it.
+        gpu: The name that ``torch.cuda.get_device_name`` answers.
+        capability: Compute capability, major and minor.
+        multiprocessors: Streaming multiprocessors.
+        threads_per_multiprocessor: Most resident threads of one of them.
+        memory_bytes: Total device memory.
+        l2_cache_bytes: Second-level cache.
+        cuda_version: Version of the CUDA runtime the build is for.
+        multi_tensor: Limits of multi-tensor kernels in that build.
+        cublas_workspace_bytes: What cuBLAS keeps per handle and stream after its first use.
+    """
+
+    name: str
+    gpu: str
+    capability: tuple[int, int]
+    multiprocessors: int
+    threads_per_multiprocessor: int
+    memory_bytes: int
+    l2_cache_bytes: int
+    cuda_version: str
+    multi_tensor: MultiTensorTables
+    cublas_workspace_bytes: int
+
+
+def _h200(name: str, cuda_version: str, multi_tensor: MultiTensorTables) -> Profile:
+    return Profile(
+        name=name,
+        gpu="NVIDIA H200",
+        capability=(9, 0),
+        multiprocessors=132,
+        threads_per_multiprocessor=2048,
+        memory_bytes=143_156 * MIB,
+        l2_cache_bytes=60 * MIB,
+        cuda_version=cuda_version,
+        multi_tensor=multi_tensor,
+        cublas_workspace_bytes=32 * MIB,
+    )
+
+
+def _a100(name: str, cuda_version: str, multi_tensor: MultiTensorTables) -> Profile:
+    return Profile(
+        name=name,
+        gpu="NVIDIA A100-SXM4-80GB",
+        capability=(8, 0),
+        multiprocessors=108,
+        threads_per_multiprocessor=2048,
+        memory_bytes=81_050 * MIB,
+        l2_cache_bytes=40 * MIB,
+        cuda_version=cuda_version,
+        multi_tensor=multi_tensor,
+        cublas_workspace_bytes=8_519_680,
+    )
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        _h200("h200-cuda13", "13.0", KERNEL_ARGUMENTS_32_KIB),
+        _h200("h200-cuda12", "12.8", KERNEL_ARGUMENTS_4_KIB),
+        _a100("a100-cuda12", "12.8", KERNEL_ARGUMENTS_4_KIB),
+    )
+}
+"""Every profile by its name."""
+
+DEFAULT_PROFILE = "h200-cuda13"

@@ -1,0 +1,281 @@
+import pytest
+
+from simcuda.allocator import Allocator, OutOfMemory
+from simcuda.blocks import Block
+
+MIB = 1 << 20
+CAPACITY = 200 * MIB
+
+
+class NoEvents:
+    """Streams on which the host never waits, until told otherwise."""
+
+    def __init__(self) -> None:
+        self.complete = False
+
+    def record(self, stream: int) -> object:
+        """The stream itself stands for the mark."""
+        return stream
+
+    def is_complete(self, mark: object) -> bool:  # noqa: ARG002 - all streams finish together here
+        """What the test decided."""
+        return self.complete
+
+
+def allocator(capacity: int = CAPACITY) -> Allocator:
+    """An allocator on whose streams the host has not waited."""
+    return Allocator(capacity, NoEvents())
+
+
+def take(memory: Allocator, size: int, stream: int = 0) -> Block:
+    """The block of a request that must be served."""
+    block = memory.malloc(size, stream)
+    assert block is not None
+    return block
+
+
+def test_an_empty_request_takes_no_block() -> None:
+    """A tensor without elements costs nothing."""
+    memory = allocator()
+    assert memory.malloc(0, 0) is None
+    assert (0, 0) == (memory.reserved, memory.stats.both.allocation.allocated)
+
+
+@pytest.mark.parametrize(
+    ("requested", "block", "segment"),
+    [
+        (1, 512, 2 * MIB),
+        (512, 512, 2 * MIB),
+        (513, 1024, 2 * MIB),
+        (MIB, MIB, 2 * MIB),
+        # One byte above the small pool: a 20 MiB segment, of which the rest (over 1 MiB) is split off.
+        (MIB + 1, MIB + 512, 20 * MIB),
+        (10 * MIB - 512, 10 * MIB - 512, 20 * MIB),
+        # From 10 MiB on the segment is the next multiple of 2 MiB; a rest up to 1 MiB stays in the block.
+        (10 * MIB, 10 * MIB, 10 * MIB),
+        (11 * MIB, 12 * MIB, 12 * MIB),
+        (11 * MIB - 512, 11 * MIB - 512, 12 * MIB),
+        (39 * MIB // 2, 20 * MIB, 20 * MIB),
+    ],
+)
+def test_sizes_of_blocks_and_segments(requested: int, block: int, segment: int) -> None:
+    """Requests round up to 512 bytes, segments to 2 MiB, and a large block keeps up to 1 MiB that is left."""
+    memory = allocator()
+    take(memory, requested)
+    stats = memory.stats.both
+    assert ( == (requested, block, segment)
+        stats.requested_bytes.current,
+        stats.allocated_bytes.current,
+        stats.reserved_bytes.current,
+    )
+
+
+def test_requests_share_a_segment() -> None:
+    """Four thousand 512-byte blocks fill one 2 MiB segment and one more byte opens the next."""
+    memory = allocator()
+    for _ in range(2 * MIB // 512):
+        take(memory, 4)
+    assert (2 * MIB, 1) == (memory.reserved, memory.stats.num_device_alloc)
+    take(memory, 4)
+    assert (4 * MIB, 2) == (memory.reserved, memory.stats.num_device_alloc)
+
+
+def test_the_smallest_free_block_that_fits_is_reused_first() -> None:
+    """Of holes of 3, 2 and 4 MiB a request of 2 MiB takes that of 2, and one of 2.5 MiB that of 3."""
+    memory = allocator()
+    holes = {}
+    for size in (3, 2, 4):
+        holes[size] = take(memory, size * MIB)
+        take(memory, MIB + 512)  # keeps the holes apart
+    for hole in holes.values():
+        memory.free(hole)
+    assert holes[2].address == take(memory, 2 * MIB).address
+    assert holes[3].address == take(memory, 5 * MIB // 2).address
+
+
+def test_among_equal_blocks_the_lowest_address_is_reused_first() -> None:
+    """Two equal holes are taken in the order of their addresses, not of their being freed."""
+    memory = allocator()
+    blocks = [take(memory, 512) for _ in range(4)]
+    memory.free(blocks[2])
+    memory.free(blocks[0])
+    assert blocks[0].address == take(memory, 512).address
+
+
+def test_free_neighbours_merge() -> None:
+    """Three neighbours freed in any order serve one request of their total size."""
+    memory = allocator()
+    first, second, third, _guard = [take(memory, 5 * MIB) for _ in range(4)]
+    for block in (first, third, second):
+        memory.free(block)
+    assert 20 * MIB == memory.reserved
+    assert first.address == take(memory, 15 * MIB).address
+    assert 20 * MIB == memory.reserved
+
+
+def test_a_stream_does_not_reuse_the_blocks_of_another() -> None:
+    """A block freed on one stream is cached for that stream alone."""
+    memory = allocator()
+    memory.free(take(memory, 512, stream=0))
+    take(memory, 512, stream=1)
+    assert 4 * MIB == memory.reserved
+
+
+def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
+    """Freeing lowers what is allocated at once, what is requested only when the other stream has finished."""
+    events = NoEvents()
+    memory = Allocator(CAPACITY, events)
+    block = take(memory, 1000)
+    memory.record_stream(block, 1)
+    memory.free(block)
+    stats = memory.stats.both
+    assert (0, 1000, 1) == (memory.allocated, memory.requested, stats.active.current)
+    assert block.address != take(memory, 1000).address
+    events.complete = True
+    assert block.address == take(memory, 1000).address
+    assert 2000 == memory.requested
+
+
+def test_record_stream_of_the_own_stream_changes_nothing() -> None:
+    """The stream that allocated a block needs no event before it reuses the block."""
+    memory = allocator()
+    block = take(memory, 512)
+    memory.record_stream(block, 0)
+    memory.free(block)
+    assert block.address == take(memory, 512).address
+
+
+def test_emptying_the_cache_gives_whole_segments_back() -> None:
+    """A segment without a block in use goes; one with a single block in use stays entirely."""
+    memory = allocator()
+    whole, kept = take(memory, 12 * MIB), take(memory, 2 * MIB)
+    memory.free(take(memory, 2 * MIB))
+    memory.free(whole)
+    memory.empty_cache()
+    assert (20 * MIB, 1) == (memory.reserved, memory.stats.num_device_free)
+    memory.free(kept)
+    memory.empty_cache()
+    assert (0, 2) == (memory.reserved, memory.stats.num_device_free)
+
+
+def test_emptying_the_cache_waits_for_other_streams() -> None:
+    """Every use by another stream costs the host one wait for an event."""
+    memory = allocator()
+    block = take(memory, 512)
+    for stream in (1, 2, 2):
+        memory.record_stream(block, stream)
+    memory.free(block)
+    memory.empty_cache()
+    assert (2, 1, 0) == (memory.stats.event_waits, memory.stats.num_sync_all_streams, memory.reserved)
+
+
+def test_neighbours_that_wait_for_other_streams_merge_when_the_cache_is_emptied() -> None:
+    """Adjoining blocks that all wait are joined again to the segment they came from, which then goes."""
+    memory = allocator()
+    blocks = [take(memory, 512) for _ in range(3)]
+    for block in blocks:
+        memory.record_stream(block, 1)
+        memory.free(block)
+    memory.empty_cache()
+    assert 0 == memory.reserved
+
+
+def test_cached_segments_make_room_before_memory_runs_out() -> None:
+    """With 190 of 200 MiB cached, a request of 180 MiB is served after one retry."""
+    memory = allocator()
+    memory.free(take(memory, 100 * MIB))
+    memory.free(take(memory, 90 * MIB, stream=1))
+    assert 180 * MIB == take(memory, 180 * MIB).size
+    assert (
+        memory.stats.num_alloc_retries,
+        memory.stats.num_ooms,
+        memory.stats.num_device_free,
+    ) == (1, 0, 2)
+
+
+def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None:
+    """With every other block freed, half the device is free and no request above one hole is served.
+
+    10 segments of 20 MiB hold 4 blocks of 5 MiB each. Freeing every other block leaves 20 holes of 5 MiB, 100
+    MiB in all, every segment still half in use: 6 MiB find no hole, nor room for a segment of their own.
+    """
+    memory = allocator()
+    blocks = [take(memory, 5 * MIB) for _ in range(40)]
+    for block in blocks[::2]:
+        memory.free(block)
+    assert (100 * MIB, 200 * MIB) == (memory.allocated, memory.reserved)
+    with pytest.raises(OutOfMemory) as caught:
+        memory.malloc(6 * MIB, 0)
+    error = caught.value
+    assert (6 * MIB, CAPACITY, 0) == (error.requested, error.capacity, error.free)
+    assert (100 * MIB, 100 * MIB) == (error.allocated, error.unallocated)
+    assert (1, 1) == (memory.stats.num_alloc_retries, memory.stats.num_ooms)
+    for hole in blocks[::2]:
+        assert hole.address == take(memory, 5 * MIB).address
+
+
+def test_the_same_bytes_in_whole_segments_do_not_fragment() -> None:
+    """Blocks of 10 MiB fill their segments, so half of them freed serve one request of 100 MiB."""
+    memory = allocator()
+    blocks = [take(memory, 10 * MIB) for _ in range(20)]
+    for block in blocks[::2]:
+        memory.free(block)
+    assert 100 * MIB == take(memory, 100 * MIB).size
+
+
+def test_a_memory_fraction_limits_the_segments() -> None:
+    """Half of 200 MiB serves a segment of 100 MiB and nothing more."""
+    memory = allocator()
+    memory.set_fraction(0.5)
+    take(memory, 100 * MIB)
+    with pytest.raises(OutOfMemory) as caught:
+        memory.malloc(1, 0)
+    assert (100 * MIB, 100 * MIB) == (caught.value.limit, caught.value.free)
+
+
+def test_a_refused_request_changes_nothing() -> None:
+    """After an out-of-memory error the counts of memory in use are what they were."""
+    memory = allocator(20 * MIB)
+    take(memory, 2 * MIB)
+    before = {name: stat.as_dict() for name, stat in memory.stats.both.stats().items()}
+    with pytest.raises(OutOfMemory):
+        memory.malloc(21 * MIB, 0)
+    assert before == {name: stat.as_dict() for name, stat in memory.stats.both.stats().items()}
+
+
+def test_each_statistic_has_its_own_peak() -> None:
+    """Peaks start again from the value at a reset, each for itself."""
+    memory = allocator()
+    first, second = take(memory, 1000), take(memory, 3000)
+    memory.free(second)
+    stats = memory.stats.both
+    # 1000 -> 1024, 3000 -> 3072 bytes.
+    assert (4000, 4096) == (stats.requested_bytes.peak, stats.allocated_bytes.peak)
+    memory.stats.reset_peak()
+    assert (1000, 1024) == (stats.requested_bytes.peak, stats.allocated_bytes.peak)
+    memory.free(first)
+    assert (1000, 0) == (stats.requested_bytes.peak, stats.requested_bytes.current)
+
+
+def test_parts_of_a_segment_that_are_free_count_as_inactive() -> None:
+    """The unused rest of a segment in use is inactive; a wholly free segment is merely cached."""
+    memory = allocator()
+    block = take(memory, 512)
+    stats = memory.stats.both
+    assert (1, 2 * MIB - 512) == (stats.inactive_split.current, stats.inactive_split_bytes.current)
+    memory.free(block)
+    assert (0, 0) == (stats.inactive_split.current, stats.inactive_split_bytes.current)
+
+
+def test_statistics_carry_the_names_that_pytorch_gives_them() -> None:
+    """The nested statistics split by pool, and by the values now, at the peak and in total."""
+    memory = allocator()
+    memory.free(take(memory, 100))
+    take(memory, 2 * MIB)
+    nested = memory.stats.as_nested_dict()
+    assert nested["requested_bytes"] == {
+        "all": {"current": 2 * MIB, "peak": 2 * MIB, "allocated": 2 * MIB + 100, "freed": 100},
+        "small_pool": {"current": 0, "peak": 100, "allocated": 100, "freed": 100},
+        "large_pool": {"current": 2 * MIB, "peak": 2 * MIB, "allocated": 2 * MIB, "freed": 0},
+    }
+    assert (0, 2) == (nested["num_ooms"], nested["num_device_alloc"])

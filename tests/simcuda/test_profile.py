@@ -1,0 +1,18 @@
+import dataclasses
+
+import pytest
+
+from simcuda.profile import DEFAULT_PROFILE, PROFILES
+
+
+def test_the_profiles_by_name() -> None:
+    """Three profiles exist, each under its own name, the H200 with CUDA 13 by default."""
+    assert [profile.name for profile in PROFILES.values()] == ["h200-cuda13", "h200-cuda12", "a100-cuda12"]
+    assert list(PROFILES) == [profile.name for profile in PROFILES.values()]
+    assert DEFAULT_PROFILE == "h200-cuda13"
+
+
+def test_a_profile_cannot_be_changed() -> None:
+    """Counts follow a profile, so nobody may alter one while it is in use."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PROFILES[DEFAULT_PROFILE].multiprocessors = 1  # type: ignore[misc] # the assignment that must fail
