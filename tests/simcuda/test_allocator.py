@@ -63,7 +63,7 @@ def test_sizes_of_blocks_and_segments(requested: int, block: int, segment: int) 
     memory = allocator()
     take(memory, requested)
     stats = memory.stats.both
-    assert ( == (requested, block, segment)
+    assert (requested, block, segment) == (
         stats.requested_bytes.current,
         stats.allocated_bytes.current,
         stats.reserved_bytes.current,
@@ -186,11 +186,8 @@ def test_cached_segments_make_room_before_memory_runs_out() -> None:
     memory.free(take(memory, 100 * MIB))
     memory.free(take(memory, 90 * MIB, stream=1))
     assert 180 * MIB == take(memory, 180 * MIB).size
-    assert (
-        memory.stats.num_alloc_retries,
-        memory.stats.num_ooms,
-        memory.stats.num_device_free,
-    ) == (1, 0, 2)
+    stats = memory.stats
+    assert (1, 0, 2) == (stats.num_alloc_retries, stats.num_ooms, stats.num_device_free)
 
 
 def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None:
@@ -273,9 +270,10 @@ def test_statistics_carry_the_names_that_pytorch_gives_them() -> None:
     memory.free(take(memory, 100))
     take(memory, 2 * MIB)
     nested = memory.stats.as_nested_dict()
-    assert nested["requested_bytes"] == {
+    expected = {
         "all": {"current": 2 * MIB, "peak": 2 * MIB, "allocated": 2 * MIB + 100, "freed": 100},
         "small_pool": {"current": 0, "peak": 100, "allocated": 100, "freed": 100},
         "large_pool": {"current": 2 * MIB, "peak": 2 * MIB, "allocated": 2 * MIB, "freed": 0},
     }
+    assert expected == nested["requested_bytes"]
     assert (0, 2) == (nested["num_ooms"], nested["num_device_alloc"])
