@@ -15,20 +15,9 @@ Known limitations:
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from simcuda.blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, FreeBlocks, block_size, segment_size
 from simcuda.memory_stats import AllocatorStats, PoolStats
-
-
-class Events(Protocol):
-    """What the allocator asks of the device's streams before it reuses a block that another stream used."""
-
-    def record(self, stream: int) -> object:
-        """A mark behind all work queued on ``stream`` so far."""
-
-    def is_complete(self, mark: object) -> bool:
-        """Whether the host knows that the work before ``mark`` has finished."""
+from simcuda.ordering import Mark, Ordering
 
 
 class OutOfMemory(Exception):  # noqa: N818 - torch.OutOfMemoryError is the error that users meet
@@ -68,16 +57,16 @@ class Allocator:
 
     Args:
         capacity: Bytes of the device.
-        events: The device's streams, asked when a block with ``record_stream`` uses may be reused.
+        ordering: What the host knows of the streams that use a block; decides when it may be reused.
     """
 
-    def __init__(self, capacity: int, events: Events) -> None:
+    def __init__(self, capacity: int, ordering: Ordering) -> None:
         self.capacity = capacity
         self.stats = AllocatorStats()
         self._limit = capacity
-        self._events = events
+        self._ordering = ordering
         self._free: dict[tuple[str, int], FreeBlocks] = {}
-        self._waiting: dict[Block, list[object]] = {}
+        self._waiting: dict[Block, list[Mark]] = {}
         self._next_address = 0x7F0000000000
 
     @property
@@ -125,7 +114,7 @@ class Allocator:
             stats.allocation.drop(1)
             stats.allocated_bytes.drop(block.size)
         if block.used_by:
-            self._waiting[block] = [self._events.record(stream) for stream in sorted(block.used_by)]
+            self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
             block.used_by = None
         else:
             self._return(block)
@@ -249,7 +238,7 @@ class Allocator:
     def _return_finished(self) -> None:
         if not self._waiting:
             return
-        finished = [b for b, marks in self._waiting.items() if all(map(self._events.is_complete, marks))]
+        finished = [b for b, marks in self._waiting.items() if all(map(self._ordering.is_complete, marks))]
         for block in finished:
             del self._waiting[block]
             self._return(block)

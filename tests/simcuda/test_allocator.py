@@ -2,29 +2,15 @@ import pytest
 
 from simcuda.allocator import Allocator, OutOfMemory
 from simcuda.blocks import Block
+from simcuda.ordering import Ordering
 
 MIB = 1 << 20
 CAPACITY = 200 * MIB
 
 
-class NoEvents:
-    """Streams on which the host never waits, until told otherwise."""
-
-    def __init__(self) -> None:
-        self.complete = False
-
-    def record(self, stream: int) -> object:
-        """The stream itself stands for the mark."""
-        return stream
-
-    def is_complete(self, mark: object) -> bool:  # noqa: ARG002 - all streams finish together here
-        """What the test decided."""
-        return self.complete
-
-
 def allocator(capacity: int = CAPACITY) -> Allocator:
-    """An allocator on whose streams the host has not waited."""
-    return Allocator(capacity, NoEvents())
+    """An allocator whose host never waits for a stream."""
+    return Allocator(capacity, Ordering())
 
 
 def take(memory: Allocator, size: int, stream: int = 0) -> Block:
@@ -123,15 +109,16 @@ def test_a_stream_does_not_reuse_the_blocks_of_another() -> None:
 
 def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
     """Freeing lowers what is allocated at once, what is requested only when the other stream has finished."""
-    events = NoEvents()
-    memory = Allocator(CAPACITY, events)
+    order = Ordering()
+    memory = Allocator(CAPACITY, order)
     block = take(memory, 1000)
+    order.launch(1)
     memory.record_stream(block, 1)
     memory.free(block)
     stats = memory.stats.both
     assert (0, 1000, 1) == (memory.allocated, memory.requested, stats.active.current)
     assert block.address != take(memory, 1000).address
-    events.complete = True
+    order.host_waits_for_streams([1])
     assert block.address == take(memory, 1000).address
     assert 2000 == memory.requested
 

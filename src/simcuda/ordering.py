@@ -1,0 +1,205 @@
+"""Which accesses to the same data have no ordering between them, by vector clocks over streams and the host.
+
+Work on one stream runs in order. Streams are ordered among each other only by events, and by the host: a
+launch comes after all that the host had waited for. PyTorch's default stream is CUDA's legacy stream, which
+waits for *blocking* streams alone; those of ``torch.cuda.Stream`` are non-blocking (``cudaStreamNonBlocking``
+in c10/cuda/CUDAStream.cpp), so no stream of PyTorch is ordered with the default stream by itself.
+
+Streams, data and events are known by plain integers; a stream's integer is unique over all devices. Data is
+whatever the caller calls one: a storage, on a device or in pinned host memory. Pageable host memory needs no
+watching: CUDA has read it, or written it, before such a copy returns to the host.
+
+Known limitations:
+    Two streams on disjoint parts of one storage count as a conflict. One host thread is assumed. Work of the
+    stream that owns a block is not followed into the block's next life, only that of other streams. Streams
+    that come from elsewhere (``torch.cuda.ExternalStream``) are taken as non-blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+HOST = -1
+"""The host thread, where a conflict names the streams."""
+
+Clock = dict[int, int]
+
+
+class Mark(NamedTuple):
+    """A place in a stream's queue, as an event records it: the work queued before it, here and elsewhere."""
+
+    stream: int
+    tick: int
+    clock: Clock
+
+
+class Conflict(NamedTuple):
+    """One access to data that is not ordered after an earlier one.
+
+    Attributes:
+        data: What both touch.
+        stream: Where the later access runs; ``HOST`` for the host.
+        earlier: The stream of the earlier access.
+        kind: ``read after write``, ``write after read``, ``write after write``, or ``reuse``: the memory was
+            freed and handed out again while another stream still used it, for want of ``record_stream``.
+    """
+
+    data: int
+    stream: int
+    earlier: int
+    kind: str
+
+
+@dataclass(slots=True)
+class Accesses:
+    """The accesses to one piece of data that later ones must come after; each a stream's tick."""
+
+    write: tuple[int, int] | None = None
+    reads: Clock = field(default_factory=dict)
+    previous_life: Clock = field(default_factory=dict)
+
+
+class Ordering:
+    """What every stream and the host know of each other's progress, and the accesses still to be ordered."""
+
+    def __init__(self) -> None:
+        self._clocks: dict[int, Clock] = {}
+        self._host: Clock = {}
+        self._host_version = 0
+        self._joined_host: dict[int, int] = {}
+        self._accesses: dict[int, Accesses] = {}
+        self._left_behind: dict[int, dict[tuple[int, int], Clock]] = {}
+
+    def launch(self, stream: int, reads: Iterable[int] = (), writes: Iterable[int] = ()) -> list[Conflict]:
+        """Queue a kernel or a copy; at most one conflict for each piece of data it touches."""
+        clock = self._clock(stream)
+        clock[stream] = tick = clock.get(stream, 0) + 1
+        written = dict.fromkeys(writes)
+        found: list[Conflict | None] = []
+        for data in reads:
+            if data not in written:
+                accesses = self._accesses_to(data)
+                found.append(_read_conflict(data, accesses, stream, clock))
+                accesses.reads[stream] = tick
+        for data in written:
+            found.append(_write_conflict(data, self._accesses_to(data), stream, clock))
+            self._accesses[data] = Accesses((stream, tick))
+        return [conflict for conflict in found if conflict is not None]
+
+    def copy_across(self, source: int, destination: int, read: int, written: int) -> list[Conflict]:
+        """Queue a copy between devices: it runs on ``source``, and both streams wait for each other."""
+        self.wait(source, self.record(destination))
+        conflicts = self.launch(source, (read,), (written,))
+        self.wait(destination, self.record(source))
+        return conflicts
+
+    def host_reads(self, data: int) -> Conflict | None:
+        """The conflict of the host reading ``data``, such as the result of an asynchronous copy."""
+        accesses = self._accesses.get(data)
+        return None if accesses is None else _read_conflict(data, accesses, HOST, self._host)
+
+    def host_writes(self, data: int) -> Conflict | None:
+        """The conflict of the host writing ``data``, such as the source of an asynchronous copy."""
+        accesses = self._accesses.get(data)
+        return None if accesses is None else _write_conflict(data, accesses, HOST, self._host)
+
+    def record(self, stream: int) -> Mark:
+        """Mark the work queued on ``stream`` so far."""
+        clock = self._clock(stream)
+        return Mark(stream, clock.get(stream, 0), dict(clock))
+
+    def wait(self, stream: int, mark: Mark) -> None:
+        """Let what is queued on ``stream`` from now on come after ``mark``."""
+        _join(self._clock(stream), mark.clock)
+
+    def host_waits(self, mark: Mark) -> None:
+        """The host waits for an event."""
+        _join(self._host, mark.clock)
+        self._host_version += 1
+
+    def host_waits_for_streams(self, streams: Iterable[int]) -> None:
+        """The host waits for all work on these streams; those of a device for a device-wide wait."""
+        for stream in streams:
+            self.host_waits(self.record(stream))
+
+    def is_complete(self, mark: Mark) -> bool:
+        """Whether the host knows that the work before ``mark`` has finished."""
+        return self._host.get(mark.stream, 0) >= mark.tick
+
+    def allocate(self, data: int, owner: int, start: int, end: int) -> None:
+        """Give the memory from ``start`` to ``end``, in blocks of stream ``owner``, to ``data``."""
+        ranges = self._left_behind.get(owner)
+        if not ranges:
+            return
+        for (first, last), uses in list(ranges.items()):
+            pending = _unordered(uses, self._clock(owner))
+            if not pending:
+                del ranges[first, last]
+            elif first < end and start < last:
+                _join(self._accesses_to(data).previous_life, pending)
+
+    def free(self, data: int, owner: int, start: int, end: int, recorded: Collection[int] = ()) -> None:
+        """Forget ``data``; uses of its memory that ``owner`` has not waited for are left behind.
+
+        ``recorded`` are the streams that ``record_stream`` told the allocator of: it waits for those itself.
+        """
+        accesses = self._accesses.pop(data, None)
+        if accesses is None:
+            return
+        uses = dict(accesses.reads)
+        if accesses.write is not None:
+            _join(uses, dict([accesses.write]))
+        _join(uses, accesses.previous_life)
+        pending = _unordered(uses, self._clock(owner))
+        pending = {stream: tick for stream, tick in pending.items() if stream not in recorded}
+        if pending:
+            _join(self._left_behind.setdefault(owner, {}).setdefault((start, end), {}), pending)
+
+    def forget(self, data: int) -> None:
+        """Drop host memory, which CUDA keeps until the copies that use it are done."""
+        self._accesses.pop(data, None)
+
+    def _clock(self, stream: int) -> Clock:
+        clock = self._clocks.setdefault(stream, {})
+        if self._joined_host.get(stream, 0) != self._host_version:
+            _join(clock, self._host)
+            self._joined_host[stream] = self._host_version
+        return clock
+
+    def _accesses_to(self, data: int) -> Accesses:
+        accesses = self._accesses.get(data)
+        if accesses is None:
+            accesses = self._accesses[data] = Accesses()
+        return accesses
+
+
+def _join(clock: Clock, other: Clock) -> None:
+    for stream, tick in other.items():
+        if clock.get(stream, 0) < tick:
+            clock[stream] = tick
+
+
+def _unordered(uses: Clock, clock: Clock) -> Clock:
+    return {stream: tick for stream, tick in uses.items() if clock.get(stream, 0) < tick}
+
+
+def _read_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> Conflict | None:
+    if accesses.write is not None:
+        earlier, tick = accesses.write
+        if clock.get(earlier, 0) < tick:
+            return Conflict(data, stream, earlier, "read after write")
+    return None
+
+
+def _write_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> Conflict | None:
+    last_write = dict([accesses.write]) if accesses.write is not None else {}
+    for kind, uses in (
+        ("reuse", accesses.previous_life),
+        ("write after write", last_write),
+        ("write after read", accesses.reads),
+    ):
+        for earlier in _unordered(uses, clock):
+            return Conflict(data, stream, earlier, kind)
+    return None
