@@ -1,0 +1,91 @@
+"""The only place that writes to the terminal: data on stdout, talk on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TextIO
+
+GAP = "  "
+SHORTEST_CUT = 20
+STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+
+
+class Format(StrEnum):
+    """How a command prints its data."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def write(text: str) -> None:
+    """Print data, ending in one newline; a reader that has gone away, such as ``head``, is no error."""
+    _print(text, sys.stdout)
+
+
+def say(text: str) -> None:
+    """Print a message for the user, who may be reading it beside the data."""
+    _print(text, sys.stderr)
+
+
+def _print(text: str, stream: TextIO) -> None:
+    try:
+        stream.write(text.rstrip("\n") + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        # The interpreter flushes the stream once more when it exits, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write_json(kind: str, data: Sequence[object]) -> None:
+    """Print data in the envelope that every JSON output of ``tickets`` has."""
+    write(json.dumps({"schema_version": 1, "kind": kind, "data": data}, indent=2, ensure_ascii=False))
+
+
+def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
+    lines = [[plain(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    room = _terminal_width() - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
+    title, *body = [_row(line, widths, room) for line in lines]
+    write("\n".join([style(title, "bold"), *body]))
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], room: int) -> str:
+    aligned = [cell.ljust(width) for cell, width in zip(cells[:-1], widths, strict=False)]
+    last = cells[-1]
+    if room >= SHORTEST_CUT and len(last) > room:
+        last = last[: room - 1] + "…"
+    return GAP.join([*aligned, last]).rstrip()
+
+
+def _terminal_width() -> int:
+    """Columns of the terminal on stdout; 0 where stdout is none, so that nothing is cut."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
+def plain(text: str) -> str:
+    """One line that cannot steer the terminal: white space collapsed, control characters shown as ``?``."""
+    return "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+
+
+def style(text: str, *names: str, stream: TextIO | None = None) -> str:
+    """``text`` in the named styles where the stream (stdout by default) shows colours."""
+    if not names or not colourful(stream or sys.stdout):
+        return text
+    return f"\x1b[{';'.join(STYLES[name] for name in names)}m{text}\x1b[0m"
+
+
+def colourful(stream: TextIO) -> bool:
+    """Whether to colour: ``NO_COLOR`` says no, else ``FORCE_COLOR`` says yes, else terminals do."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

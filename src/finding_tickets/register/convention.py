@@ -1,0 +1,18 @@
+"""Where the files of a ticket stand unless its Remediation section says otherwise."""
+
+from __future__ import annotations
+
+
+def slug(ticket_id: str) -> str:
+    """The ID as file names and Python spell it: ``B7-PT-02`` is ``b7_pt_02``."""
+    return ticket_id.lower().replace("-", "_")
+
+
+def verifier_path(ticket_id: str) -> str:
+    """The file that holds the workload, from the repository's root."""
+    return f"verifiers/{slug(ticket_id)}.py"
+
+
+def fixes_folder(ticket_id: str) -> str:
+    """The folder in which every file is a variant of its name, from the repository's root."""
+    return f"fixes/{slug(ticket_id)}"
