@@ -1,0 +1,79 @@
+"""Workload for B7-PT-02: a model whose parameters differ in type, layout, size and device."""
+
+from __future__ import annotations
+
+from math import inf, nan, prod
+
+import torch
+from torch import nn
+
+from finding_tickets.workload import Point, Workload, main
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+SPECIAL = (nan, inf, -inf, 1.0)
+
+
+def shapes(params: int, largest: int) -> list[tuple[int, ...]]:
+    """The first parameter has ``largest`` elements, the second none, the others 4 to 8."""
+    return [(largest,), (0, 3), *((2, 2 + index % 3) for index in range(2, params))][:params]
+
+
+def point(params: int, grads: int, largest: int, *, devices: int = 1, strided: int = 0) -> Point:
+    """A point whose ``total`` is the number of elements in all weights and gradients.
+
+    ``grads`` counts the parameters that have a gradient, ``devices`` the devices that hold parameters,
+    ``strided`` the parameters that are not contiguous.
+    """
+    sizes = [prod(shape) for shape in shapes(params, largest)]
+    total = sum(sizes) + sum(sizes[:grads])
+    return Point(params=params, grads=grads, devices=devices, largest=largest, total=total, strided=strided)
+
+
+def build(point: Point, device: str, generator: torch.Generator) -> tuple[nn.Module]:
+    """A model at ``point``: some parameters hold NaN or Inf, and a counter is no parameter at all."""
+    model = nn.Module()
+    model.register_buffer("steps", torch.zeros((), dtype=torch.int64).to(device))
+    special = torch.randint(len(SPECIAL), (point.params, 2), generator=generator).tolist()
+    for index, shape in enumerate(shapes(point.params, point.largest)):
+        place = f"{device}:{index % point.devices}" if point.devices > 1 else device
+        weight, gradient = (
+            _values(point, index, shape, SPECIAL[which], generator).to(place) for which in special[index]
+        )
+        parameter = nn.Parameter(weight)
+        parameter.grad = gradient if index < point.grads else None
+        model.register_parameter(f"parameter{index}", parameter)
+    return (model,)
+
+
+def _values(
+    point: Point, index: int, shape: tuple[int, ...], last: float, generator: torch.Generator
+) -> torch.Tensor:
+    values = torch.rand(shape, generator=generator).to(DTYPES[index % len(DTYPES)])
+    values[..., -1:] = last
+    return values.t().contiguous().t() if 2 <= index < 2 + point.strided else values
+
+
+workload = Workload(
+    ticket="B7-PT-02",
+    build=build,
+    devices=lambda point: max(point.devices, 1),
+    sweep=[
+        point(0, 0, 0, devices=0),
+        point(1, 1, 300),
+        point(4, 4, 2000),
+        point(5, 1, 70_000),
+        point(7, 7, 500),
+        point(12, 5, 90),
+        point(14, 0, 1000),
+        point(20, 20, 40),
+        point(100, 100, 8),
+        point(6, 5, 1 << 20),
+        point(9, 4, 5000, devices=2),
+        point(16, 16, 900, devices=3),
+        point(8, 8, 400, strided=2),
+        point(11, 6, 128, strided=5),
+    ],
+)
+
+if __name__ == "__main__":
+    main(workload)

@@ -1,0 +1,77 @@
+"""Workload for TASK-5: host and seed with few gradients and with more than one launch can take."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from finding_tickets.workload import Point, Workload, main
+
+WIDTH = 8
+LARGE = 1 << 20
+
+
+def point(host: int, seed: int, *, large: int = 0, mixed: int = 0, devices: int = 1) -> Point:
+    """A point with numbers of gradients; ``sides`` counts the sides that have any.
+
+    ``large`` is 1 where a gradient of the host has a million elements, ``mixed`` where one of its gradients
+    has another type, and ``devices`` 2 where the host's gradients alternate between two devices.
+    """
+    sides = (host > 0) + (seed > 0)
+    return Point(host=host, seed=seed, sides=sides, large=large, mixed=mixed, devices=devices)
+
+
+def build(
+    point: Point, device: str, generator: torch.Generator
+) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The parameters of the host and of the seed; each side has one more that has no gradient."""
+    host = _gradients(point.host, device, generator)
+    if point.large:
+        host[0] = torch.rand(LARGE, generator=generator).to(device)
+    if point.mixed:
+        host[1] = host[1].to(torch.bfloat16)
+    if point.devices > 1:
+        host[1::2] = [gradient.to(f"{device}:1") for gradient in host[1::2]]
+    seed = _gradients(point.seed, device, generator)
+    return _parameters(host, device), _parameters(seed, device)
+
+
+def _gradients(count: int, device: str, generator: torch.Generator) -> list[torch.Tensor]:
+    """Small gradients in one allocation: every third is a transposed matrix, the last of several is empty."""
+    rows = torch.rand(count, 2, WIDTH // 2, generator=generator).to(device).unbind()
+    gradients = [row.t() if index % 3 == 1 else row for index, row in enumerate(rows)]
+    return [*gradients[:-1], gradients[-1][:0]] if count > 2 else gradients
+
+
+def _parameters(gradients: list[torch.Tensor], device: str) -> list[nn.Parameter]:
+    parameters = [nn.Parameter(torch.empty(3).to(device))]
+    for gradient in gradients:
+        parameter = nn.Parameter(gradient.detach())
+        parameter.grad = gradient
+        parameters.append(parameter)
+    return parameters
+
+
+workload = Workload(
+    ticket="TASK-5",
+    build=build,
+    devices=lambda point: point.devices,
+    sweep=[
+        point(0, 0),
+        point(2, 0),
+        point(0, 3),
+        point(5, 4),
+        point(7, 9, large=1),
+        point(50, 2),
+        point(100, 40),
+        point(13, 6, mixed=1),
+        point(129, 30, mixed=1),
+        point(401, 3),
+        point(1000, 11),
+        point(4, 800),
+        point(6, 5, devices=2),
+    ],
+)
+
+if __name__ == "__main__":
+    main(workload)
