@@ -1,0 +1,89 @@
+"""Gradient norms of host and seed on the CPU, with the edge cases that the review names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isclose, isnan, nan
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+Load = Callable[[str, str], Callable[..., Any]]
+NAMES = ["found", "applied", "fix"]
+
+
+def parameters(*gradients: list[float] | None) -> list[nn.Parameter]:
+    """One parameter for each gradient; None for a parameter without one."""
+    made = []
+    for values in gradients:
+        parameter = nn.Parameter(torch.zeros(len(values or [])))
+        parameter.grad = None if values is None else torch.tensor(values)
+        made.append(parameter)
+    return made
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("host", "seed", "host_norm", "seed_norm"),
+    [
+        (parameters([2.0, 3.0], [6.0]), parameters([3.0], None, [4.0]), 7.0, 5.0),
+        (parameters([3.0, 4.0]), parameters(None), 5.0, 0.0),
+        (parameters(None, None), parameters([0.5]), 0.0, 0.5),
+        ([], [], 0.0, 0.0),
+        (parameters([]), parameters([0.0]), 0.0, 0.0),
+    ],
+    ids=["both", "host only", "seed only", "neither", "empty and zero"],
+)
+def test_norms_of_both_sides(
+    variant: Load,
+    name: str,
+    host: list[nn.Parameter],
+    seed: list[nn.Parameter],
+    host_norm: float,
+    seed_norm: float,
+) -> None:
+    """Each side has its own norm, and a side without gradients has the norm 0."""
+    # 4 + 9 + 36 = 7 * 7, 9 + 16 = 5 * 5: exact in float32.
+    assert {"host_norm": host_norm, "seed_norm": seed_norm} == variant("task_5", name)(host, seed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nan_stays_on_its_side(variant: Load, name: str) -> None:
+    """A NaN among the host's gradients leaves the seed's norm as it is."""
+    norms = variant("task_5", name)(parameters([nan], [1.0]), parameters([2.0]))
+    assert isnan(norms["host_norm"])
+    assert norms["seed_norm"] == 2.0
+
+
+@pytest.mark.parametrize("name", ["applied", "fix"])
+def test_the_variants_agree_with_found_within_rounding(
+    variant: Load,
+    name: str,
+    workload: Callable[[str], Any],
+    arguments: Callable[[str, Any], tuple[Any, ...]],
+) -> None:
+    """At every point on one device both norms agree to 1 part in 10,000, or in 100 where types are mixed."""
+    points = [point for point in workload("task_5").sweep if point.devices == 1]
+    # 13 points, one of them on two devices.
+    assert len(points) == 12
+    for point in points:
+        built = arguments("task_5", point)
+        found, other = (variant("task_5", which)(*built) for which in ("found", name))
+        # A float32 sum of 2**20 squares, each rounded by up to 2**-24, drifts by 2**10 * 2**-24 = 6e-5;
+        # bfloat16 keeps 8 bits, so that one of its norms is only good to 2**-8 = 4e-3.
+        tolerance = 1e-2 if point.mixed else 1e-4
+        assert all(isclose(found[side], other[side], rel_tol=tolerance) for side in found)
+
+
+def test_the_workload_has_the_gradients_it_announces(
+    workload: Callable[[str], Any], arguments: Callable[[str, Any], tuple[Any, ...]]
+) -> None:
+    """Each side has as many gradients as its point says, and one parameter more that has none."""
+    for point in workload("task_5").sweep:
+        if point.devices > 1:
+            continue
+        for count, side in zip((point.host, point.seed), arguments("task_5", point), strict=True):
+            assert count == sum(parameter.grad is not None for parameter in side)
+            assert count + 1 == len(side)
