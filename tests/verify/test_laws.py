@@ -1,0 +1,140 @@
+"""Finding exact laws, and refusing to invent them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import ceil
+from random import Random
+
+import pytest
+
+from finding_tickets.verify.expressions import evaluate
+from finding_tickets.verify.grammar import parse_expression
+from finding_tickets.verify.laws import identify
+
+Sizes = Mapping[str, int]
+
+# Counts and sizes vary independently, with points on both sides of 110 and of 770 and one with nothing.
+SWEEP: list[Sizes] = [
+    {"n": n, "largest": largest, "total": total, "devices": devices}
+    for n, largest, total, devices in [
+        (0, 0, 9, 1),
+        (4, 1024, 1100, 1),
+        (6, 999, 3100, 2),
+        (10, 4096, 12344, 3),
+        (28, 65536, 65800, 2),
+        (109, 64, 400, 2),
+        (111, 70, 5001, 1),
+        (200, 8, 300, 2),
+        (300, 90000, 300123, 1),
+        (771, 10, 6000, 1),
+        (1600, 2, 1700, 1),
+    ]
+]
+OTHER: list[Sizes] = [
+    {"n": n, "largest": n * n % 97 + 1, "total": 3 * n + n * n % 41, "devices": n % 3 + 1}
+    for n in (0, 2, 5, 30, 109, 115, 225, 769, 775, 2000)
+]
+
+
+def measured(law: Callable[[Sizes], int], sweep: list[Sizes]) -> tuple[str, ...]:
+    """What is identified where the metric follows ``law``."""
+    return identify(sweep, [law(point) for point in sweep])
+
+
+LAWS: list[tuple[str, Callable[[Sizes], int]]] = [
+    ("7", lambda _: 7),
+    ("0", lambda _: 0),
+    ("n", lambda p: p["n"]),
+    ("4*n + 2", lambda p: 4 * p["n"] + 2),
+    ("n - 1", lambda p: p["n"] - 1),
+    ("3/2*total", lambda p: 3 * p["total"] // 2),
+    ("64*n + 5*largest + 512", lambda p: 64 * p["n"] + 5 * p["largest"] + 512),
+    ("n*devices + 1", lambda p: p["n"] * p["devices"] + 1),
+    ("n*n", lambda p: p["n"] ** 2),
+    ("ceil(n/110) + 2", lambda p: ceil(p["n"] / 110) + 2),
+    ("max(5*largest, 4*total)", lambda p: max(5 * p["largest"], 4 * p["total"])),
+    ("max(2*n*n, 6*largest + 512)", lambda p: max(2 * p["n"] ** 2, 6 * p["largest"] + 512)),
+]
+
+
+@pytest.mark.parametrize(("text", "law"), [law for law in LAWS if law[0] != "3/2*total"])
+def test_a_law_is_found_exactly(text: str, law: Callable[[Sizes], int]) -> None:
+    """Values that follow a law over a sweep yield that law and no other."""
+    assert (text,) == measured(law, SWEEP)
+
+
+@pytest.mark.parametrize(("text", "law"), LAWS)
+def test_other_points_give_the_same_values(text: str, law: Callable[[Sizes], int]) -> None:
+    """What is identified on one sweep predicts another sweep without a miss."""
+    even = [point for point in SWEEP if point["total"] % 2 == 0] if "/2" in text else SWEEP
+    (found,) = measured(law, even)
+    fresh = [point for point in OTHER if point["total"] % 2 == 0] if "/2" in text else OTHER
+    assert [law(p) for p in fresh] == [evaluate(parse_expression(found), p) for p in fresh]
+
+
+def test_two_points_more_than_coefficients_are_needed() -> None:
+    """``4n + 2`` has two coefficients: three points fit it and prove nothing, four do."""
+    points = [{"n": n} for n in (1, 2, 3, 5)]
+    assert () == identify(points[:3], [6, 10, 14])
+    assert ("4*n + 2",) == identify(points, [6, 10, 14, 22])
+
+
+def test_a_constant_needs_three_points() -> None:
+    """One coefficient and two points to spare; the same point twice counts once."""
+    assert () == identify([{"n": 1}, {"n": 2}], [5, 5])
+    assert () == identify([{"n": 1}, {"n": 2}, {"n": 2}], [5, 5, 5])
+    assert ("5",) == identify([{"n": 1}, {"n": 2}, {"n": 3}], [5, 5, 5])
+
+
+def test_one_point_beyond_a_step_does_not_determine_it() -> None:
+    """A single point above 110 could be any height: left out, nothing predicts it."""
+    few = [{"n": n} for n in (4, 40, 80, 109, 111)]
+    assert () == identify(few, [ceil(point["n"] / 110) + 2 for point in few])
+
+
+def test_steps_that_the_sweep_cannot_tell_apart_are_rivals() -> None:
+    """Between 113 and 127 nothing decides whether the step is at 110 or at 128 minus something."""
+    # ceil(n/110) and ceil(n/128) agree at 4 and 100 (1) and at 200 and 210 (2).
+    points = [{"n": n} for n in (4, 100, 200, 210)]
+    assert ("ceil(n/110)", "ceil(n/128)") == identify(points, [1, 1, 2, 2])
+
+
+def test_proportional_sizes_are_rivals() -> None:
+    """Where a size is always 64 times the count, neither is preferred."""
+    points = [{"n": n, "total": 64 * n} for n in (1, 2, 3, 7)]
+    assert ("256*n", "4*total") == identify(points, [256 * point["n"] for point in points])
+
+
+def test_a_maximum_needs_two_points_on_each_branch() -> None:
+    """One point on the second branch leaves it undetermined."""
+    points = [{"a": a, "b": b} for a, b in [(10, 1), (20, 7), (35, 2), (3, 50)]]
+    assert () == identify(points, [max(p["a"] * 4, p["b"] * 3) for p in points])
+    points.append({"a": 11, "b": 90})
+    assert ("max(4*a, 3*b)",) == identify(points, [max(p["a"] * 4, p["b"] * 3) for p in points])
+
+
+def test_a_point_off_the_law_leaves_no_law() -> None:
+    """A law holds at every point or is none."""
+    values = [4 * point["n"] + 2 for point in SWEEP]
+    values[5] += 1
+    assert () == identify(SWEEP, values)
+
+
+def test_a_point_with_two_values_leaves_no_law() -> None:
+    """A metric that differs between two runs of the same point follows no law."""
+    points = [{"n": n} for n in (1, 2, 3, 4, 4)]
+    assert () == identify(points, [4, 8, 12, 16, 17])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_values_have_no_law(seed: int) -> None:
+    """Numbers without a pattern are not explained, however many terms there are to choose from."""
+    random = Random(seed)  # noqa: S311 - the same numbers on every run
+    assert () == identify(SWEEP, [random.randrange(6) for _ in SWEEP])
+
+
+def test_none_of_many_rivals_is_reported() -> None:
+    """Where more laws fit than anyone would read, there is none."""
+    points = [dict.fromkeys("abcd", n) for n in (1, 2, 3, 5)]
+    assert () == identify(points, [3, 6, 9, 15])
