@@ -32,9 +32,12 @@ class Category(Text):
 
 
 class Review(Text):
-    """One cross-review; ``opinion`` is None where the verdict is not one of the vocabulary."""
+    """One cross-review; ``opinion`` is None where the verdict is not one of the vocabulary.
 
-    reviewer: Field[str]
+    ``reviewer`` has the register's word for the reviewer as its value, and is None where nobody is named.
+    """
+
+    reviewer: Field[str] | None
     verdict: Field[str]
     opinion: Opinion | None
     evaluation: Text | None

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from enum import StrEnum
+
+from pydantic import Field
+
+from finding_tickets.model.record import Record
 
 
 class Severity(StrEnum):
@@ -70,3 +76,48 @@ CATEGORIES = (
     "Defensive programming violation",
     "Legacy code policy violation",
 )
+
+AGENTS = {
+    "drl": ("deep rl", "reinforcement learning"),
+    "pytorch": ("torch",),
+    "codereview": ("code quality",),
+}
+
+ID_PATTERN = r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+"
+
+Words = Mapping[str, tuple[str, ...]]
+
+
+def squeeze(text: str) -> str:
+    """``text`` without case, spaces and punctuation, so that spellings can be compared."""
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def _words(vocabulary: type[StrEnum]) -> dict[str, tuple[str, ...]]:
+    return {word.value: () for word in vocabulary}
+
+
+class Vocabulary(Record):
+    """The words of a register: each maps to the other spellings that mean the same.
+
+    A register may add spellings to the words of ``severities``, ``statuses``, ``outcomes`` and ``opinions``,
+    and choose its own ``agents``, ``domains`` (none: any domain will do) and ``categories``.
+    """
+
+    id_pattern: str = ID_PATTERN
+    severities: Words = Field(default_factory=lambda: _words(Severity))
+    statuses: Words = Field(default_factory=lambda: _words(Status))
+    outcomes: Words = Field(default_factory=lambda: _words(Outcome))
+    opinions: Words = Field(default_factory=lambda: _words(Opinion))
+    agents: Words = Field(default_factory=lambda: dict(AGENTS))
+    domains: Words = Field(default_factory=dict)
+    categories: Words = Field(default_factory=lambda: {name: () for name in CATEGORIES})
+
+
+def word_for(text: str, words: Words) -> str | None:
+    """The word of a vocabulary that ``text`` is a spelling of, or None."""
+    wanted = squeeze(text)
+    matches = (
+        word for word, spellings in words.items() if wanted in (squeeze(word), *map(squeeze, spellings))
+    )
+    return next(matches, None)

@@ -1,0 +1,106 @@
+"""A finding ticket: which of its sections says what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from finding_tickets.markdown.checklists import read_categories, read_checklist
+from finding_tickets.markdown.code import read_code
+from finding_tickets.markdown.entries import entries
+from finding_tickets.markdown.identity import read_id, read_title
+from finding_tickets.markdown.locations import read_locations
+from finding_tickets.markdown.metadata import Metadata
+from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.relations import read_references, read_relations
+from finding_tickets.markdown.remediation import read_remediation
+from finding_tickets.markdown.reports import read_reports
+from finding_tickets.markdown.resolutions import read_outcome, read_resolution, stated_outcome
+from finding_tickets.markdown.reviews import read_reviews
+from finding_tickets.markdown.roles import Role, by_role, section
+from finding_tickets.markdown.source import Source
+from finding_tickets.model.record import Field, Text
+from finding_tickets.model.ticket import Location, Relation, Ticket
+from finding_tickets.model.vocabulary import Outcome, Severity, Status
+
+T = TypeVar("T")
+
+Roles = Mapping[Role | None, list[Part]]
+
+_OUTCOME_OF_STATUS = {Status.FIXED: Outcome.FIXED, Status.WONT_FIX: Outcome.WONT_FIX}
+
+
+def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, title: Text | None) -> Ticket:
+    """The ticket that ``sections`` make up."""
+    roles, words = by_role(sections), source.vocabulary
+    status = metadata.word("Status", Field[Status | None], words.statuses)
+    described = [*roles.get(Role.PROBLEM, ()), *roles.get(Role.DESCRIPTION, ()), *roles.get(None, ())]
+    resolutions = roles.get(Role.RESOLUTION, ())
+    resolution = next((part for part in resolutions if read_outcome(part)), next(iter(resolutions), None))
+    return Ticket(
+        path=source.path,
+        id=read_id(source, metadata, title),
+        title=read_title(source, title, "finding"),
+        metadata=metadata.rows,
+        severity=metadata.word("Severity", Field[Severity | None], words.severities),
+        status=status,
+        outcome=_outcome(source, metadata, resolution, status),
+        batch=metadata.number("Batch"),
+        agent=metadata.string("Agent"),
+        domains=metadata.strings("Domain"),
+        assignee=metadata.string("Assignee"),
+        created=metadata.string("Created"),
+        updated=metadata.string("Updated"),
+        code_repository=metadata.string("Code Repository"),
+        locations=_locations(roles),
+        summary=_summary(roles),
+        categories=_each(read_categories, roles, Role.SUMMARY),
+        evidence=tuple(read_code(described)),
+        recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None),
+        checklist=_each(read_checklist, roles, Role.VERIFICATION),
+        related=_relations(roles),
+        reviews=_each(read_reviews, roles, Role.CROSS_REVIEW),
+        resolution=read_resolution(resolution) if resolution else None,
+        reports=_each(read_reports, roles, Role.APPENDIX),
+        remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
+        sections=tuple(section(part) for part in sections),
+    )
+
+
+def _each(read: Callable[[Part], tuple[T, ...]], roles: Roles, role: Role) -> tuple[T, ...]:
+    """What ``read`` finds in every section of a role."""
+    return tuple(found for part in roles.get(role, ()) for found in read(part))
+
+
+def _outcome(
+    source: Source, metadata: Metadata, resolution: Part | None, status: Field[Status | None] | None
+) -> Field[Outcome | None] | None:
+    """How the ticket was resolved: by its metadata, else by its resolution, else by its status."""
+    stated = metadata.get("Resolution")
+    if stated:
+        return stated_outcome(source, stated.value)
+    outcome = read_outcome(resolution) if resolution else None
+    if outcome is None and status and status.value in _OUTCOME_OF_STATUS:
+        return Field[Outcome | None](raw=status.raw, span=status.span, value=_OUTCOME_OF_STATUS[status.value])
+    return outcome
+
+
+def _locations(roles: Roles) -> tuple[Location, ...]:
+    """The location section's places; without one, the files that the ticket says were changed."""
+    role = Role.LOCATION if Role.LOCATION in roles else Role.FILES_CHANGED
+    return _each(read_locations, roles, role)
+
+
+def _relations(roles: Roles) -> tuple[Relation, ...]:
+    return _each(read_relations, roles, Role.RELATED) + _each(read_references, roles, Role.REFERENCES)
+
+
+def _summary(roles: Roles) -> Text | None:
+    """The one-line summary, else the first paragraph of the section that says what the problem is."""
+    for part in (*roles.get(Role.SUMMARY, ()), *roles.get(Role.PROBLEM, ())):
+        labelled = (entry.value for entry in entries(part.source, part.blocks) if entry.key.endswith("summary"))
+        paragraphs = (part.source.text(each.start, each.end) for each in part.blocks if each.kind == "Paragraph")
+        text = next(labelled, None) or next(paragraphs, None)
+        if text:
+            return text
+    return None

@@ -1,0 +1,73 @@
+"""Read one file: from its bytes to a record, with every problem on the way; nothing that it contains raises."""
+
+from __future__ import annotations
+
+from finding_tickets.markdown.finding import read_finding
+from finding_tickets.markdown.entries import entries
+from finding_tickets.markdown.identity import kind_of, title_of
+from finding_tickets.markdown.metadata import Metadata, read_metadata
+from finding_tickets.markdown.parts import Part, sections
+from finding_tickets.markdown.review import read_review
+from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.source import Source
+from finding_tickets.markdown.tables import report_malformed
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Vocabulary
+
+Document = Ticket | ImplementationReview
+
+
+def read_document(
+    data: bytes, path: str, vocabulary: Vocabulary | None = None
+) -> tuple[Document | None, tuple[Problem, ...]]:
+    """The document in ``data`` and what could not be understood of it.
+
+    ``path`` names the file in the problems. There is no document where ``data`` is not text or is neither a
+    finding ticket nor a review; a problem then says why.
+    """
+    source = Source(path, data, vocabulary or Vocabulary())
+    document = _read(source) if _is_text(source) else None
+    return document, tuple(sorted(source.problems, key=lambda problem: problem.line))
+
+
+def _is_text(source: Source) -> bool:
+    """Whether the bytes are text; reports the line on which they are not."""
+    if not source.data.strip():
+        source.report("empty-file", 1, "the file is empty", level=Level.ERROR)
+        return False
+    nul = source.data.find(b"\0")
+    if nul >= 0:
+        source.report("binary-file", source.line(nul), "a NUL byte: this is not a text file", level=Level.ERROR)
+        return False
+    try:
+        source.data.decode()
+    except UnicodeDecodeError as error:
+        byte = source.data[error.start]
+        message = f"byte 0x{byte:02x} is not UTF-8"
+        hint = "save the file as UTF-8"
+        source.report("invalid-utf8", source.line(error.start), message, hint=hint, level=Level.ERROR)
+        return False
+    return True
+
+
+def _read(source: Source) -> Document | None:
+    parts = sections(source)
+    title, metadata = title_of(parts), _metadata(source, parts)
+    kind = kind_of(title, metadata, source.path)
+    if kind is None:
+        message = "neither a finding ticket nor an implementation review"
+        hint = "begin a ticket with '# Finding Ticket: ...'"
+        source.report("not-a-document", 1, message, hint=hint, level=Level.NOTE)
+        return None
+    for part in parts:
+        report_malformed(source, part.blocks)
+    read = read_finding if kind == "finding" else read_review
+    return read(source, parts, metadata, title)
+
+
+def _metadata(source: Source, parts: tuple[Part, ...]) -> Metadata:
+    """The labelled values below the title and in the metadata section."""
+    holding = [part for part in parts if role_of(part) is Role.METADATA or part.heading is None or part.heading.level == 1]
+    return read_metadata(source, (entry for part in holding for entry in entries(source, part.blocks)))

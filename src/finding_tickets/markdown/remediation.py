@@ -1,0 +1,99 @@
+"""The Remediation section: what its YAML block says, each error on its own line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from finding_tickets.markdown.claims import read_claims
+from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.variants import inside_repository, read_variant
+from finding_tickets.markdown.yaml_nodes import YamlNode, read_yaml
+from finding_tickets.model.problem import Level
+from finding_tickets.model.remediation import Answer, Remediation, Unmeasured, VariantRef
+
+_KEYS = ("verifier", "variants", "decision", "claims", "unmeasured", "checklist")
+
+
+def read_remediation(part: Part) -> Remediation | None:
+    """The remediation of a ticket; what is wrong in it is reported as an error and left out."""
+    blocks = [block for block in part.blocks if block.kind == "CodeBlock" and _language(block.info) == "yaml"]
+    if len(blocks) != 1:
+        message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
+        line = part.source.line(blocks[1].start) if blocks else part.line
+        part.source.report("remediation-block", line, message, level=Level.ERROR)
+        return None
+    block = blocks[0]
+    first_line = part.source.line(block.first) if block.first >= 0 else part.source.line(block.start)
+    root = read_yaml(part.source, block.code, first_line)
+    keys = root.mapping("the Remediation block", _KEYS) if root else {}
+    return Remediation(
+        verifier=_verifier(keys.get("verifier")),
+        variants=_variants(keys.get("variants")),
+        decision=_decision(keys.get("decision")),
+        claims=tuple(read_claims(keys["claims"])) if "claims" in keys else (),
+        unmeasured=tuple(_unmeasured(keys.get("unmeasured"))),
+        checklist=tuple(_answers(keys.get("checklist"))),
+        span=part.source.span(block.start, block.end),
+    )
+
+
+def _language(info: str) -> str:
+    words = info.lower().split()
+    return "yaml" if words and words[0] in ("yaml", "yml") else ""
+
+
+def _verifier(node: YamlNode | None) -> str | None:
+    text = node.text("verifier") if node else None
+    if node and text and not inside_repository(text):
+        node.wrong("remediation-path", f"{text} leaves the repository")
+        return None
+    return text
+
+
+def _variants(node: YamlNode | None) -> dict[str, VariantRef]:
+    found = node.mapping("variants") if node else {}
+    read = {name: read_variant(value) for name, value in found.items()}
+    return {name: variant for name, variant in read.items() if variant}
+
+
+def _decision(node: YamlNode | None) -> Literal["fix", "keep"]:
+    text = node.text("decision") if node else "fix"
+    if node and text not in (None, "fix", "keep"):
+        node.wrong("remediation-type", f"decision is {text!r}", "one of fix, keep")
+    return "keep" if text == "keep" else "fix"
+
+
+def _unmeasured(node: YamlNode | None) -> Iterator[Unmeasured]:
+    for item in node.sequence("unmeasured") if node else ():
+        keys = item.mapping("an unmeasured claim", ("claim", "why"))
+        claim, why = (_required(item, keys, key, "an unmeasured claim") for key in ("claim", "why"))
+        if claim and why:
+            yield Unmeasured(claim=claim, why=why, line=item.line)
+
+
+def _answers(node: YamlNode | None) -> Iterator[Answer]:
+    for entry in node.sequence("checklist") if node else ():
+        keys = entry.mapping("an answer to the checklist", ("item", "claims", "why"))
+        item = _required(entry, keys, "item", "an answer to the checklist")
+        claims = tuple(_texts(keys.get("claims")))
+        why = keys["why"].text("why") if "why" in keys else None
+        if entry.kind == "mapping" and not claims and not why:
+            entry.wrong("remediation-answer", "an answer to the checklist names claims, or why there are none")
+        elif item:
+            yield Answer(item=item, claims=claims, why=why, line=entry.line)
+
+
+def _texts(node: YamlNode | None) -> Iterator[str]:
+    for item in node.sequence("claims") if node else ():
+        text = item.text("the ID of a claim")
+        if text:
+            yield text
+
+
+def _required(item: YamlNode, keys: dict[str, YamlNode], key: str, what: str) -> str | None:
+    if key in keys:
+        return keys[key].text(key)
+    if item.kind == "mapping":
+        item.wrong("remediation-missing", f"{what} needs {key!r}")
+    return None

@@ -1,0 +1,79 @@
+"""An implementation review: which of its sections says what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from finding_tickets.markdown.checklists import read_checklist
+from finding_tickets.markdown.code import read_code
+from finding_tickets.markdown.identity import read_id, read_title
+from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.issues import read_issue_counts, read_issues
+from finding_tickets.markdown.locations import location_of, read_locations
+from finding_tickets.markdown.metadata import Metadata
+from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.remediation import read_remediation
+from finding_tickets.markdown.requirements import read_requirements
+from finding_tickets.markdown.review_values import read_artifacts, read_performance, read_scores, read_verdict
+from finding_tickets.markdown.roles import Role, by_role, role_of, section
+from finding_tickets.markdown.source import Source
+from finding_tickets.model.record import Text
+from finding_tickets.model.review import Artifact, Commits, ImplementationReview
+from finding_tickets.model.ticket import Location
+
+_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
+_NOT_CODE = (Role.REMEDIATION, Role.RESOLUTION)
+
+
+def read_review(
+    source: Source, sections: Sequence[Part], metadata: Metadata, title: Text | None
+) -> ImplementationReview:
+    """The review that ``sections`` make up."""
+    roles = by_role(sections)
+    issues, artifacts = tuple(read_issues(sections)), tuple(read_artifacts(sections))
+    stated = tuple(place for part in roles.get(Role.LOCATION, ()) for place in read_locations(part))
+    return ImplementationReview(
+        path=source.path,
+        id=read_id(source, metadata, title),
+        title=read_title(source, title, "review"),
+        metadata=metadata.rows,
+        reviewer=metadata.string("Reviewer"),
+        date=metadata.string("Date"),
+        commits=_commits(source, metadata),
+        plan=metadata.string("Plan Reference", "Plan"),
+        verdict=read_verdict(sections),
+        code_repository=metadata.string("Code Repository"),
+        requirements=tuple(read_requirements(sections)),
+        issues=issues,
+        issue_counts=read_issue_counts(sections, issues),
+        scores=tuple(read_scores(sections)),
+        performance_claims=tuple(read_performance(sections)),
+        artifacts=artifacts,
+        locations=stated or _files(artifacts),
+        evidence=tuple(read_code(part for part in sections if role_of(part) not in _NOT_CODE)),
+        checklist=tuple(item for part in roles.get(Role.VERIFICATION, ()) for item in read_checklist(part)),
+        remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
+        sections=tuple(section(part) for part in sections),
+    )
+
+
+def _commits(source: Source, metadata: Metadata) -> Commits | None:
+    """``base -> head``, or one commit alone."""
+    entry = metadata.get("Commits", "Commit")
+    if entry is None:
+        return None
+    hashes = _HASH.findall(plain(entry.value.raw))
+    if not hashes:
+        source.report("commits", entry.line, f"no commit in {entry.plain!r}", hint="write abc1234 -> def5678")
+        return None
+    base = hashes[0] if len(hashes) > 1 else None
+    return Commits(raw=entry.value.raw, span=entry.value.span, base=base, head=hashes[-1])
+
+
+def _files(artifacts: Sequence[Artifact]) -> tuple[Location, ...]:
+    """The files that the change made or touched."""
+    texts = (
+        Text(raw=artifact.name, span=artifact.span) for artifact in artifacts if "file" in artifact.group.lower()
+    )
+    return tuple(place for place in map(location_of, texts) if place)

@@ -1,0 +1,59 @@
+"""The bytes of one file, where its lines start, and the problems found while reading it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.record import Span, Text
+from finding_tickets.model.vocabulary import Vocabulary
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of UTF-8 text under its path relative to the register's root.
+
+    All offsets are byte offsets into ``data``. ``problems`` collects what could not be understood.
+    """
+
+    path: str
+    data: bytes
+    vocabulary: Vocabulary
+    problems: list[Problem] = field(default_factory=list)
+    line_starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.line_starts.extend([0, *(match.end() for match in _LINE_END.finditer(self.data))])
+
+    def line(self, offset: int) -> int:
+        """The line, from 1, that the byte at ``offset`` is on."""
+        return bisect_right(self.line_starts, offset)
+
+    def span(self, start: int, end: int) -> Span:
+        """The span ``[start, end)``."""
+        return Span(start=start, end=end, line=self.line(start))
+
+    def raw(self, start: int, end: int) -> str:
+        """The text of ``[start, end)`` exactly as written."""
+        return self.data[start:end].decode()
+
+    def text(self, start: int, end: int) -> Text:
+        """The text of ``[start, end)`` without the white space around it."""
+        start, end = self.trimmed(start, end)
+        return Text(raw=self.raw(start, end), span=self.span(start, end))
+
+    def trimmed(self, start: int, end: int) -> tuple[int, int]:
+        """``[start, end)`` without the white space around it."""
+        piece = self.data[start:end]
+        return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+
+    def report(
+        self, rule: str, line: int, message: str, *, hint: str | None = None, level: Level = Level.WARNING
+    ) -> None:
+        """Remember that something on ``line`` could not be understood."""
+        problem = Problem(level=level, rule=rule, file=self.path, line=line, message=message, hint=hint)
+        self.problems.append(problem)

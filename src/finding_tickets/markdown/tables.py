@@ -1,0 +1,68 @@
+"""Tables: their rows as texts, by column, with nothing dropped that the Markdown parser would drop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from finding_tickets.markdown.blocks import Block, walk
+from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.source import Source
+from finding_tickets.model.record import Text
+
+
+def cells(source: Source, row: Block) -> tuple[Text, ...]:
+    """The cells of a row; the last one has whatever follows it in the row too.
+
+    A pipe ends a cell even inside backticks, and cells beyond the header's are dropped by Markdown: here
+    they stay part of the last cell.
+    """
+    if not row.children:
+        return ()
+    ends = [*(cell.end for cell in row.children[:-1]), max(row.children[-1].end, _end(source, row))]
+    return tuple(source.text(cell.start, end) for cell, end in zip(row.children, ends, strict=True))
+
+
+def body_rows(table: Block) -> list[Block]:
+    """The rows of a table below its header."""
+    return [row for row in table.children if row.kind == "TableRow"]
+
+
+def columns(source: Source, table: Block) -> list[str]:
+    """The titles of a table's columns, in lower case."""
+    return [plain(cell.raw).lower() for cell in cells(source, table.children[0])]
+
+
+def records(source: Source, table: Block) -> Iterator[dict[str, Text]]:
+    """Each row below the header as ``{column title: cell}``."""
+    titles = columns(source, table)
+    for row in body_rows(table):
+        yield dict(zip(titles, cells(source, row), strict=True))
+
+
+def is_text(source: Source, table: Block, row: Block) -> bool:
+    """Whether a row is a line of text that Markdown takes into the table above it."""
+    return _begins_with_pipe(source, table.children[0]) and not _begins_with_pipe(source, row)
+
+
+def report_malformed(source: Source, blocks: Iterable[Block]) -> None:
+    """Report the rows that do not mean in Markdown what they seem to mean."""
+    for table in (block for block in walk(blocks) if block.kind == "Table"):
+        for row in body_rows(table):
+            if is_text(source, table, row):
+                message = "no blank line between this line and the table above, so Markdown makes it a row"
+                source.report("table-text", source.line(row.start), message)
+            elif _end(source, row) > row.children[-1].end:
+                message = f"the row has more cells than the {len(row.children)} of its header"
+                hint = r"a pipe ends a cell even inside backticks; write it as \|"
+                source.report("table-cells", source.line(row.start), message, hint=hint)
+
+
+def _end(source: Source, row: Block) -> int:
+    """Where the content of a row ends: before the last pipe."""
+    text = source.data[row.start : row.end].rstrip()
+    closed = text.endswith(b"|") and not text.endswith(rb"\|")
+    return row.start + len(text) - closed
+
+
+def _begins_with_pipe(source: Source, row: Block) -> bool:
+    return source.data[row.start : row.end].lstrip().startswith(b"|")
