@@ -29,7 +29,8 @@ KERNEL_ARGUMENTS_32_KIB = MultiTensorTables((770, 448, 336, 252, 210), (672, 448
 """Builds for CUDA 13: a kernel's arguments fit in 32 KiB."""
 
 
-@dataclass(frozen=True)
+# Compared by identity: one profile is hashed at every reduction, to look up what it costs.
+@dataclass(frozen=True, eq=False)
 class Profile:
     """One GPU under one CUDA build of PyTorch.
 
