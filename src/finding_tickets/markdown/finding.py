@@ -98,8 +98,12 @@ def _relations(roles: Roles) -> tuple[Relation, ...]:
 def _summary(roles: Roles) -> Text | None:
     """The one-line summary, else the first paragraph of the section that says what the problem is."""
     for part in (*roles.get(Role.SUMMARY, ()), *roles.get(Role.PROBLEM, ())):
-        labelled = (entry.value for entry in entries(part.source, part.blocks) if entry.key.endswith("summary"))
-        paragraphs = (part.source.text(each.start, each.end) for each in part.blocks if each.kind == "Paragraph")
+        labelled = (
+            entry.value for entry in entries(part.source, part.blocks) if entry.key.endswith("summary")
+        )
+        paragraphs = (
+            part.source.text(each.start, each.end) for each in part.blocks if each.kind == "Paragraph"
+        )
         text = next(labelled, None) or next(paragraphs, None)
         if text:
             return text

@@ -18,7 +18,9 @@ Kind = Literal["finding", "review"]
 
 _ID_LABELS = ("Ticket ID", "ID", "Review ID", "Ticket")
 _REVIEW_TITLE = re.compile(r"\b(?:implementation|code|change|plan) review\b", re.IGNORECASE)
-_FINDING_TITLE = re.compile(r"(?:(?:finding|bug)(?: ticket)?|ticket|fix|issue)\s*[:\u2013\u2014]\s*", re.IGNORECASE)
+_FINDING_TITLE = re.compile(
+    r"(?:(?:finding|bug)(?: ticket)?|ticket|fix|issue)\s*[:\u2013\u2014]\s*", re.IGNORECASE
+)
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
 
 
@@ -68,5 +70,7 @@ def _checked(source: Source, stated: Field[str]) -> Field[str]:
     pattern = source.vocabulary.id_pattern
     if not re.fullmatch(pattern, stated.value, re.IGNORECASE):
         message = f"{stated.value!r} is not an ID of this register"
-        source.report("id-form", stated.span.line, message, hint=f"the pattern is {pattern}", level=Level.WARNING)
+        source.report(
+            "id-form", stated.span.line, message, hint=f"the pattern is {pattern}", level=Level.WARNING
+        )
     return field(stated, stated.value.upper())

@@ -45,7 +45,11 @@ def location_of(text: Text) -> Location | None:
     """The place that ``path.py:10-20`` names, or None."""
     path, lines = _split(plain(text.raw))
     looks_like_path = "/" in path or re.search(r"\.\w+$", path)
-    return Location(raw=text.raw, span=text.span, file=path, lines=lines, symbol=None) if looks_like_path else None
+    return (
+        Location(raw=text.raw, span=text.span, file=path, lines=lines, symbol=None)
+        if looks_like_path
+        else None
+    )
 
 
 def line_ranges(text: str) -> Lines:

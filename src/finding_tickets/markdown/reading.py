@@ -39,7 +39,9 @@ def _is_text(source: Source) -> bool:
         return False
     nul = source.data.find(b"\0")
     if nul >= 0:
-        source.report("binary-file", source.line(nul), "a NUL byte: this is not a text file", level=Level.ERROR)
+        source.report(
+            "binary-file", source.line(nul), "a NUL byte: this is not a text file", level=Level.ERROR
+        )
         return False
     try:
         source.data.decode()
@@ -69,5 +71,9 @@ def _read(source: Source) -> Document | None:
 
 def _metadata(source: Source, parts: tuple[Part, ...]) -> Metadata:
     """The labelled values below the title and in the metadata section."""
-    holding = [part for part in parts if role_of(part) is Role.METADATA or part.heading is None or part.heading.level == 1]
+    holding = [
+        part
+        for part in parts
+        if role_of(part) is Role.METADATA or part.heading is None or part.heading.level == 1
+    ]
     return read_metadata(source, (entry for part in holding for entry in entries(source, part.blocks)))

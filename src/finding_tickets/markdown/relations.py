@@ -78,7 +78,9 @@ def _of_line(part: Part, text: Text) -> Iterator[Relation]:
     words = plain(text.raw)
     if _NOTHING.fullmatch(words):
         return
-    match = re.match(rf"(?P<id>{part.source.vocabulary.id_pattern})\s*(?:\((?P<kind>[^)]*)\))?", words, re.IGNORECASE)
+    match = re.match(
+        rf"(?P<id>{part.source.vocabulary.id_pattern})\s*(?:\((?P<kind>[^)]*)\))?", words, re.IGNORECASE
+    )
     if match is None:
         _report(part, text)
         return
@@ -104,4 +106,6 @@ def _relationship(part: Part, cell: Text | None) -> Relationship:
 
 def _report(part: Part, text: Text) -> None:
     message = f"no ticket ID in {plain(text.raw)[:60]!r}"
-    part.source.report("related-id", text.span.line, message, hint="start with the ID: B1-PT-02: why it matters")
+    part.source.report(
+        "related-id", text.span.line, message, hint="start with the ID: B1-PT-02: why it matters"
+    )

@@ -79,7 +79,9 @@ def _answers(node: YamlNode | None) -> Iterator[Answer]:
         claims = tuple(_texts(keys.get("claims")))
         why = keys["why"].text("why") if "why" in keys else None
         if entry.kind == "mapping" and not claims and not why:
-            entry.wrong("remediation-answer", "an answer to the checklist names claims, or why there are none")
+            entry.wrong(
+                "remediation-answer", "an answer to the checklist names claims, or why there are none"
+            )
         elif item:
             yield Answer(item=item, claims=claims, why=why, line=entry.line)
 

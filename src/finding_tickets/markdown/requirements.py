@@ -50,7 +50,9 @@ def _of_table(source: Source, table: Block) -> Iterator[Requirement]:
 def _of_item(source: Source, item: Block) -> Iterator[Requirement]:
     text = source.text(*text_of(item))
     words = plain(text.raw)
-    mark = next((mark for mark in (*_MET, *_UNMET, *_OPEN) if not mark.isascii() and words.startswith(mark)), None)
+    mark = next(
+        (mark for mark in (*_MET, *_UNMET, *_OPEN) if not mark.isascii() and words.startswith(mark)), None
+    )
     if mark is None and item.checked is None:
         return
     met = item.checked if mark is None else _met(source, text)

@@ -14,17 +14,25 @@ from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Resolution
 from finding_tickets.model.vocabulary import Outcome, squeeze, word_for
 
-_STATEMENTS = frozenset(["status", "decision", "finaldisposition", "disposition", "outcome", "resolution", "verdict"])
+_STATEMENTS = frozenset(
+    ["status", "decision", "finaldisposition", "disposition", "outcome", "resolution", "verdict"]
+)
 _FIXES = re.compile(r"(the |final |implemented )*fix(es)?( description| applied)?( \(.*\))?", re.IGNORECASE)
 _LEAD = re.compile(rb"\*\*([^*]+)\*\*")
 # The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix.
 _PHRASES = (
     (re.compile(r"\bnot (?:yet )?(?:been )?(?:fixed|resolved)|\bpartial|\bto be fixed", re.IGNORECASE), None),
     (re.compile(r"\bwo(?:n['\u2019]?t|nt|uld not)[ -]?fix", re.IGNORECASE), Outcome.WONT_FIX),
-    (re.compile(r"\bnot[ -]a[ -](?:bug|defect)|\bworking as (?:designed|intended)", re.IGNORECASE), Outcome.NOT_A_BUG),
+    (
+        re.compile(r"\bnot[ -]a[ -](?:bug|defect)|\bworking as (?:designed|intended)", re.IGNORECASE),
+        Outcome.NOT_A_BUG,
+    ),
     (re.compile(r"\binvalid\b|\bfalse positive\b", re.IGNORECASE), Outcome.NOT_A_BUG),
     (re.compile(r"\bduplicate\b", re.IGNORECASE), Outcome.DUPLICATE),
-    (re.compile(r"\bacceptable\b|\bas[ -]is\b|\bno action (?:needed|required)", re.IGNORECASE), Outcome.ACCEPTABLE),
+    (
+        re.compile(r"\bacceptable\b|\bas[ -]is\b|\bno action (?:needed|required)", re.IGNORECASE),
+        Outcome.ACCEPTABLE,
+    ),
     (re.compile(r"\bfixed\b|\bresolved\b", re.IGNORECASE), Outcome.FIXED),
 )
 
@@ -41,7 +49,9 @@ def read_outcome(part: Part) -> Field[Outcome | None] | None:
     stated = ((text, outcome_of(part.source, plain(text.raw))) for text in _statements(part, found))
     announced = ((text, Outcome.FIXED) for text in _announcements(part, found))
     texts = ((text, outcome) for text, outcome in chain(stated, announced) if outcome)
-    return next((Field[Outcome | None](raw=text.raw, span=text.span, value=value) for text, value in texts), None)
+    return next(
+        (Field[Outcome | None](raw=text.raw, span=text.span, value=value) for text, value in texts), None
+    )
 
 
 def outcome_of(source: Source, words: str) -> Outcome | None:
@@ -88,6 +98,9 @@ def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
     """A heading or label that announces the fix that was made says that one was made."""
     titles = [block for block in part.blocks if block.level and block.first >= 0]
     texts = [part.source.text(block.first, block.last) for block in titles]
-    for label, text in [*((plain(text.raw), text) for text in texts), *((entry.label, entry.value) for entry in found)]:
+    for label, text in [
+        *((plain(text.raw), text) for text in texts),
+        *((entry.label, entry.value) for entry in found),
+    ]:
         if _FIXES.fullmatch(label):
             yield text

@@ -48,7 +48,9 @@ def read_scores(parts: Iterable[Part]) -> Iterator[Score]:
 def read_performance(parts: Iterable[Part]) -> Iterator[PerformanceClaim]:
     """What the sections on performance state: labelled values, and the totals in their code."""
     for part in (each for each in parts if "performance" in each.name):
-        found = [(entry.value, f"{entry.label}: {entry.plain}") for entry in entries(part.source, part.blocks)]
+        found = [
+            (entry.value, f"{entry.label}: {entry.plain}") for entry in entries(part.source, part.blocks)
+        ]
         for block in (each for each in walk(part.blocks) if each.kind == "CodeBlock" and each.first >= 0):
             content = part.source.raw(block.first, block.last)
             for match in _TOTAL.finditer(content):

@@ -110,7 +110,9 @@ def _stray_row(source: Source, block: Block, titles: list[str]) -> dict[str, Tex
     pieces = source.data[start + 1 : end - 1].split(b"|", len(titles) - 1)
     if len(pieces) != len(titles):
         return None
-    source.report("table-header", source.line(start), "a table row without a header; read with the table above")
+    source.report(
+        "table-header", source.line(start), "a table row without a header; read with the table above"
+    )
     texts, at = [], start + 1
     for piece in pieces:
         texts.append(source.text(at, at + len(piece)))
@@ -190,7 +192,10 @@ def _by_items(part: Part, blocks: Iterable[Block]) -> Iterator[_Draft]:
     for item in (item for block in blocks if block.kind == "List" for item in block.children):
         text = part.source.text(*text_of(item))
         match = _ITEM.fullmatch(text.raw)
-        if match is None or _opinion(part.source, match["what"].split(maxsplit=1)[0] if match["what"] else "") is None:
+        if (
+            match is None
+            or _opinion(part.source, match["what"].split(maxsplit=1)[0] if match["what"] else "") is None
+        ):
             continue
         start = text.span.start + len(text.raw[: match.start("what")].encode())
         verdict_end = start + len(match["what"].split(maxsplit=1)[0].encode())

@@ -30,4 +30,6 @@ def read_variant(node: YamlNode) -> VariantRef | None:
 def inside_repository(path: str) -> bool:
     """Whether a path relative to the repository's root stays below it, symbolic links aside."""
     normal = posixpath.normpath(path.replace("\\", "/"))
-    return not (normal.startswith(("/", "~")) or normal.split("/")[0] == ".." or re.match(r"[A-Za-z]:", normal))
+    return not (
+        normal.startswith(("/", "~")) or normal.split("/")[0] == ".." or re.match(r"[A-Za-z]:", normal)
+    )

@@ -51,7 +51,9 @@ class YamlNode:
             if name in found:
                 self._beside(key).wrong("remediation-twice", f"{name!r} is given twice in {what}")
             elif allowed is not None and name not in allowed:
-                self._beside(key).wrong("remediation-key", f"{what} has no {name!r}", _did_you_mean(name, allowed))
+                self._beside(key).wrong(
+                    "remediation-key", f"{what} has no {name!r}", _did_you_mean(name, allowed)
+                )
             else:
                 found[name] = self._beside(value)
         return found

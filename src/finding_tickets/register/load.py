@@ -1,0 +1,70 @@
+"""Load a register: every document, and everything that could not be understood."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.model.problem import Problem
+from finding_tickets.register.config import Config
+from finding_tickets.register.files import markdown_files, read_file, relative
+from finding_tickets.register.lookup import find
+from finding_tickets.register.root import checked_root, find_root, folders_of
+
+
+@dataclass(frozen=True)
+class Register:
+    """The documents of a repository, sorted by ID as people count, with the problems met in reading them."""
+
+    root: Path
+    config: Config
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...]
+
+    def find(self, document_id: str) -> Document:
+        """The document with this ID, in any case.
+
+        Raises:
+            UsageError: There is none; the message names those that come close.
+            BadDataError: There are several.
+        """
+        return find(self.documents, document_id)
+
+    def problems_of(self, document: Document) -> tuple[Problem, ...]:
+        """The problems met in reading one document."""
+        return tuple(problem for problem in self.problems if problem.file == document.path)
+
+
+def load(root: Path | None = None) -> Register:
+    """The register at ``root``, a repository or a bare folder of Markdown files.
+
+    Without a root (or with the current directory), the nearest repository above the current directory.
+
+    Raises:
+        UsageError: There is no such folder, or no register.
+        BadDataError: The configuration is wrong.
+    """
+    place = find_root(Path.cwd()) if root is None or root == Path() else checked_root(root)
+    config, folders = folders_of(place)
+    problems: list[Problem] = []
+    documents: list[Document] = []
+    for path in markdown_files(place, folders, problems):
+        data = read_file(place, path, problems)
+        if data is not None:
+            document, found = read_document(data, relative(place, path), config.vocabulary)
+            problems.extend(found)
+            documents.extend([document] if document else [])
+    return Register(place, config, tuple(sorted(documents, key=_order)), tuple(problems))
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts numbers within text by their value: ``B2`` before ``B10``."""
+    return tuple(
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text.upper())
+    )
+
+
+def _order(document: Document) -> tuple[tuple[tuple[int, str], ...], str]:
+    return natural(document.id.value), document.path

@@ -1,0 +1,52 @@
+"""Where a register is: a repository, or a bare folder of Markdown files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from finding_tickets.errors import UsageError
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, project_table, read_config
+
+DEFAULT_FOLDER = Config().tickets[0]
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether ``folder`` is configured for a register or has a folder of tickets."""
+    return (
+        (folder / CONFIG_FILE).is_file()
+        or (folder / DEFAULT_FOLDER).is_dir()
+        or project_table(folder / PROJECT_FILE) is not None
+    )
+
+
+def find_root(start: Path) -> Path:
+    """The nearest repository with a register, from ``start`` upwards.
+
+    Raises:
+        UsageError: There is none.
+    """
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if is_repository(folder):
+            return folder
+    hint = f"make a folder {DEFAULT_FOLDER}/ or name a register with --root"
+    raise UsageError(f"no register in {start} or above it", hint=hint)
+
+
+def checked_root(root: Path) -> Path:
+    """A root that the user names.
+
+    Raises:
+        UsageError: It is not a folder.
+    """
+    if not root.is_dir():
+        raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
+    return root.resolve()
+
+
+def folders_of(root: Path) -> tuple[Config, tuple[Path, ...]]:
+    """The configuration at ``root`` and the folders that hold its documents: itself for a bare folder."""
+    config = read_config(root)
+    if not is_repository(root):
+        return config, (root,)
+    return config, tuple(root / folder for folder in config.tickets)
