@@ -38,7 +38,7 @@ def collect_seed_gradients(parameters: Iterable[nn.Parameter]) -> torch.Tensor:
 
 def _count(gradient: torch.Tensor, counts: torch.Tensor) -> None:
     """Add the NaN, Inf and zero counts of ``gradient`` to ``counts``, which lives on the same device."""
-    for values in gradient.flatten().split(PIECE):
+    for values in torch.split(gradient.flatten(), PIECE):
         counts[0].add_(torch.isnan(values).sum())
         counts[1].add_(torch.isinf(values).sum())
         counts[2].add_((values == 0).sum())
