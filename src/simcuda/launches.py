@@ -6,7 +6,7 @@ A launch here is one kernel of ATen; ``cudaMemcpyAsync``, the copy of dense memo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from simcuda.indexing import LARGEST_OFFSET, parts
@@ -45,7 +45,13 @@ def copy(elements: int, itemsize: int, *, as_bytes: bool) -> int:
 
 
 def concatenation(
-    elements: Sequence[int], itemsize: int, *, dimensions: int, contiguous: bool = True, one_type: bool = True
+    elements: Sequence[int],
+    itemsize: int,
+    *,
+    dimensions: int,
+    outermost: bool,
+    contiguous: bool = True,
+    converted: Collection[int] = (),
 ) -> int:
     """Kernels of ``cat``, and of ``stack``, which concatenates views.
 
@@ -53,17 +59,25 @@ def concatenation(
         elements: Elements of each input.
         itemsize: Bytes of one element of the result.
         dimensions: Dimensions of the result.
+        outermost: Whether the inputs follow each other in the result's memory.
         contiguous: Whether every input is contiguous.
-        one_type: Whether all inputs have the type of the result.
+        converted: Positions of the inputs whose type is not that of the result.
     """
-    batched = len(elements) > 1 and one_type and dimensions <= CAT_DIMENSIONS
-    if batched and sum(elements) < LARGEST_OFFSET:
+    if (
+        len(elements) > 1
+        and not converted
+        and dimensions <= CAT_DIMENSIONS
+        and sum(elements) < LARGEST_OFFSET
+    ):
         batch = INPUTS_PER_CAT if contiguous else INPUTS_PER_CAT // 2
-        first = next((place for place, count in enumerate(elements) if count), len(elements))
         # Batches of empty inputs are skipped only before the first that has elements.
-        return -(-len(elements) // batch) - first // batch if first < len(elements) else 0
-    as_bytes = one_type and contiguous and dimensions == 1
-    return sum(copy(count, itemsize, as_bytes=as_bytes) for count in elements)
+        first = next((place for place, count in enumerate(elements) if count), None)
+        return 0 if first is None else -(-len(elements) // batch) - first // batch
+    dense = contiguous and (outermost or len(elements) == 1)
+    return sum(
+        copy(count, itemsize, as_bytes=dense and place not in converted)
+        for place, count in enumerate(elements)
+    )
 
 
 def multi_tensor(
@@ -101,13 +115,15 @@ class ForeachNorm:
     """What ``_foreach_norm`` costs for tensors of one device and type.
 
     Attributes:
-        launches: One kernel to clear the partial norms, the multi-tensor kernels, those that add up the partial
-            norms, and one for the zero that stands for the norm of each empty tensor.
+        launches: One kernel to clear the partial norms, the multi-tensor kernels, those that add up the
+            partial norms, and one for the zero that stands for the norm of each empty tensor.
         workspace_bytes: The partial norms: for every tensor as many as the largest has chunks.
+        spare_results: Results that were allocated and are dropped at the end, one for each empty tensor.
     """
 
     launches: int
     workspace_bytes: int
+    spare_results: int
 
 
 def foreach_norm(
@@ -121,4 +137,5 @@ def foreach_norm(
     return ForeachNorm(
         launches=clear + multi_tensor(elements, tables, depth=1) + clean_up + zeros,
         workspace_bytes=len(elements) * chunks * accumulator_bytes,
+        spare_results=zeros,
     )

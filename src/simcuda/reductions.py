@@ -32,8 +32,8 @@ class Reduction:
         launches: Kernels.
         memsets: Clearings of counters, ``cudaMemsetAsync``.
         workspaces: Bytes of each allocation, in order; a kernel's two are freed before the next one's.
-        accumulator_bytes: Bytes of a buffer that lasts for all kernels, where results are too narrow to add up
-            in and the work needs several kernels; 0 where there is none.
+        accumulator_bytes: Bytes of a buffer that lasts for all kernels, where there are several and the
+            results are too narrow to add up in; 0 where there is none.
     """
 
     launches: int

@@ -1,0 +1,131 @@
+import pytest
+
+from simcuda.launches import ForeachNorm, concatenation, copy, elementwise, foreach_norm, multi_tensor
+from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
+
+CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
+CHUNK = 65_536
+
+
+@pytest.mark.parametrize(
+    ("elements", "itemsize", "expected"),
+    [
+        (0, 4, 0),
+        (1, 4, 1),
+        # Offsets of 2^31 - 1 bytes and more need another kernel.
+        (2**29, 4, 1),
+        (2**29 + 1, 4, 2),
+        (2**31 - 1, 1, 1),
+        (2**31, 1, 2),
+        (2**28 + 1, 8, 2),
+        # Halves of 2^29 and 2^29 + 1, the second again in two.
+        (2**30 + 1, 4, 3),
+    ],
+)
+def test_elementwise(elements: int, itemsize: int, expected: int) -> None:
+    """One kernel, none for nothing, more where byte offsets outgrow 31 bits."""
+    assert expected == elementwise(elements, itemsize)
+
+
+def test_a_copy_of_bytes_is_no_kernel() -> None:
+    """Only a copy that converts or reorders needs a kernel."""
+    assert (0, 1, 0) == (copy(9, 4, as_bytes=True), copy(9, 4, as_bytes=False), copy(0, 4, as_bytes=False))
+
+
+@pytest.mark.parametrize(
+    ("count", "contiguous", "expected"),
+    [(2, True, 1), (128, True, 1), (129, True, 2), (64, False, 1), (65, False, 2), (129, False, 3)],
+)
+def test_concatenation_takes_inputs_in_batches(count: int, contiguous: bool, expected: int) -> None:
+    """A kernel takes 128 contiguous inputs, or 64 where one is not contiguous: 129 / 64 rounds up to 3."""
+    launches = concatenation([7] * count, 4, dimensions=1, outermost=True, contiguous=contiguous)
+    assert expected == launches
+
+
+def test_concatenation_skips_leading_batches_of_empty_inputs() -> None:
+    """128 empty inputs, then 10 with elements, then 128 empty: the first batch of three is skipped."""
+    elements = [0] * 128 + [5] * 10 + [0] * 128
+    assert 2 == concatenation(elements, 4, dimensions=1, outermost=True)
+    assert 0 == concatenation([0] * 300, 4, dimensions=1, outermost=True)
+
+
+def test_concatenation_copies_where_it_cannot_batch() -> None:
+    """Bytes that follow each other need no kernel; each converted or scattered input is one."""
+    assert 0 == concatenation([5], 4, dimensions=3, outermost=False)
+    assert 0 == concatenation([5, 6], 4, dimensions=5, outermost=True)
+    assert 2 == concatenation([5, 6], 4, dimensions=5, outermost=False)
+    assert 2 == concatenation([5, 6, 7], 4, dimensions=1, outermost=True, converted={0, 2})
+
+
+@pytest.mark.parametrize(
+    ("depth", "cuda_12", "cuda_13"), [(1, 110, 770), (2, 64, 448), (3, 48, 336), (4, 36, 252), (5, 30, 210)]
+)
+def test_a_multi_tensor_kernel_is_full_of_tensors(depth: int, cuda_12: int, cuda_13: int) -> None:
+    """Up to the table's number of small tensors take one kernel, and one more takes two."""
+    for tables, most in ((CUDA_12, cuda_12), (CUDA_13, cuda_13)):
+        assert 1 == multi_tensor([1] * most, tables, depth=depth)
+        assert 2 == multi_tensor([1] * (most + 1), tables, depth=depth)
+
+
+def test_scalars_of_their_own_leave_room_for_fewer_tensors() -> None:
+    """With a scalar for each tensor a kernel takes 96 (CUDA 12) or 672 (CUDA 13) at depth 1."""
+    for tables, most in ((CUDA_12, 96), (CUDA_13, 672)):
+        assert 1 == multi_tensor([1] * most, tables, depth=1, scalars=True)
+        assert 2 == multi_tensor([1] * (most + 1), tables, depth=1, scalars=True)
+
+
+def test_a_multi_tensor_kernel_is_full_of_chunks() -> None:
+    """One tensor of 320 chunks fills a kernel of CUDA 12, and one element more opens the next."""
+    assert 1 == multi_tensor([320 * CHUNK], CUDA_12, depth=1)
+    assert 2 == multi_tensor([320 * CHUNK + 1], CUDA_12, depth=1)
+    assert 2 == multi_tensor([2240 * CHUNK + 1], CUDA_13, depth=1)
+
+
+def test_a_tensor_may_be_cut_off_between_kernels() -> None:
+    """Two tensors of 200 chunks: 200 + 120 chunks in the first kernel, the other 80 in a second."""
+    assert 2 == multi_tensor([200 * CHUNK] * 2, CUDA_12, depth=1)
+
+
+def test_a_tensor_that_was_cut_off_counts_in_the_next_kernel() -> None:
+    """321 chunks leave one in the second kernel, where 109 tensors more make 110 and fill it."""
+    assert 2 == multi_tensor([321 * CHUNK] + [1] * 109, CUDA_12, depth=1)
+    assert 3 == multi_tensor([321 * CHUNK] + [1] * 110, CUDA_12, depth=1)
+
+
+def test_the_last_tensor_of_a_full_kernel_is_finished_first() -> None:
+    """Behind 109 small tensors, a 110th of 211 chunks ends the kernel at 320 chunks, not at its first."""
+    assert 1 == multi_tensor([1] * 109 + [211 * CHUNK], CUDA_12, depth=1)
+    assert 2 == multi_tensor([1] * 109 + [212 * CHUNK], CUDA_12, depth=1)
+
+
+def test_empty_tensors_take_no_place() -> None:
+    """Only tensors with elements count towards a full kernel."""
+    assert 0 == multi_tensor([0] * 1000, CUDA_12, depth=1)
+    assert 1 == multi_tensor([1, 0] * 110, CUDA_12, depth=1)
+
+
+def test_foreach_norm_of_few_small_tensors_is_three_kernels() -> None:
+    """One clears the partial norms, one computes them, one adds them up: 110 partial norms of 4 bytes."""
+    expected = ForeachNorm(launches=3, workspace_bytes=440, spare_results=0)
+    assert expected == foreach_norm([10] * 110, CUDA_12, accumulator_bytes=4)
+    assert 4 == foreach_norm([10] * 111, CUDA_12, accumulator_bytes=4).launches
+
+
+def test_foreach_norm_adds_up_400_tensors_in_a_kernel() -> None:
+    """401 small tensors of CUDA 13: clear, one multi-tensor kernel (up to 770), two to add up."""
+    assert 3 == foreach_norm([10] * 400, CUDA_13, accumulator_bytes=4).launches
+    assert 4 == foreach_norm([10] * 401, CUDA_13, accumulator_bytes=4).launches
+
+
+def test_foreach_norm_keeps_room_for_the_largest_tensor() -> None:
+    """A tensor of 2 chunks beside a small one: 2 tensors x 2 chunks x 4 bytes."""
+    assert 16 == foreach_norm([CHUNK + 1, 10], CUDA_13, accumulator_bytes=4).workspace_bytes
+
+
+def test_foreach_norm_of_empty_tensors() -> None:
+    """An empty tensor costs a kernel that writes its zero; with nothing else there is nothing to clear.
+
+    3 tensors, one empty: clear, compute, add up, zero = 4. Two empty tensors: add up and two zeros = 3.
+    """
+    assert ForeachNorm(4, 12, 1) == foreach_norm([10, 0, 10], CUDA_13, accumulator_bytes=4)
+    assert ForeachNorm(3, 0, 2) == foreach_norm([0, 0], CUDA_13, accumulator_bytes=4)
