@@ -103,7 +103,7 @@ def test_many_rows_need_no_workspace() -> None:
 
 
 def test_dense_memory_is_one_dimension_in_any_order() -> None:
-    """A transposed matrix reduced entirely is a row of a million: 1954 values a thread, 123 blocks x 4 bytes."""
+    """A transposed matrix is a row of a million: 1954 values a thread, 123 blocks x 4 bytes."""
     assert reduce_all(1_000_000, FLOATS, H200) == reduction((1000, 1000), (1, 1000), (0, 1), FLOATS, H200)
     assert (492, 4) == reduce_all(1_000_000, FLOATS, H200).workspaces
 
