@@ -10,18 +10,16 @@ import pyromark
 
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_BLOCKS = frozenset(
-    ["Heading", "Paragraph", "Table", "TableHead", "TableRow", "TableCell", "List", "Item", "CodeBlock"]
-    + ["BlockQuote", "HtmlBlock"]
-)
+_TABLE = ("Table", "TableHead", "TableRow", "TableCell")
+_BLOCKS = frozenset(["Heading", "Paragraph", "List", "Item", "CodeBlock", "BlockQuote", "HtmlBlock", *_TABLE])
 
 
 @dataclass
 class Block:
     """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text.
 
-    ``kind`` is the parser's name for it: Heading, Paragraph, Table, TableHead, TableRow, TableCell, List, Item,
-    CodeBlock, BlockQuote, HtmlBlock or Rule. ``info`` is a heading's level or a fence's language; ``checked``
+    ``kind`` is the parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
+    Rule, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's language; ``checked``
     is None for an item without a check box.
     """
 

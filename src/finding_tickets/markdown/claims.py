@@ -1,4 +1,4 @@
-"""The claims of a Remediation block: per variant and metric a value, several values, or a mapping about one."""
+"""The claims of a Remediation block: for each variant and metric one value or several, or a mapping."""
 
 from __future__ import annotations
 
@@ -60,8 +60,10 @@ def _claim(name: str, variant: str, metric: str, node: YamlNode) -> Iterator[Cla
 
 def _expect(node: YamlNode | None) -> Expectation | None:
     text = node.text("expect") if node else "holds"
-    if text == "holds" or text == "refuted":  # noqa: PLR1714 - so that the type is narrowed
-        return text
+    if text == "holds":
+        return "holds"
+    if text == "refuted":
+        return "refuted"
     if node and text is not None:
         node.wrong("remediation-type", f"expect is {text!r}", "one of holds, refuted")
     return None

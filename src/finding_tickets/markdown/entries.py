@@ -1,4 +1,4 @@
-"""Labelled values, however they are written: rows of a two-column table, ``**Label:** value`` lines, list items."""
+"""Labelled values, however they are written: table rows, ``**Label:** value`` lines, list items."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from finding_tickets.markdown.checklists import read_categories, read_checklist
 from finding_tickets.markdown.code import read_code
 from finding_tickets.markdown.entries import entries
 from finding_tickets.markdown.identity import read_id, read_title
-from finding_tickets.markdown.locations import read_locations
+from finding_tickets.markdown.locations import read_locations, read_mentioned
 from finding_tickets.markdown.metadata import Metadata
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.relations import read_references, read_relations
@@ -82,13 +82,15 @@ def _outcome(
     outcome = read_outcome(resolution) if resolution else None
     if outcome is None and status and status.value in _OUTCOME_OF_STATUS:
         return Field[Outcome | None](raw=status.raw, span=status.span, value=_OUTCOME_OF_STATUS[status.value])
+    if outcome is None and resolution:
+        hint = "write **Status:** and one of " + ", ".join(source.vocabulary.outcomes)
+        source.report("resolution-outcome", resolution.line, "the resolution states no outcome", hint=hint)
     return outcome
 
 
 def _locations(roles: Roles) -> tuple[Location, ...]:
     """The location section's places; without one, the files that the ticket says were changed."""
-    role = Role.LOCATION if Role.LOCATION in roles else Role.FILES_CHANGED
-    return _each(read_locations, roles, role)
+    return _each(read_locations, roles, Role.LOCATION) or _each(read_mentioned, roles, Role.FILES_CHANGED)
 
 
 def _relations(roles: Roles) -> tuple[Relation, ...]:

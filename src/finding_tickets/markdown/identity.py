@@ -53,7 +53,7 @@ def read_title(source: Source, title: Text | None, kind: Kind) -> Field[str]:
 
 
 def read_id(source: Source, metadata: Metadata, title: Text | None) -> Field[str]:
-    """The ID from the metadata, else from a title such as ``Task 5 Implementation Review``, else the file's name."""
+    """The ID from the metadata, else from a title such as ``Task 5 ... Review``, else the file's name."""
     stated = metadata.string(*_ID_LABELS)
     if stated:
         return _checked(source, stated)

@@ -10,7 +10,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def plain(raw: str) -> str:
-    """``raw`` on one line, without bold marks, backticks and escapes: ``**File:** `a.py``` is ``File: a.py``."""
+    """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
     return _SPACES.sub(" ", _MARKUP.sub(lambda match: match[2] or match[3] or "", raw)).strip()
 
 

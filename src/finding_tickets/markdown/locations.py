@@ -1,84 +1,84 @@
-"""The location section: files, lines and symbols, however several of them are paired."""
+"""The location section: files, lines and symbols, as labelled rows, as a table of places, or in a list."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from itertools import zip_longest
-from pathlib import PurePosixPath
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeVar
 
 from finding_tickets.markdown.entries import Entry, entries
 from finding_tickets.markdown.inline import code_spans, plain
 from finding_tickets.markdown.metadata import listed
+from finding_tickets.markdown.pairing import is_nowhere, pair_lines, pair_symbols
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.source import Source
+from finding_tickets.markdown.places import line_ranges, location_of, path_and_lines
+from finding_tickets.markdown.tables import columns, records
 from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import LineRange, Location
+from finding_tickets.model.ticket import Location
+from finding_tickets.model.vocabulary import squeeze
 
-Lines = tuple[LineRange, ...]
+T = TypeVar("T")
 
-_RANGE = re.compile(r"(?<![\w.])L?(\d{1,9})(?:\s*[-\u2013]\s*L?(\d{1,9}))?(?![\w.]*\w)")
-_FILE_IN_LINES = re.compile(r"([\w./\\-]+\.\w+)`?\s*:")
-_PATH_AND_LINES = re.compile(r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d][\dL\s,:\u2013-]*))?")
-_NOWHERE = re.compile(r"n/?a\b|none\b|multiple\b|various\b|several\b|all\b|-+$|\u2014$|$", re.IGNORECASE)
+_FILES = frozenset(["files", "file", "path", "paths"])
+_LINES = frozenset(["lines", "line", "linenumbers", "linenumber"])
+_SYMBOLS = frozenset(
+    ["functionclass", "function", "functions", "class", "method", "module", "symbol", "symbols"]
+)
 
 
 def read_locations(part: Part) -> tuple[Location, ...]:
     """The places that a location section names."""
+    return tuple(_of_columns(part)) or tuple(_of_rows(part)) or read_mentioned(part)
+
+
+def read_mentioned(part: Part) -> tuple[Location, ...]:
+    """The paths in code spans of a section without labels, such as a list of changed files."""
+    body = part.body
+    spans = code_spans(part.source.data, body.span.start, body.span.end)
+    found = (location_of(part.source.text(*span)) for span in spans)
+    return tuple(location for location in found if location)
+
+
+def _of_columns(part: Part) -> Iterator[Location]:
+    """A table with a column of files and one of lines or symbols: a place in each row."""
+    for table in (block for block in part.own_blocks if block.kind == "Table"):
+        titles = [squeeze(title) for title in columns(part.source, table)]
+        if titles[0] in _FILES and not _LINES.union(_SYMBOLS).isdisjoint(titles):
+            for row in records(part.source, table):
+                yield _of_record({squeeze(title): cell for title, cell in row.items()})
+
+
+def _of_record(row: Mapping[str, Text]) -> Location:
+    file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
+    text = next(iter(row.values()))
+    path, own = path_and_lines(plain(file.raw)) if file else ("", ())
+    return Location(
+        raw=text.raw,
+        span=text.span,
+        file=path or None,
+        lines=own or line_ranges(plain(lines.raw) if lines else ""),
+        symbol=plain(symbol.raw) if symbol and symbol.raw else None,
+    )
+
+
+def _of_rows(part: Part) -> Iterator[Location]:
+    """Labelled rows: the files, their lines and their symbols."""
     rows = {entry.key: entry for entry in entries(part.source, part.own_blocks)}
-    files, lines, symbols = (_first(rows, keys) for keys in (_FILE_KEYS, _LINE_KEYS, _SYMBOL_KEYS))
-    if files is None and symbols is None:
-        return _mentioned(part)
-    texts = _file_texts(part.source, files)
-    if not texts:
-        return (_without_file(part, lines, symbols),)
-    stated = [_split(plain(text.raw)) for text in texts]
-    of_lines = _lines_of_files(part.source, [path for path, _ in stated], lines)
-    of_symbols = _symbols_of_files(part.source, len(texts), symbols)
-    return tuple(
-        Location(raw=text.raw, span=text.span, file=path, lines=own or more, symbol=symbol)
-        for text, (path, own), more, symbol in zip(texts, stated, of_lines, of_symbols, strict=True)
-    )
+    files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
+    if is_nowhere(files):
+        if not is_nowhere(symbols):
+            yield _without_file(part, lines, symbols)
+        return
+    texts = _texts(part, files)
+    stated = [path_and_lines(plain(text.raw)) for text in texts]
+    of_lines = pair_lines(part.source, [path for path, _ in stated], lines)
+    of_symbols = pair_symbols(part.source, len(texts), symbols)
+    for text, (path, own), more, symbol in zip(texts, stated, of_lines, of_symbols, strict=True):
+        yield Location(raw=text.raw, span=text.span, file=path, lines=own or more, symbol=symbol)
 
 
-def location_of(text: Text) -> Location | None:
-    """The place that ``path.py:10-20`` names, or None."""
-    path, lines = _split(plain(text.raw))
-    looks_like_path = "/" in path or re.search(r"\.\w+$", path)
-    return (
-        Location(raw=text.raw, span=text.span, file=path, lines=lines, symbol=None)
-        if looks_like_path
-        else None
-    )
-
-
-def line_ranges(text: str) -> Lines:
-    """The line numbers and ranges in ``text``: ``177-178, 189`` gives two."""
-    return tuple(
-        LineRange(first=int(match[1]), last=max(int(match[1]), int(match[2] or match[1])))
-        for match in _RANGE.finditer(text)
-    )
-
-
-_FILE_KEYS = ("files", "file", "path", "paths")
-_LINE_KEYS = ("lines", "line", "linenumbers", "linenumber")
-_SYMBOL_KEYS = ("functionclass", "function", "class", "symbol", "symbols", "method", "functions", "module")
-
-
-def _first(rows: dict[str, Entry], keys: Sequence[str]) -> Entry | None:
-    return next((rows[key] for key in keys if key in rows), None)
-
-
-def _split(text: str) -> tuple[str, Lines]:
-    """A path and the lines that may follow it after a colon."""
-    match = _PATH_AND_LINES.fullmatch(text)
-    return (match["path"], line_ranges(match["lines"] or "")) if match else (text, ())
-
-
-def _file_texts(source: Source, files: Entry | None) -> list[Text]:
-    if files is None or _NOWHERE.match(files.plain):
-        return []
-    return [text for text in (source.text(*span) for span in listed(source, files.value)) if text.raw]
+def _texts(part: Part, files: Entry | None) -> list[Text]:
+    spans = listed(part.source, files.value) if files else []
+    return [text for text in (part.source.text(*span) for span in spans) if text.raw]
 
 
 def _without_file(part: Part, lines: Entry | None, symbols: Entry | None) -> Location:
@@ -88,65 +88,9 @@ def _without_file(part: Part, lines: Entry | None, symbols: Entry | None) -> Loc
         span=body.span,
         file=None,
         lines=line_ranges(lines.plain) if lines else (),
-        symbol=_symbol(symbols),
+        symbol=symbols.plain if symbols else None,
     )
 
 
-def _symbol(symbols: Entry | None) -> str | None:
-    return None if symbols is None or _NOWHERE.match(symbols.plain) else symbols.plain
-
-
-def _symbols_of_files(source: Source, count: int, symbols: Entry | None) -> list[str | None]:
-    """As many symbols as files are taken in pairs; otherwise each file has them all."""
-    whole = _symbol(symbols)
-    if symbols is None or whole is None:
-        return [None] * count
-    spans = code_spans(source.data, symbols.value.span.start, symbols.value.span.end)
-    if count > 1 and len(spans) == count:
-        return [source.raw(*span) for span in spans]
-    return [whole] * count
-
-
-def _lines_of_files(source: Source, files: list[str], lines: Entry | None) -> list[Lines]:
-    """The lines of each file: by the file named before them, in order, or all of them for a single file."""
-    if lines is None or _NOWHERE.match(lines.plain):
-        return [()] * len(files)
-    if _FILE_IN_LINES.search(lines.plain):
-        return _lines_by_name(source, files, lines)
-    ranges = line_ranges(lines.plain)
-    if not ranges:
-        source.report("location-lines", lines.line, f"no line numbers in {lines.plain!r}")
-        return [()] * len(files)
-    if len(files) == 1:
-        return [ranges]
-    if len(files) == len(ranges):
-        return [(each,) for each in ranges]
-    message = f"cannot tell which of the {len(files)} files each of the {len(ranges)} line ranges is in"
-    source.report("location-lines", lines.line, message, hint="write file.py:10-20 for each")
-    return [()] * len(files)
-
-
-def _lines_by_name(source: Source, files: list[str], lines: Entry) -> list[Lines]:
-    pieces = _FILE_IN_LINES.split(lines.plain)
-    found: dict[str, Lines] = {}
-    for name, text in zip_longest(pieces[1::2], pieces[2::2], fillvalue=""):
-        path = next((path for path in files if _names(name, path)), None)
-        if path is None:
-            source.report("location-lines", lines.line, f"{name} is none of the files of this location")
-        else:
-            found[path] = found.get(path, ()) + line_ranges(text)
-    return [found.get(path, ()) for path in files]
-
-
-def _names(name: str, path: str) -> bool:
-    """Whether ``name`` is the end of ``path``: ``ppo.py`` names ``src/agent/ppo.py``."""
-    parts = PurePosixPath(name).parts
-    return PurePosixPath(path).parts[-len(parts) :] == parts
-
-
-def _mentioned(part: Part) -> tuple[Location, ...]:
-    """The paths in code spans of a section without labels, such as a list of changed files."""
-    body = part.body
-    spans = code_spans(part.source.data, body.span.start, body.span.end)
-    found = (location_of(part.source.text(*span)) for span in spans)
-    return tuple(location for location in found if location)
+def _pick(rows: Mapping[str, T], keys: Collection[str]) -> T | None:
+    return next((value for key, value in rows.items() if key in keys), None)

@@ -47,7 +47,7 @@ class Part:
 
     @property
     def body(self) -> Text:
-        """Everything below the heading, without the white space around it and the rule that ends a section."""
+        """Everything below the heading, without the white space around it and the rule at its end."""
         blocks = [block for block in self.blocks if block.kind != "Rule"]
         if not blocks:
             return self.source.text(self.end, self.end)

@@ -1,9 +1,9 @@
-"""Read one file: from its bytes to a record, with every problem on the way; nothing that it contains raises."""
+"""Read one file: from its bytes to a record and the problems on the way; nothing that it contains raises."""
 
 from __future__ import annotations
 
-from finding_tickets.markdown.finding import read_finding
 from finding_tickets.markdown.entries import entries
+from finding_tickets.markdown.finding import read_finding
 from finding_tickets.markdown.identity import kind_of, title_of
 from finding_tickets.markdown.metadata import Metadata, read_metadata
 from finding_tickets.markdown.parts import Part, sections

@@ -8,33 +8,18 @@ from itertools import chain
 
 from finding_tickets.markdown.entries import Entry, entries
 from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.outcomes import outcome_of
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Resolution
-from finding_tickets.model.vocabulary import Outcome, squeeze, word_for
+from finding_tickets.model.vocabulary import Outcome, squeeze
 
 _STATEMENTS = frozenset(
     ["status", "decision", "finaldisposition", "disposition", "outcome", "resolution", "verdict"]
 )
-_FIXES = re.compile(r"(the |final |implemented )*fix(es)?( description| applied)?( \(.*\))?", re.IGNORECASE)
+_FIX = re.compile(r"(the |final |implemented )*fix(es)?( description| applied)?( \(.*\))?", re.IGNORECASE)
 _LEAD = re.compile(rb"\*\*([^*]+)\*\*")
-# The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix.
-_PHRASES = (
-    (re.compile(r"\bnot (?:yet )?(?:been )?(?:fixed|resolved)|\bpartial|\bto be fixed", re.IGNORECASE), None),
-    (re.compile(r"\bwo(?:n['\u2019]?t|nt|uld not)[ -]?fix", re.IGNORECASE), Outcome.WONT_FIX),
-    (
-        re.compile(r"\bnot[ -]a[ -](?:bug|defect)|\bworking as (?:designed|intended)", re.IGNORECASE),
-        Outcome.NOT_A_BUG,
-    ),
-    (re.compile(r"\binvalid\b|\bfalse positive\b", re.IGNORECASE), Outcome.NOT_A_BUG),
-    (re.compile(r"\bduplicate\b", re.IGNORECASE), Outcome.DUPLICATE),
-    (
-        re.compile(r"\bacceptable\b|\bas[ -]is\b|\bno action (?:needed|required)", re.IGNORECASE),
-        Outcome.ACCEPTABLE,
-    ),
-    (re.compile(r"\bfixed\b|\bresolved\b", re.IGNORECASE), Outcome.FIXED),
-)
 
 
 def read_resolution(part: Part) -> Resolution:
@@ -45,8 +30,8 @@ def read_resolution(part: Part) -> Resolution:
 
 def read_outcome(part: Part) -> Field[Outcome | None] | None:
     """The words of a resolution that state its outcome, or None."""
-    found = list(entries(part.source, part.blocks))
-    stated = ((text, outcome_of(part.source, plain(text.raw))) for text in _statements(part, found))
+    found, words = list(entries(part.source, part.blocks)), part.source.vocabulary.outcomes
+    stated = ((text, outcome_of(plain(text.raw), words)) for text in _statements(part, found))
     announced = ((text, Outcome.FIXED) for text in _announcements(part, found))
     texts = ((text, outcome) for text, outcome in chain(stated, announced) if outcome)
     return next(
@@ -54,17 +39,9 @@ def read_outcome(part: Part) -> Field[Outcome | None] | None:
     )
 
 
-def outcome_of(source: Source, words: str) -> Outcome | None:
-    """The outcome that a phrase means, or None."""
-    word = word_for(words, source.vocabulary.outcomes)
-    if word is not None:
-        return Outcome(word)
-    return next((outcome for pattern, outcome in _PHRASES if pattern.search(words)), None)
-
-
 def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
     """A metadata row that states the outcome."""
-    outcome = outcome_of(source, plain(text.raw))
+    outcome = outcome_of(plain(text.raw), source.vocabulary.outcomes)
     if outcome is None:
         hint = f"one of {', '.join(source.vocabulary.outcomes)}"
         source.report("unknown-word", text.span.line, f"Resolution is {plain(text.raw)!r}", hint=hint)
@@ -96,11 +73,7 @@ def _leads(part: Part) -> Iterator[Text]:
 
 def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
     """A heading or label that announces the fix that was made says that one was made."""
-    titles = [block for block in part.blocks if block.level and block.first >= 0]
-    texts = [part.source.text(block.first, block.last) for block in titles]
-    for label, text in [
-        *((plain(text.raw), text) for text in texts),
-        *((entry.label, entry.value) for entry in found),
-    ]:
-        if _FIXES.fullmatch(label):
-            yield text
+    headings = [block for block in (part.heading, *part.blocks) if block and block.level and block.first >= 0]
+    titles = [part.source.text(block.first, block.last) for block in headings]
+    yield from (title for title in titles if _FIX.fullmatch(plain(title.raw)))
+    yield from (entry.value for entry in found if _FIX.fullmatch(entry.label))

@@ -10,9 +10,10 @@ from finding_tickets.markdown.code import read_code
 from finding_tickets.markdown.identity import read_id, read_title
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.issues import read_issue_counts, read_issues
-from finding_tickets.markdown.locations import location_of, read_locations
+from finding_tickets.markdown.locations import read_locations
 from finding_tickets.markdown.metadata import Metadata
 from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.places import location_of
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.requirements import read_requirements
 from finding_tickets.markdown.review_values import read_artifacts, read_performance, read_scores, read_verdict

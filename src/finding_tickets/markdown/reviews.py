@@ -58,7 +58,7 @@ def reviewer_word(source: Source, name: str) -> str | None:
 
 
 def _who(part: Part) -> Text | None:
-    """The reviewer that a heading names: ``Cross-Review (DRL Specialist)``, ``Cross-Review: DRL``, ``DRL``."""
+    """The reviewer that a heading names: ``Cross-Review (DRL)``, ``Cross-Review: DRL`` or ``DRL``."""
     heading = part.heading
     if heading is None or heading.first < 0:
         return None
@@ -175,7 +175,7 @@ def _cut_first_line(source: Source, entry: Entry) -> Text:
 
 
 def _prose(part: Part, blocks: Sequence[Block]) -> Text | None:
-    """What is written below the verdict: the rest of the part without tables, rules and the verdict itself."""
+    """What is written below the verdict: the rest of the part without tables, rules and the verdict."""
     inner = next((each for each in part.parts if each.name.startswith(_EVALUATION)), None)
     if inner:
         return inner.body if inner.body.raw else None

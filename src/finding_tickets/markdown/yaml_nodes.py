@@ -1,4 +1,4 @@
-"""YAML inside a Markdown file, as nodes that know their line in that file and report what is wrong with it."""
+"""YAML inside a Markdown file, as nodes that know their line in the file and report what is wrong there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class YamlNode:
     @property
     def kind(self) -> str:
         """``mapping``, ``sequence`` or ``scalar``."""
-        return str(self.node.id)
+        return _kind(self.node)
 
     def wrong(self, rule: str, message: str, hint: str | None = None) -> None:
         """Report an error on the node's line."""
@@ -81,7 +81,7 @@ class YamlNode:
 
 
 def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
-    """The root of a YAML text that starts on ``first_line`` of the file; None where it is empty or not YAML."""
+    """The root of a YAML text that starts on ``first_line`` of the file; None where there is none."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -103,7 +103,11 @@ def _did_you_mean(name: str, allowed: Collection[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
 
 
+def _kind(node: Node) -> str:
+    return type(node).__name__.removesuffix("Node").lower()
+
+
 def _shown(node: Node) -> str:
-    if node.id != "scalar":
-        return _KINDS[node.id]
+    if _kind(node) != "scalar":
+        return _KINDS[_kind(node)]
     return repr(node.value) if node.value else "nothing"

@@ -1,0 +1,62 @@
+"""Which lines and which symbols belong to which of several files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from finding_tickets.markdown.entries import Entry
+from finding_tickets.markdown.inline import code_spans
+from finding_tickets.markdown.places import Lines, line_ranges, names
+from finding_tickets.markdown.source import Source
+
+_FILE_IN_LINES = re.compile(r"([\w./\\-]+\.\w+)\s*:")
+_NOWHERE = re.compile(r"n/?a\b|none\b|multiple\b|various\b|several\b|all\b|-+$|\u2014$|$", re.IGNORECASE)
+
+
+def is_nowhere(entry: Entry | None) -> bool:
+    """Whether a row is missing or says only that there is nothing to say: ``N/A``, ``Multiple``."""
+    return entry is None or _NOWHERE.match(entry.plain) is not None
+
+
+def pair_symbols(source: Source, count: int, symbols: Entry | None) -> list[str | None]:
+    """As many symbols as files are taken in pairs; otherwise each file has them all."""
+    if symbols is None or is_nowhere(symbols):
+        return [None] * count
+    spans = code_spans(source.data, symbols.value.span.start, symbols.value.span.end)
+    if count > 1 and len(spans) == count:
+        return [source.raw(*span) for span in spans]
+    return [symbols.plain] * count
+
+
+def pair_lines(source: Source, files: Sequence[str], lines: Entry | None) -> list[Lines]:
+    """The lines of each file: by the file named before them, in order, or all of them for a single file."""
+    if lines is None or is_nowhere(lines):
+        return [()] * len(files)
+    if _FILE_IN_LINES.search(lines.plain):
+        return _by_name(source, files, lines)
+    ranges = line_ranges(lines.plain)
+    if ranges and len(files) == 1:
+        return [ranges]
+    if ranges and len(files) == len(ranges):
+        return [(each,) for each in ranges]
+    message, hint = f"no line numbers in {lines.plain!r}", None
+    if ranges:
+        message = f"cannot tell which of the {len(files)} files each of the {len(ranges)} line ranges is in"
+        hint = "write file.py:10-20 for each"
+    source.report("location-lines", lines.line, message, hint=hint)
+    return [()] * len(files)
+
+
+def _by_name(source: Source, files: Sequence[str], lines: Entry) -> list[Lines]:
+    """Lines after the name of their file: ``a.py: 10-20, b.py: 5``."""
+    pieces = _FILE_IN_LINES.split(lines.plain)
+    found: dict[str, Lines] = {}
+    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        path = next((path for path in files if names(name, path)), None)
+        if path is None:
+            message = f"{name} is none of the files of this location"
+            source.report("location-lines", lines.line, message)
+        else:
+            found[path] = found.get(path, ()) + line_ranges(text)
+    return [found.get(path, ()) for path in files]
