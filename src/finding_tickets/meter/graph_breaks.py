@@ -1,0 +1,25 @@
+"""Count the places at which torch.compile would break a function into several graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch._dynamo as dynamo
+from torch._dynamo.utils import counters
+
+from finding_tickets.meter.trial import Function
+
+
+def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
+    """Breaks met while tracing ``function`` with these arguments, which are on the CPU.
+
+    Where a break inside a loop makes the compiler give up on a whole function, ``explain`` reports -1 breaks,
+    or none where that function was called by another; the compiler's own counters still know of it. A
+    function that was given up has 1 break at least, since the compiler does not look any further.
+    """
+    dynamo.reset()
+    counters.clear()
+    explained = dynamo.explain(function)(*inputs)
+    counted = sum(counters["graph_break"].values())
+    given_up = bool(counters["unimplemented"])
+    return max(int(explained.graph_break_count), counted, int(given_up))

@@ -1,0 +1,71 @@
+"""Import a verifier and its variants from files of a repository or from installed packages."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from finding_tickets.meter.report import CannotMeasureError, Source
+from finding_tickets.workload import Workload
+
+
+def load_workload(path: str, root: Path) -> Workload:
+    """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises."""
+    workload = getattr(_module(path, root), "workload", None)
+    if not isinstance(workload, Workload):
+        raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
+    check_sweep(workload, path)
+    return workload
+
+
+def check_sweep(workload: Workload, path: str) -> None:
+    """Raise ``CannotMeasureError`` unless there are points and all have the same variables."""
+    if not workload.sweep:
+        raise CannotMeasureError(f"{path}: the sweep is empty, so nothing can be measured")
+    expected = set(workload.sweep[0])
+    for point in workload.sweep:
+        if set(point) != expected:
+            raise CannotMeasureError(f"{path}: {point} has other variables than {workload.sweep[0]}")
+
+
+def load_function(source: Source, root: Path) -> Callable[..., Any]:
+    """The function of a variant; raises ``CannotMeasureError``, or whatever importing its module raises."""
+    found: Any = _module(source.module, root)
+    for name in source.function.split("."):
+        found = getattr(found, name, None)
+    if not callable(found):
+        raise CannotMeasureError(f"{source.module}: has no function {source.function}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def imported_files(root: Path) -> tuple[str, ...]:
+    """Files below ``root`` that this process has imported, relative to it, in order of their names."""
+    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    paths = (Path(name) for name in loaded if name)
+    return tuple(sorted({path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}))
+
+
+def _module(name: str, root: Path) -> ModuleType:
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return _from_file(root / name, root) if name.endswith(".py") else importlib.import_module(name)
+
+
+def _from_file(path: Path, root: Path) -> ModuleType:
+    """Import a file under the dotted name of its path, so that it can be imported by that name too."""
+    name = ".".join(path.relative_to(root).with_suffix("").parts)
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,88 @@
+"""What is measured for one ticket and what comes back: plain values that travel between processes as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from finding_tickets.meter.measurement import Measurement
+
+At = dict[str, int]
+METERS = ("auto", "simulated", "cuda")
+
+
+class CannotMeasureError(Exception):
+    """A verifier, a variant or a meter that is not what it should be; the message names the file and why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a function lives: a file below the root, or a module by its dotted name."""
+
+    module: str
+    function: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A variant whose results are to equal another's, within ``tolerance`` where it is not None."""
+
+    variant: str
+    target: str
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One ticket to measure.
+
+    ``root`` is absolute and ``verifier`` relative to it. ``meter`` is ``auto``, ``simulated`` or ``cuda``.
+    ``graph_breaks`` names the variants whose graph breaks are to be counted.
+    """
+
+    root: str
+    verifier: str
+    variants: dict[str, Source]
+    meter: str = "auto"
+    graph_breaks: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One variant at one point; with an ``error`` it counted up to the exception."""
+
+    at: At
+    measurement: Measurement
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How one comparison ended at one point: neither a difference nor skipped means equal."""
+
+    comparison: Comparison
+    at: At
+    difference: str | None = None
+    skipped: bool = False
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A point that the meter could not run, and why."""
+
+    at: At
+    why: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All runs of one ticket on one meter; ``files`` are the files below the root that were imported."""
+
+    meter: str
+    torch: str
+    device: str
+    sweep: tuple[At, ...]
+    runs: dict[str, tuple[Run, ...]]
+    agreements: tuple[Agreement, ...] = ()
+    not_measured: tuple[Skipped, ...] = ()
+    files: tuple[str, ...] = field(default=())

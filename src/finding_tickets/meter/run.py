@@ -1,0 +1,96 @@
+"""Measure one ticket: every variant at every point of the sweep, and whether their results agree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from finding_tickets.meter.choice import choose
+from finding_tickets.meter.compare import difference
+from finding_tickets.meter.loading import imported_files, load_function, load_workload
+from finding_tickets.meter.places import portable
+from finding_tickets.meter.report import Agreement, Comparison, Job, Report, Run, Skipped
+from finding_tickets.meter.trial import Function, Meter, Trial, arguments
+from finding_tickets.workload import Point, Workload
+
+
+def measure(job: Job) -> Report:
+    """Import what a job names and measure it; raises ``CannotMeasureError`` and what code of the job raises."""
+    root = Path(job.root)
+    # One thread: several tickets are measured at once, and sums do not depend on how work is split.
+    torch.set_num_threads(1)
+    workload = load_workload(job.verifier, root)
+    functions = {name: load_function(source, root) for name, source in job.variants.items()}
+    report = run(workload, functions, choose(job.meter), root, job.comparisons, job.graph_breaks)
+    return replace(report, files=imported_files(root))
+
+
+def run(
+    workload: Workload,
+    functions: Mapping[str, Function],
+    meter: Meter,
+    root: Path,
+    comparisons: Collection[Comparison] = (),
+    traced: Collection[str] = (),
+) -> Report:
+    """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
+
+    ``traced`` names the variants whose graph breaks are counted too.
+    """
+    runs: dict[str, list[Run]] = {name: [] for name in functions}
+    agreements, not_measured = [], []
+    for point in workload.sweep:
+        if why := meter.cannot_run(workload, point):
+            not_measured.append(Skipped(dict(point), why))
+            continue
+        trials = {
+            name: meter.measure(workload, point, function, root) for name, function in functions.items()
+        }
+        agreements += [_agreement(workload, point, comparison, trials) for comparison in comparisons]
+        for name, trial in trials.items():
+            traceable = functions[name] if name in traced and trial.error is None else None
+            runs[name].append(_recorded(workload, point, trial, traceable, root))
+    return Report(
+        meter=meter.name,
+        torch=torch.__version__.split("+")[0],
+        device=meter.device,
+        sweep=tuple(dict(point) for point in workload.sweep),
+        runs={name: tuple(of_variant) for name, of_variant in runs.items()},
+        agreements=tuple(agreements),
+        not_measured=tuple(not_measured),
+    )
+
+
+def _recorded(workload: Workload, point: Point, trial: Trial, traceable: Function | None, root: Path) -> Run:
+    measured = trial.measurement
+    sites = tuple(replace(site, file=portable(site.file, root)) for site in measured.sites)
+    breaks = _graph_breaks(workload, point, traceable) if traceable else {}
+    measurement = replace(measured, sites=sites, metrics={**measured.metrics, **breaks})
+    return Run(dict(point), measurement, trial.error)
+
+
+def _graph_breaks(workload: Workload, point: Point, function: Function) -> dict[str, int]:
+    """Tracing happens on the CPU, which is one device: points that need several are left out."""
+    if workload.devices(point) > 1:
+        return {}
+    from finding_tickets.meter.graph_breaks import graph_breaks
+
+    return {"graph_breaks": graph_breaks(function, arguments(workload, point, "cpu", workload.seed))}
+
+
+def _agreement(
+    workload: Workload, point: Point, comparison: Comparison, trials: Mapping[str, Trial]
+) -> Agreement:
+    expected, actual = trials[comparison.target], trials[comparison.variant]
+    if expected.error:
+        return Agreement(comparison, dict(point), skipped=True)
+    if actual.error:
+        return Agreement(comparison, dict(point), difference=f"raised {actual.error}")
+    if workload.same and comparison.tolerance is None:
+        return Agreement(comparison, dict(point), workload.same(expected.result, actual.result))
+    return Agreement(
+        comparison, dict(point), difference(expected.result, actual.result, comparison.tolerance)
+    )
