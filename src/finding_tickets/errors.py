@@ -9,6 +9,7 @@ class ExitCode(IntEnum):
     """Exit codes of ``tickets``; where several apply, the first of this list wins."""
 
     INTERRUPTED = 130
+    CRASHED = 70
     USAGE = 2
     BAD_DATA = 4
     GATE_FAILED = 1

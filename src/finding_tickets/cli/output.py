@@ -31,6 +31,11 @@ def say(text: str) -> None:
     _print(text, sys.stderr)
 
 
+def say_error(error: Exception) -> None:
+    """Print what went wrong and where, on stderr."""
+    say(f"{style('error', 'red', stream=sys.stderr)}: {error}")
+
+
 def _print(text: str, stream: TextIO) -> None:
     try:
         stream.write(text.rstrip("\n") + "\n")

@@ -1,0 +1,42 @@
+"""``tickets lint``: what is missing, misspelt or contradictory, by file and line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.output import Format, say, write, write_json
+from finding_tickets.errors import ExitCode
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.register.lint import exit_code
+from finding_tickets.register.lint import lint as check
+from finding_tickets.register.load import load
+from finding_tickets.register.rules.page import rules_page
+
+
+def lint(
+    root: Root = HERE,
+    rules: Annotated[bool, typer.Option("--rules", help="Print all rules as Markdown and stop.")] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Check structure, vocabulary, IDs, relations and remediations of the register."""
+    if rules:
+        write(rules_page())
+        return ExitCode.OK
+    register = load(root)
+    problems = check(register)
+    if output_format is Format.JSON:
+        write_json("lint", [problem.model_dump(mode="json") for problem in problems])
+    elif problems:
+        write("\n".join(map(str, problems)))
+    say(_summary(problems, len(register.documents)))
+    return exit_code(problems)
+
+
+def _summary(problems: Sequence[Problem], documents: int) -> str:
+    counts = Counter(problem.level for problem in problems)
+    return f"{documents} documents: {', '.join(f'{counts[level]} {level}s' for level in Level)}"

@@ -1,0 +1,101 @@
+"""The application ``tickets``: its commands, and what every ending of one means."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from finding_tickets import __version__
+from finding_tickets.cli.output import say, say_error, write
+from finding_tickets.errors import ExitCode, TicketsError
+
+# Each command lives in the module of its name, so that running one imports none of the others.
+COMMANDS = {
+    "list": "list_tickets",
+    "show": "show",
+    "new": "new",
+    "lint": "lint",
+    "report": "report",
+}
+EXIT_CODES = (
+    "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
+)
+DEBUG = "TICKETS_DEBUG"
+
+
+def main() -> None:
+    """Run ``tickets`` with the arguments of this process and exit with the code it ends in."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; every failure becomes one message on stderr and a documented exit code."""
+    try:
+        wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
+        application(wanted or COMMANDS)(list(arguments))
+    except SystemExit as end:
+        return int(end.code or 0)
+    except TicketsError as error:
+        say_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        say(_crash(error))
+        return ExitCode.CRASHED
+    return ExitCode.OK
+
+
+def application(names: Iterable[str]) -> Any:
+    """A callable that runs a command line over the commands ``names`` and ends in SystemExit."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        result_callback=_exit,
+        help="Finding tickets that are closed by measurement.",
+        epilog=EXIT_CODES,
+    )
+    app.callback()(_options)
+    for name in names:
+        module = import_module(f"finding_tickets.cli.{name}")
+        app.command(name)(getattr(module, COMMANDS[name]))
+    return _named(app)
+
+
+def _named(app: typer.Typer) -> Any:
+    command = typer.main.get_command(app)
+    return lambda arguments: command.main(arguments, prog_name="tickets")
+
+
+def _exit(code: ExitCode | None, **_: object) -> None:
+    raise typer.Exit(code or ExitCode.OK)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        write(f"tickets {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Finding tickets that are closed by measurement."""
+
+
+def _crash(error: Exception) -> str:
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    return (
+        f"this is a bug in tickets {__version__}: {what}\n"
+        f"please report it with the traceback that {DEBUG}=1 shows"
+    )

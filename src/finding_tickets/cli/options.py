@@ -1,0 +1,53 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finding_tickets.cli.output import Format
+from finding_tickets.errors import UsageError
+from finding_tickets.model.vocabulary import Words, word_for
+
+HERE = Path()
+
+
+def complete_id(incomplete: str) -> list[str]:
+    """The IDs that what was typed so far may become, in any case; never an error at the prompt."""
+    from finding_tickets.register.load import load
+
+    # A message between two key strokes would only be in the way.
+    try:
+        ids = [document.id.value for document in load(HERE).documents]
+    except Exception:
+        return []
+    return sorted(name for name in ids if name.casefold().startswith(incomplete.casefold()))
+
+
+def known(option: str, words: Iterable[str] | None, vocabulary: Words) -> list[str]:
+    """The words of a vocabulary that the values of an option name by any of their spellings.
+
+    Raises:
+        UsageError: A word is none of the vocabulary's.
+    """
+    found = []
+    for word in words or ():
+        meant = word_for(word, vocabulary)
+        if meant is None:
+            raise UsageError(f"--{option} {word}: no such {option}", hint=f"one of {', '.join(vocabulary)}")
+        found.append(meant)
+    return found
+
+
+Root = Annotated[
+    Path, typer.Option("--root", metavar="FOLDER", help="The repository or folder that holds the register.")
+]
+OutputFormat = Annotated[
+    Format, typer.Option("--format", case_sensitive=False, help="How the data is printed.")
+]
+Ids = Annotated[
+    list[str], typer.Argument(metavar="ID...", autocompletion=complete_id, help="Tickets, in any case.")
+]

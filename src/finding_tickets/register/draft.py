@@ -1,0 +1,106 @@
+"""A finding that has no ticket yet: what a new ticket is made from."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, StringConstraints, ValidationError
+from pydantic import Field as Default
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.model.record import Record
+from finding_tickets.model.vocabulary import Relationship, Severity, Status
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+Line = Annotated[str, AfterValidator(_one_line), StringConstraints(min_length=1)]
+
+
+class Place(Record):
+    """Where the finding is; ``lines`` are pairs of first and last line."""
+
+    file: Line
+    lines: tuple[tuple[int, int], ...] = ()
+    symbol: Line | None = None
+
+    @property
+    def where(self) -> str:
+        """The file with its lines: ``path.py:10-20,30``."""
+        ranges = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.lines)
+        return f"{self.file}:{ranges}" if ranges else self.file
+
+
+class Link(Record):
+    """Another ticket, and what it has to do with this one."""
+
+    id: Line
+    relationship: Relationship = Relationship.RELATED
+    note: str = ""
+
+
+class Draft(Record):
+    """The content of a new ticket; its keys are those of ``tickets list --format json``."""
+
+    title: Line
+    severity: Severity
+    status: Status = Status.OPEN
+    batch: int | None = Default(default=None, ge=0)
+    agent: Line | None = None
+    domains: tuple[Line, ...] = ()
+    summary: Line | None = None
+    description: str = ""
+    recommended_fix: str = ""
+    code_repository: Line | None = None
+    locations: tuple[Place, ...] = ()
+    categories: tuple[Line, ...] = ()
+    checklist: tuple[Line, ...] = ()
+    related: tuple[Link, ...] = ()
+
+
+def read_drafts(text: str, source: str) -> list[Draft]:
+    """The drafts in a JSON object, or in a list of objects; ``source`` names where the text came from.
+
+    Raises:
+        BadDataError: The text is not JSON, or an object does not have the form of a draft.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise BadDataError(f"not JSON: {error}", file=source, line=line) from None
+    objects = value if isinstance(value, list) else [value]
+    places = [f"[{number}]" for number in range(len(objects))] if isinstance(value, list) else [""]
+    return [draft_of(item, source, place) for item, place in zip(objects, places, strict=True)]
+
+
+def draft_of(value: object, source: str, place: str = "") -> Draft:
+    """The draft that a JSON value states; ``place`` is where in ``source`` it stands.
+
+    Raises:
+        BadDataError: It does not have the form of a draft; the message names each key that is wrong.
+    """
+    try:
+        return Draft.model_validate(value)
+    except ValidationError as error:
+        wrong = "; ".join(f"{place}{_path(detail['loc'])}{_reason(detail)}" for detail in error.errors())
+        raise BadDataError(wrong, file=source, hint=f"keys: {', '.join(Draft.model_fields)}") from None
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return f"{path.removeprefix('.')}: " if path else ""
+
+
+def _reason(detail: Any) -> str:
+    """Pydantic's message in the words of JSON, where it speaks of Python."""
+    words = {
+        "extra_forbidden": "there is no such key",
+        "missing": "is missing",
+        "model_type": "must be an object",
+    }
+    return words.get(detail["type"]) or re.sub(r"^Input should be", "must be", detail["msg"])

@@ -1,0 +1,98 @@
+"""Rules about the claims of a Remediation section and the answers that rest on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finding_tickets.model.problem import Level
+from finding_tickets.model.remediation import Claim
+from finding_tickets.model.vocabulary import squeeze
+from finding_tickets.register.answers import answer_to
+from finding_tickets.register.rules.context import Context
+from finding_tickets.register.rules.rule import Document, Remark, rule
+from finding_tickets.verify.expressions import ExpressionError, suggest
+from finding_tickets.verify.grammar import parse_condition
+
+SAME_RESULT = "same_result_as"
+
+
+@rule(
+    "claim-syntax",
+    Level.ERROR,
+    "A claim is an expression, a comparison, a range or a growth class. Unknown variables of the sweep show "
+    "only when the ticket is verified.",
+    example="syncs: 4*params +",
+    bad_data=True,
+)
+def claim_syntax(document: Document, context: Context) -> Iterator[Remark]:
+    """Values and conditions that do not parse."""
+    for claim in _claims(document):
+        for text in _conditions(claim):
+            try:
+                parse_condition(text)
+            except ExpressionError as error:
+                yield Remark(claim.line, f"claim {claim.id}: {error.message}", error.hint)
+
+
+def _conditions(claim: Claim) -> Iterator[str]:
+    if claim.metric != SAME_RESULT:
+        yield claim.value
+    yield from claim.at.values()
+
+
+@rule(
+    "unknown-claim",
+    Level.ERROR,
+    "An answer to an item of the checklist names claims that the ticket makes.",
+    example="checklist: [{item: One sync, claims: [fix.sinks]}]",
+)
+def unknown_claim(document: Document, context: Context) -> Iterator[Remark]:
+    """Answers that name a claim which is not there; a metric with several values may be named as a whole."""
+    if document.remediation is None:
+        return
+    known = sorted(
+        {name for claim in _claims(document) for name in (claim.id, f"{claim.variant}.{claim.metric}")}
+    )
+    for answer in document.remediation.checklist:
+        for name in answer.claims:
+            if name not in known:
+                yield Remark(answer.line, f"no claim is called {name}", suggest(name, known))
+
+
+@rule(
+    "unanswered-item",
+    Level.WARNING,
+    "Where a ticket is measured, each item of its checklist names the claims that answer it or why none can.",
+    example="- [ ] Profile before and after, and no entry for it under checklist:",
+)
+def unanswered_item(document: Document, context: Context) -> Iterator[Remark]:
+    """Checklist items without an answer."""
+    if document.remediation is None:
+        return
+    for item in document.checklist:
+        if answer_to(item.text, document.remediation) is None:
+            yield Remark(
+                item.span.line,
+                f"no answer to the checklist's item: {item.text}",
+                "add it under checklist: in the Remediation section, with claims: or why:",
+            )
+
+
+@rule(
+    "unknown-item",
+    Level.WARNING,
+    "An answer quotes an item of the ticket's checklist, so that both are read together.",
+    example="checklist: [{item: Something nobody asked for, why: no reason}]",
+)
+def unknown_item(document: Document, context: Context) -> Iterator[Remark]:
+    """Answers to items that the checklist does not have."""
+    if document.remediation is None:
+        return
+    items = {squeeze(item.text) for item in document.checklist}
+    for answer in document.remediation.checklist:
+        if squeeze(answer.item) not in items:
+            yield Remark(answer.line, f"the checklist has no item: {answer.item}")
+
+
+def _claims(document: Document) -> tuple[Claim, ...]:
+    return document.remediation.claims if document.remediation else ()

@@ -1,0 +1,45 @@
+"""What a lint rule may ask about the register as a whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import Ticket
+
+# IDs of one series differ in a digit or two and are no misspellings of one another.
+LEAST_LIKENESS = 0.9
+
+
+class Context:
+    """The documents of a register by their ID, and the repository they stand in."""
+
+    def __init__(self, root: Path, documents: Sequence[Ticket | ImplementationReview]) -> None:
+        self.root = root.resolve()
+        self._by_id: dict[str, list[Ticket | ImplementationReview]] = defaultdict(list)
+        for document in documents:
+            self._by_id[document.id.value.casefold()].append(document)
+
+    def named(self, document_id: str) -> Sequence[Ticket | ImplementationReview]:
+        """The documents with this ID in any case; more than one is a mistake."""
+        return self._by_id.get(document_id.casefold(), ())
+
+    def suggestion(self, document_id: str) -> str | None:
+        """A hint with the IDs that one which does not exist may have been meant to be."""
+        close = get_close_matches(document_id.casefold(), self._by_id, n=3, cutoff=LEAST_LIKENESS)
+        return f"did you mean {', '.join(self._by_id[key][0].id.value for key in close)}?" if close else None
+
+    def inside(self, path: str) -> bool:
+        """Whether a path, taken from the root, stays in the repository, links followed."""
+        return (self.root / path).resolve().is_relative_to(self.root)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder of the repository has this path."""
+        return self.inside(path) and (self.root / path).exists()
+
+    def measured(self, document: Ticket | ImplementationReview) -> bool:
+        """Whether there is evidence for a document."""
+        return False

@@ -1,0 +1,113 @@
+"""Rules about the files that a Remediation section names: the verifier and the variants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from finding_tickets.model.problem import Level
+from finding_tickets.model.remediation import VariantRef
+from finding_tickets.register.convention import fixes_folder, verifier_path
+from finding_tickets.register.rules.context import Context
+from finding_tickets.register.rules.rule import Document, Remark, rule
+
+
+@rule(
+    "outside-repository",
+    Level.ERROR,
+    "Verifier and variants are files of this repository: measuring runs them.",
+    example="verifier: ../elsewhere/b7_pt_02.py",
+    bad_data=True,
+)
+def outside_repository(document: Document, context: Context) -> Iterator[Remark]:
+    """Paths that leave the repository, by ``..``, from the root of the disk or through a link."""
+    if document.remediation is None:
+        return
+    verifier = document.remediation.verifier
+    if verifier and not context.inside(verifier):
+        yield Remark(document.remediation.span.line, f"verifier {verifier} leaves the repository")
+    for name, variant in document.remediation.variants.items():
+        if _is_file(variant) and not context.inside(variant.module):
+            yield Remark(variant.line, f"variant {name} leaves the repository: {variant.raw}")
+
+
+@rule(
+    "missing-verifier",
+    Level.ERROR,
+    "Claims are measured by a verifier, which is the file that the ticket names or verifiers/<id>.py.",
+    example="claims: {found: {syncs: 1}} without verifiers/b7_pt_02.py",
+)
+def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
+    """Verifiers that are not there, named by the ticket or needed by its claims."""
+    remediation = document.remediation
+    if remediation is None or not (remediation.verifier or remediation.claims):
+        return
+    verifier = remediation.verifier or verifier_path(document.id.value)
+    if context.inside(verifier) and not context.exists(verifier):
+        yield Remark(
+            remediation.span.line,
+            f"there is no verifier {verifier}",
+            "tickets new --with-verifier writes one",
+        )
+
+
+@rule(
+    "missing-variant",
+    Level.ERROR,
+    "A variant is a function that exists; one that has claims is under variants: or in fixes/<id>/.",
+    example="found: fixes/b7_pt_02/gone.py:check",
+)
+def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
+    """Variants whose file or function is not there, and claims about variants that are nowhere."""
+    remediation = document.remediation
+    if remediation is None:
+        return
+    for name, variant in remediation.variants.items():
+        if _is_file(variant) and variant.revision is None and context.inside(variant.module):
+            missing = _missing(variant, context)
+            if missing:
+                yield Remark(variant.line, f"variant {name}: {missing}")
+    for claim in remediation.claims:
+        usual = f"{fixes_folder(document.id.value)}/{claim.variant}.py"
+        if claim.variant not in remediation.variants and not context.exists(usual):
+            yield Remark(
+                claim.line, f"claim {claim.id}: there is no variant {claim.variant}", f"write {usual}"
+            )
+
+
+def _is_file(variant: VariantRef) -> bool:
+    return variant.module.endswith(".py")
+
+
+def _missing(variant: VariantRef, context: Context) -> str | None:
+    """What a variant lacks, looked up without running any code."""
+    if not context.exists(variant.module):
+        return f"there is no file {variant.module}"
+    names = _functions(context.root / variant.module)
+    return None if variant.function in names else f"{variant.module} defines no {variant.function}"
+
+
+def _functions(path: Path) -> set[str]:
+    """Names that a file binds at its top level; empty where it is no Python."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    defined = {
+        node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    imported = {
+        alias.asname or alias.name
+        for node in body
+        if isinstance(node, ast.ImportFrom | ast.Import)
+        for alias in node.names
+    }
+    assigned = {
+        target.id
+        for node in body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return defined | imported | assigned

@@ -1,0 +1,61 @@
+"""Rules about what people decided: status and resolution, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finding_tickets.model.problem import Level
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Outcome, Status
+from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
+from finding_tickets.register.rules.context import Context
+from finding_tickets.register.rules.rule import Document, Remark, rule
+
+FITTING = {
+    Status.CLOSED: set(Outcome),
+    Status.FIXED: {Outcome.FIXED},
+    Status.WONT_FIX: {Outcome.WONT_FIX, Outcome.ACCEPTABLE, Outcome.DUPLICATE},
+    Status.INVALID: {Outcome.NOT_A_BUG, Outcome.DUPLICATE},
+}
+
+
+@rule(
+    "contradiction",
+    Level.WARNING,
+    "Status and resolution say the same. Where they differ, lists and people go by different ones.",
+    example="**Status** `open` beside a section Resolution that says FIXED",
+)
+def contradiction(document: Document, context: Context) -> Iterator[Remark]:
+    """Statuses that do not fit the outcome which the ticket states."""
+    status, outcome = status_of(document), outcome_of(document)
+    if status is None or outcome is None or outcome in FITTING.get(status, set()):
+        return
+    line = document.status.span.line if isinstance(document, Ticket) and document.status else 1
+    yield Remark(line, f"the status is {status}, the resolution {outcome}")
+
+
+@rule(
+    "missing-remediation",
+    Level.NOTE,
+    "An open ticket says how it will be measured, so that it can be closed by more than somebody's word.",
+    example="**Status** `open` and no section `## Remediation`",
+)
+def missing_remediation(document: Document, context: Context) -> Iterator[Remark]:
+    """Open tickets without a Remediation section."""
+    if status_of(document) in UNSETTLED and document.remediation is None:
+        yield Remark(document.id.span.line, "an open ticket without a section ## Remediation")
+
+
+@rule(
+    "closed-without-evidence",
+    Level.NOTE,
+    "A ticket that was closed as fixed has a measurement that shows it.",
+    example="**Status** `closed`, resolution FIXED, and nothing under evidence/",
+)
+def closed_without_evidence(document: Document, context: Context) -> Iterator[Remark]:
+    """Tickets fixed by somebody's word."""
+    fixed = status_of(document) is Status.FIXED or (
+        status_of(document) is Status.CLOSED and outcome_of(document) in {Outcome.FIXED, None}
+    )
+    if fixed and not context.measured(document):
+        yield Remark(document.id.span.line, "closed as fixed, and no measurement shows it")

@@ -1,0 +1,90 @@
+"""Documents as plain values for JSON: the items of ``kind: ticket-list``."""
+
+from __future__ import annotations
+
+from finding_tickets.model.remediation import Claim, Remediation
+from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import Location, Relation, Review, Ticket
+from finding_tickets.report.entries import Entry
+from finding_tickets.report.query import agents, categories, domains
+
+Item = dict[str, object]
+
+
+def ticket_item(entry: Entry) -> Item:
+    """One entry, with the same keys for every kind of document; what is not there is null or empty."""
+    document = entry.document
+    finding = document if isinstance(document, Ticket) else None
+    return {
+        "id": entry.id,
+        "kind": document.kind,
+        "title": document.title.value,
+        "path": document.path,
+        "severity": entry.severity,
+        "status": entry.status,
+        "resolution": entry.outcome,
+        "batch": finding.batch.value if finding and finding.batch else None,
+        "agent": next(iter(agents(entry)), None),
+        "domains": domains(entry),
+        "locations": [_location(location) for location in document.locations],
+        "categories": categories(entry),
+        "reviews": [_review(review) for review in finding.reviews] if finding else _own_review(document),
+        "related": [_relation(relation) for relation in finding.related] if finding else [],
+        "checklist": [{"text": item.text, "done": item.done} for item in document.checklist],
+        "remediation": _remediation(document.remediation) if document.remediation else None,
+        "verdict": entry.verdict,
+    }
+
+
+def _location(location: Location) -> Item:
+    lines = [[lines.first, lines.last] for lines in location.lines]
+    return {"file": location.file, "lines": lines, "symbol": location.symbol}
+
+
+def _review(review: Review) -> Item:
+    return {
+        "reviewer": reviewer_of(review),
+        "verdict": opinion_of(review),
+        "evaluation": review.evaluation.raw if review.evaluation else None,
+    }
+
+
+def opinion_of(review: Review) -> str:
+    """A reviewer's verdict, in the vocabulary's word where it is one of those."""
+    return review.opinion or review.verdict.value
+
+
+def reviewer_of(review: Review) -> str | None:
+    """Who wrote a cross-review, where it says so."""
+    return review.reviewer.value if review.reviewer else None
+
+
+def _own_review(document: Ticket | ImplementationReview) -> list[Item]:
+    """An implementation review is itself the one review there is."""
+    if not isinstance(document, ImplementationReview) or document.reviewer is None:
+        return []
+    verdict = document.verdict.value if document.verdict else None
+    return [{"reviewer": document.reviewer.value, "verdict": verdict, "evaluation": None}]
+
+
+def _relation(relation: Relation) -> Item:
+    return {"id": relation.id, "relationship": relation.relationship, "note": relation.note}
+
+
+def _remediation(remediation: Remediation) -> Item:
+    return {
+        "verifier": remediation.verifier,
+        "variants": {name: variant.raw for name, variant in remediation.variants.items()},
+        "decision": remediation.decision,
+        "claims": [_claim(claim) for claim in remediation.claims],
+        "unmeasured": [{"claim": item.claim, "why": item.why} for item in remediation.unmeasured],
+        "checklist": [
+            {"item": answer.item, "claims": list(answer.claims), "why": answer.why}
+            for answer in remediation.checklist
+        ],
+    }
+
+
+def _claim(claim: Claim) -> Item:
+    wanted = ("id", "variant", "metric", "value", "at", "expect", "why", "tolerance")
+    return {name: getattr(claim, name) for name in wanted}

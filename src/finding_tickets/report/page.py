@@ -1,0 +1,107 @@
+"""One document as plain text: what it says, what was decided and what was measured."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+
+from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Review, Ticket
+from finding_tickets.register.answers import answer_to
+from finding_tickets.report.entries import Entry
+from finding_tickets.report.export import opinion_of, reviewer_of
+from finding_tickets.report.measured import changes, claim_line
+
+INDENT = "  "
+WIDTH = 100
+Section = tuple[str, list[str]]
+
+
+def page(entry: Entry, heading: Callable[[str], str] = str) -> str:
+    """The whole document; ``heading`` styles the lines that head a section."""
+    document = entry.document
+    parts = [heading(f"{entry.id}: {document.title.value}"), *_metadata(entry)]
+    for title, lines in _sections(entry):
+        if lines:
+            parts += ["", heading(title), *(INDENT + line for line in lines)]
+    return "\n".join(parts)
+
+
+def _metadata(entry: Entry) -> Iterator[str]:
+    rows = {label: text.raw for label, text in entry.document.metadata.items() if text.raw}
+    rows |= {"File": entry.document.path, "Verdict": _verdict(entry)}
+    width = max(map(len, rows))
+    return (f"{INDENT}{label.ljust(width)}  {value}" for label, value in rows.items())
+
+
+def _verdict(entry: Entry) -> str:
+    measured = entry.verification
+    if measured is None:
+        return entry.verdict
+    because = f": {measured.reason}" if measured.reason else ""
+    return f"{entry.verdict}{because} (meter {measured.meter}, torch {measured.torch}, {measured.device})"
+
+
+def _sections(entry: Entry) -> Iterator[Section]:
+    document = entry.document
+    if isinstance(document, Ticket):
+        yield from _finding(document)
+    else:
+        yield from _review(document)
+    yield "Checklist", list(_checklist(document.checklist, document.remediation))
+    if entry.verification:
+        yield "Laws", [f"{change.metric}: {change.text}" for change in changes(entry.verification)]
+        yield "Claims", [claim_line(claim) for claim in entry.verification.claims]
+    if document.remediation:
+        unmeasured = document.remediation.unmeasured
+        yield "Not measured", [f"{item.claim}: {item.why}" for item in unmeasured]
+
+
+def _finding(ticket: Ticket) -> Iterator[Section]:
+    yield "Summary", _wrapped(ticket.summary.raw) if ticket.summary else []
+    yield "Categories", [category.name for category in ticket.categories if category.ticked]
+    yield "Locations", [_place(location) for location in ticket.locations]
+    yield "Reviews", [line for review in ticket.reviews for line in _opinion(review)]
+    yield "Related", [_relation(relation) for relation in ticket.related]
+    if ticket.resolution:
+        yield "Resolution", ticket.resolution.raw.split("\n")
+
+
+def _review(review: ImplementationReview) -> Iterator[Section]:
+    met = {True: "met", False: "not met", None: "not stated"}
+    yield "Requirements", [f"{met[item.met]}: {item.text}" for item in review.requirements]
+    yield "Issues", [f"{issue.severity} {issue.id}: {issue.title}" for issue in review.issues]
+    yield "Scores", [f"{score.name}: {score.value:g}/{score.out_of:g}" for score in review.scores]
+    yield "Performance claims", [claim.text for claim in review.performance_claims]
+
+
+def _place(location: Location) -> str:
+    lines = ", ".join(
+        str(span.first) if span.first == span.last else f"{span.first}-{span.last}" for span in location.lines
+    )
+    place = ":".join(filter(None, (location.file, lines)))
+    return " ".join(filter(None, (place, location.symbol)))
+
+
+def _opinion(review: Review) -> Iterator[str]:
+    yield f"{reviewer_of(review) or 'somebody'}: {opinion_of(review)}"
+    if review.evaluation:
+        yield from (INDENT + line for line in _wrapped(review.evaluation.raw))
+
+
+def _relation(relation: Relation) -> str:
+    note = f": {relation.note}" if relation.note else ""
+    return f"{relation.id} ({relation.relationship}){note}"
+
+
+def _checklist(items: Iterable[ChecklistItem], remediation: Remediation | None) -> Iterator[str]:
+    for item in items:
+        yield f"[{'x' if item.done else ' '}] {item.text}"
+        answer = answer_to(item.text, remediation) if remediation else None
+        if answer:
+            yield f"    -> {', '.join(answer.claims) or answer.why}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return [line for paragraph in text.split("\n") for line in textwrap.wrap(paragraph, WIDTH) or [""]]
