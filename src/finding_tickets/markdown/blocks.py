@@ -19,8 +19,8 @@ class Block:
     """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text.
 
     ``kind`` is the parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
-    Rule, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's language; ``checked``
-    is None for an item without a check box.
+    Rule, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's language;
+    ``checked`` is None for an item without a check box.
     """
 
     kind: str

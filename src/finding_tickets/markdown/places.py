@@ -13,33 +13,10 @@ Lines = tuple[LineRange, ...]
 
 _RANGE = re.compile(r"(?<![\w.])L?(\d{1,9})(?:\s*[-\u2013]\s*L?(\d{1,9}))?(?![\w.]*\w)")
 _PATH_AND_LINES = re.compile(r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d][\dL\s,:\u2013-]*))?")
-_SUFFIXES = [
-    "py",
-    "pyi",
-    "pyx",
-    "md",
-    "toml",
-    "yaml",
-    "yml",
-    "json",
-    "cfg",
-    "ini",
-    "txt",
-    "sh",
-    "c",
-    "cc",
-    "cpp",
-    "cu",
-    "cuh",
-    "h",
-    "hpp",
-    "rs",
-    "go",
-    "js",
-    "ts",
-    "ipynb",
-]
-_FILE = re.compile(rf"[^\s()]+\.(?:{'|'.join(_SUFFIXES)})|[^\s()]+/[^\s()]*")
+_FILE = re.compile(
+    r"[^\s()]+\.(?:py|pyi|pyx|md|toml|ya?ml|json|cfg|ini|txt|sh|c|cc|cpp|cuh?|h|hpp|rs|go|js|ts|ipynb)"
+    r"|[^\s()]+/[^\s()]*"
+)
 
 
 def line_ranges(text: str) -> Lines:

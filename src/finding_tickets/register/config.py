@@ -110,7 +110,7 @@ def _value(path: Path, key: str, value: Any) -> Any:
         raise BadDataError(f"unknown key {key!r}", file=str(path), hint=_suggestion(key, known))
     try:
         return known[key](value, path.parent)
-    except ValueError as error:
+    except WrongValueError as error:
         raise BadDataError(f"{key}: {error}", file=str(path)) from error
 
 

@@ -13,12 +13,16 @@ _SIZE = re.compile(r"(?P<number>\d{1,18})\s*(?P<unit>B|[KMGT]i?B)?", re.IGNORECA
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
+class WrongValueError(ValueError):
+    """What is wrong with a value, without saying where it stands."""
+
+
 def folder(value: Any, root: Path) -> str:
     """A path relative to ``root`` that stays below it."""
     if not isinstance(value, str) or not value:
-        raise ValueError(f"must be a path, not {value!r}")
+        raise WrongValueError(f"must be a path, not {value!r}")
     if not (root / value).resolve().is_relative_to(root.resolve()):
-        raise ValueError(f"{value} leaves the repository")
+        raise WrongValueError(f"{value} leaves the repository")
     return value
 
 
@@ -26,14 +30,14 @@ def folders(value: Any, root: Path) -> tuple[str, ...]:
     """One path, or a list of at least one."""
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise ValueError("must name at least one folder")
+        raise WrongValueError("must name at least one folder")
     return tuple(folder(each, root) for each in values)
 
 
 def seconds(value: Any, _root: Path) -> float:
     """A time span above zero."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError(f"must be a number of seconds above 0, not {value!r}")
+        raise WrongValueError(f"must be a number of seconds above 0, not {value!r}")
     return float(value)
 
 
@@ -42,7 +46,7 @@ def size(value: Any, _root: Path) -> int:
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     match = _SIZE.fullmatch(text)
     if match is None or int(match["number"]) == 0:
-        raise ValueError(f"must be a number of bytes such as '8GiB', not {value!r}")
+        raise WrongValueError(f"must be a number of bytes such as '8GiB', not {value!r}")
     unit = (match["unit"] or "B").upper()
     return int(match["number"]) * int((1024 if "I" in unit else 1000) ** _POWERS[unit[0]])
 
@@ -50,11 +54,11 @@ def size(value: Any, _root: Path) -> int:
 def pattern(value: Any, _root: Path) -> str:
     """A regular expression."""
     if not isinstance(value, str):
-        raise ValueError(f"must be a regular expression, not {value!r}")  # noqa: TRY004 - all say ValueError
+        raise WrongValueError(f"must be a regular expression, not {value!r}")
     try:
         re.compile(value)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"must be a regular expression: {error}") from error
+        raise WrongValueError(f"must be a regular expression: {error}") from error
     return value
 
 
@@ -63,10 +67,10 @@ def words(value: Any, _root: Path) -> Words:
     if _is_texts(value):
         return dict.fromkeys(value, ())
     if not isinstance(value, dict):
-        raise ValueError(f"must be a list of words or a table of their spellings, not {value!r}")
+        raise WrongValueError(f"must be a list of words or a table of their spellings, not {value!r}")
     for word, spellings in value.items():
         if not _is_texts(spellings):
-            raise ValueError(f"{word} must have a list of spellings, not {spellings!r}")
+            raise WrongValueError(f"{word} must have a list of spellings, not {spellings!r}")
     return {word: tuple(spellings) for word, spellings in value.items()}
 
 
@@ -78,7 +82,7 @@ def spellings_of(name: str) -> Callable[[Any, Path], Words]:
         found = words(value, root)
         for word in found:
             if word not in given:
-                raise ValueError(f"no such word as {word!r}; the words are {', '.join(given)}")
+                raise WrongValueError(f"no such word as {word!r}; the words are {', '.join(given)}")
         return {**given, **found}
 
     return spellings
