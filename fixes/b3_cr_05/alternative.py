@@ -19,6 +19,14 @@ def combine_norms(norms: Sequence[torch.Tensor]) -> torch.Tensor:
     by_device: dict[torch.device, list[torch.Tensor]] = {}
     for norm in norms:
         by_device.setdefault(norm.device, []).append(norm)
-    squares = [torch.stack(together).pow(2).sum() for together in by_device.values()]
-    gathered = [square.to(first) for square in squares]
-    return torch.stack(gathered).sum().sqrt()
+    gathered = [_norm(together).to(first) for together in by_device.values()]
+    return _norm(gathered)
+
+
+def _norm(norms: list[torch.Tensor]) -> torch.Tensor:
+    """The norm of norms of one device, in single precision at least."""
+    stacked = torch.stack(norms)
+    norm: torch.Tensor = torch.linalg.vector_norm(
+        stacked, dtype=torch.promote_types(stacked.dtype, torch.float32)
+    )
+    return norm
