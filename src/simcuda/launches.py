@@ -103,7 +103,7 @@ def multi_tensor(
             taken = min(chunks, tables.blocks - blocks)
             chunks -= taken
             blocks += taken
-            if blocks == tables.blocks or (tensors == most_tensors and not chunks):
+            if blocks == tables.blocks or tensors == most_tensors:
                 launches += 1
                 blocks = 0
                 tensors = 1 if chunks else 0

@@ -151,7 +151,6 @@ class Ordering:
         uses = dict(accesses.reads)
         if accesses.write is not None:
             _join(uses, dict([accesses.write]))
-        _join(uses, accesses.previous_life)
         pending = _unordered(uses, self._clock(owner))
         pending = {stream: tick for stream, tick in pending.items() if stream not in recorded}
         if pending:

@@ -20,7 +20,6 @@ THREADS = 512
 WARP = 32
 FEW_VALUES = 16
 MANY_VALUES = 256
-VECTORIZED_FROM = 128
 COUNTER_BYTES = 4
 
 
@@ -49,14 +48,12 @@ class Arithmetic:
     Attributes:
         itemsize: Bytes of an element that is read.
         partial_bytes: Bytes of a partial result.
-        vector: Elements that a thread reads at once where the input is contiguous.
         threads: Most threads of a block.
         is_half: Whether the elements are half or bfloat16, which add up in single precision.
     """
 
     itemsize: int
     partial_bytes: int
-    vector: int
     threads: int
     is_half: bool
 
@@ -87,9 +84,8 @@ def arithmetic(family: str, itemsize: int, *, half: bool = False) -> Arithmetic:
         # Mean and sum of squares, a 32-bit and a floating count, aligned to the widest.
         "moment": 4 * accumulator,
     }[family]
-    vector = {"sum": 8 if half else 4, "moment": 2}.get(family, 4)
     threads = THREADS // 2 if itemsize == 16 else THREADS
-    return Arithmetic(itemsize, partial_bytes, vector, threads, half)
+    return Arithmetic(itemsize, partial_bytes, threads, half)
 
 
 @dataclass(frozen=True)
@@ -156,25 +152,20 @@ def _fastest_first(dimensions: list[Dimension]) -> list[Dimension]:
     for moving in range(1, len(ordered)):
         here = moving
         for other in range(moving - 1, -1, -1):
-            order = _compare(ordered[other], ordered[here])
-            if order < 0:
-                break
             # An undecided pair is passed over; what is clearly faster changes places with it.
-            if order > 0:
+            if _is_faster(ordered[here], ordered[other]):
                 ordered[other], ordered[here] = ordered[here], ordered[other]
                 here = other
     return ordered
 
 
-def _compare(first: Dimension, second: Dimension) -> int:
-    if first.is_reduced != second.is_reduced:
-        return -1 if first.is_reduced else 1
-    for one, other in ((first.result_stride, second.result_stride), (first.stride, second.stride)):
-        if one and other and one != other:
-            return -1 if one < other else 1
-        if one and other and first.size > second.size:
-            return 1
-    return 0
+def _is_faster(one: Dimension, other: Dimension) -> bool:
+    if one.is_reduced != other.is_reduced:
+        return one.is_reduced
+    for mine, theirs in ((one.result_stride, other.result_stride), (one.stride, other.stride)):
+        if mine and theirs and mine != theirs:
+            return mine < theirs
+    return False
 
 
 def _coalesced(dimensions: list[Dimension]) -> list[Dimension]:
@@ -205,31 +196,25 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
     outer = [d for d in dimensions if not d.is_reduced]
     values, results = prod(d.size for d in inner), prod(d.size for d in outer)
     reduces_fastest = not outer or bool(inner and dimensions[0].stride < outer[0].stride)
-    across, along = (values, results) if reduces_fastest else (results, values)
-    dense = not dimensions or (dimensions[0] if reduces_fastest else outer[0]).stride == how.itemsize
-    result_vector = 1
-    if dense and reduces_fastest and across >= VECTORIZED_FROM and len(inner) == 1:
-        across //= how.vector
-    elif dense and not reduces_fastest:
-        result_vector = _result_vector(dimensions, outer[0], how.itemsize)
-        across //= result_vector
-    width, height = _block(across, along, how.threads // result_vector)
-    values_step, results_step = (width, 1) if reduces_fastest else (1, width)
-    if -(-values // values_step) < min(height * FEW_VALUES, MANY_VALUES):
-        return []
-    values_step *= height
-    grid = -(-(results // result_vector) // results_step)
-    blocks = _blocks_per_result(-(-values // values_step), grid, width * height, profile)
+    if reduces_fastest:
+        vector = 1
+        width, height = _block(values, results, how.threads)
+        grid = results
+    else:
+        vector = _result_vector(dimensions, outer[0], how.itemsize)
+        width, height = _block(results // vector, values, how.threads // vector)
+        grid = -(-(results // vector) // width)
+    threads_per_result = width * height if reduces_fastest else height
+    blocks = _blocks_per_result(-(-values // threads_per_result), grid, width * height, profile)
     if blocks == 1:
         return []
-    partial_bytes = how.partial_bytes * results * blocks
-    if not reduces_fastest:
-        partial_bytes *= width * result_vector
-    return [partial_bytes, COUNTER_BYTES * grid]
+    results_per_row = results if reduces_fastest else results * width * vector
+    return [how.partial_bytes * results_per_row * blocks, COUNTER_BYTES * grid]
 
 
 def _result_vector(dimensions: list[Dimension], fastest: Dimension, itemsize: int) -> int:
-    vector = 4
+    """Neighbouring results that one thread computes: as many as stay aligned, at most 4."""
+    vector = 4 if fastest.stride == itemsize else 1
     for number in (fastest.size, *(d.stride // itemsize for d in dimensions if d is not fastest)):
         while number % vector:
             vector //= 2

@@ -1,3 +1,6 @@
+from itertools import pairwise
+from random import Random
+
 import pytest
 
 from simcuda.allocator import Allocator, OutOfMemory
@@ -123,10 +126,27 @@ def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
     assert 2000 == memory.requested
 
 
+def test_a_block_waits_for_every_stream_that_used_it() -> None:
+    """One of two streams having finished is not enough."""
+    order = Ordering()
+    memory = Allocator(CAPACITY, order)
+    block = take(memory, 512)
+    for stream in (1, 2):
+        order.launch(stream)
+        memory.record_stream(block, stream)
+    memory.free(block)
+    order.host_waits_for_streams([1])
+    assert block.address != take(memory, 512).address
+    order.host_waits_for_streams([2])
+    assert block.address == take(memory, 512).address
+
+
 def test_record_stream_of_the_own_stream_changes_nothing() -> None:
     """The stream that allocated a block needs no event before it reuses the block."""
-    memory = allocator()
+    order = Ordering()
+    memory = Allocator(CAPACITY, order)
     block = take(memory, 512)
+    order.launch(0)
     memory.record_stream(block, 0)
     memory.free(block)
     assert block.address == take(memory, 512).address
@@ -165,6 +185,26 @@ def test_neighbours_that_wait_for_other_streams_merge_when_the_cache_is_emptied(
         memory.free(block)
     memory.empty_cache()
     assert 0 == memory.reserved
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_memory_returns_whatever_the_order(seed: int) -> None:
+    """After a thousand random requests and returns no blocks overlap, and in the end nothing is left."""
+    choose = Random(seed)  # noqa: S311 - a test wants the same sequence each time
+    memory = allocator(2000 * MIB)
+    blocks: list[Block] = []
+    for _ in range(1000):
+        if blocks and choose.random() < 0.45:
+            memory.free(blocks.pop(choose.randrange(len(blocks))))
+        else:
+            blocks.append(take(memory, choose.choice([1, 700, 5000, MIB, 3 * MIB // 2, 12 * MIB])))
+    blocks.sort(key=lambda block: block.address)
+    assert all(one.address + one.size <= next_one.address for one, next_one in pairwise(blocks))
+    assert memory.allocated == sum(block.size for block in blocks)
+    for block in choose.sample(blocks, len(blocks)):
+        memory.free(block)
+    memory.empty_cache()
+    assert (0, 0, 0) == (memory.reserved, memory.allocated, memory.stats.both.inactive_split.current)
 
 
 def test_cached_segments_make_room_before_memory_runs_out() -> None:
@@ -239,6 +279,19 @@ def test_each_statistic_has_its_own_peak() -> None:
     assert (1000, 1024) == (stats.requested_bytes.peak, stats.allocated_bytes.peak)
     memory.free(first)
     assert (1000, 0) == (stats.requested_bytes.peak, stats.requested_bytes.current)
+
+
+def test_totals_start_again_at_a_reset() -> None:
+    """Resetting the accumulated statistics leaves the values now and their peaks alone."""
+    memory = allocator(20 * MIB)
+    memory.free(take(memory, 1000))
+    take(memory, 500)
+    with pytest.raises(OutOfMemory):
+        memory.malloc(20 * MIB, 0)
+    memory.stats.reset_accumulated()
+    expected = {"current": 500, "peak": 1000, "allocated": 0, "freed": 0}
+    assert expected == memory.stats.both.requested_bytes.as_dict()
+    assert (0, 0) == (memory.stats.num_ooms, memory.stats.num_alloc_retries)
 
 
 def test_parts_of_a_segment_that_are_free_count_as_inactive() -> None:

@@ -12,6 +12,12 @@ def test_the_widest_operand_decides() -> None:
     assert not fits_32_bits((2**30,), [(1,), (4,)])
 
 
+def test_elements_are_counted_too() -> None:
+    """An expanded operand has no offsets, but 2^31 elements cannot be numbered."""
+    assert fits_32_bits((2**31 - 1,), [(0,)])
+    assert [(2**30,), (2**30,)] == list(parts((2**31,), [(0,)]))
+
+
 def test_what_fits_stays_whole() -> None:
     """A small iteration is one part, whatever its shape."""
     assert [(3, 5)] == list(parts((3, 5), [(20, 4)]))

@@ -52,6 +52,7 @@ def test_concatenation_skips_leading_batches_of_empty_inputs() -> None:
 def test_concatenation_copies_where_it_cannot_batch() -> None:
     """Bytes that follow each other need no kernel; each converted or scattered input is one."""
     assert 0 == concatenation([5], 4, dimensions=3, outermost=False)
+    assert 1 == concatenation([5, 6], 4, dimensions=4, outermost=False)
     assert 0 == concatenation([5, 6], 4, dimensions=5, outermost=True)
     assert 2 == concatenation([5, 6], 4, dimensions=5, outermost=False)
     assert 2 == concatenation([5, 6, 7], 4, dimensions=1, outermost=True, converted={0, 2})
@@ -101,7 +102,7 @@ def test_the_last_tensor_of_a_full_kernel_is_finished_first() -> None:
 def test_empty_tensors_take_no_place() -> None:
     """Only tensors with elements count towards a full kernel."""
     assert 0 == multi_tensor([0] * 1000, CUDA_12, depth=1)
-    assert 1 == multi_tensor([1, 0] * 110, CUDA_12, depth=1)
+    assert 1 == multi_tensor([0, 1] * 110, CUDA_12, depth=1)
 
 
 def test_foreach_norm_of_few_small_tensors_is_three_kernels() -> None:

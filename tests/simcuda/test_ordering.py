@@ -101,6 +101,19 @@ def test_a_device_wide_wait_orders_every_stream() -> None:
     assert [] == order.launch(MAIN, writes=[X, Y])
 
 
+def test_waiting_for_an_older_event_takes_nothing_back() -> None:
+    """A stream that waited for the newer of two events is still ordered after it."""
+    order = Ordering()
+    older = order.record(SIDE)
+    order.launch(SIDE, writes=[X])
+    first = order.record(SIDE)
+    order.launch(SIDE, writes=[Y])
+    order.wait(MAIN, order.record(SIDE))
+    for mark in (first, older):
+        order.wait(MAIN, mark)
+    assert [] == order.launch(MAIN, reads=[Y])
+
+
 def test_work_launched_before_the_wait_is_not_ordered_by_it() -> None:
     """A kernel that was already queued when the host began to wait may have run at any time."""
     order = Ordering()
@@ -171,6 +184,37 @@ def test_memory_freed_while_another_stream_uses_it_must_not_be_reused() -> None:
     order.free(X, MAIN, 0, 512)
     order.allocate(Y, MAIN, 0, 512)
     assert [Conflict(Y, MAIN, SIDE, "reuse")] == order.launch(MAIN, writes=[Y])
+
+
+def test_memory_that_another_stream_still_writes_must_not_be_reused() -> None:
+    """An unfinished write into freed memory would destroy the next tensor's values."""
+    order = Ordering()
+    order.launch(SIDE, writes=[X])
+    order.free(X, MAIN, 0, 512)
+    order.allocate(Y, MAIN, 256, 768)
+    assert [Conflict(Y, MAIN, SIDE, "reuse")] == order.launch(MAIN, writes=[Y])
+
+
+def test_memory_that_nobody_used_in_between_is_still_in_use() -> None:
+    """A tensor that was made and dropped without a kernel does not end the side stream's work."""
+    order = Ordering()
+    order.launch(SIDE, reads=[X])
+    order.free(X, MAIN, 0, 512)
+    order.allocate(Y, MAIN, 0, 512)
+    order.free(Y, MAIN, 0, 512)
+    order.allocate(Y, MAIN, 0, 512)
+    assert [Conflict(Y, MAIN, SIDE, "reuse")] == order.launch(MAIN, writes=[Y])
+
+
+def test_ordered_work_leaves_nothing_behind() -> None:
+    """A program that needs no care costs no memory."""
+    order = Ordering()
+    order.launch(MAIN, writes=[X])
+    order.launch(SIDE, writes=[Y])
+    order.wait(MAIN, order.record(SIDE))
+    order.free(X, MAIN, 0, 512)
+    order.free(Y, MAIN, 512, 1024)
+    assert {} == order._left_behind
 
 
 def test_recorded_streams_leave_nothing_behind() -> None:

@@ -96,6 +96,37 @@ def test_columns_are_read_by_vectors_of_results() -> None:
     assert (250_112, 4) == reduction((1_000_000, 8), (8, 1), (0,), FLOATS, H200).workspaces
 
 
+@pytest.mark.parametrize(
+    ("columns", "workspaces"),
+    [
+        # 2 results a thread, 2 x 128 threads, 10^6 / 128 = 7813 values each; (6 / 2) / 2 rounds up to 2 columns
+        # of blocks; min(8 x 132 / 2 = 528, 7813 / 16 = 489) blocks: 4 x 6 x 489 x (2 x 2) bytes.
+        (6, (46_944, 8)),
+        # 1 result a thread, 4 x 128 threads; 7 / 4 rounds up to 2 columns of blocks; min(264, 489) blocks:
+        # 4 x 7 x 264 x 4 bytes.
+        (7, (29_568, 8)),
+    ],
+)
+def test_columns_in_odd_numbers_leave_smaller_vectors(columns: int, workspaces: tuple[int, int]) -> None:
+    """A thread computes 4, 2 or 1 results, as the number of columns divides."""
+    assert workspaces == reduction((1_000_000, columns), (columns, 1), (0,), FLOATS, H200).workspaces
+
+
+def test_a_device_full_of_rows_shares_none() -> None:
+    """600 rows of a million are more blocks than the 528 that fit, so each row has a block of its own."""
+    assert () == reduction((600, 1_000_000), (1_000_000, 1), (1,), FLOATS, H200).workspaces
+
+
+def test_the_fastest_of_the_reduced_dimensions_decides() -> None:
+    """4 x 1000 x 1000 values, at strides 1, 16 and 20000, for each of 2 results at stride 5.
+
+    A stride of 1 is below the results' 5, so threads share a result: 256 x 2 threads, 4 x 10^6 / 512 = 7813
+    values each, 2 columns of blocks, min(264, 489) blocks x 4 bytes x 2 results, and 2 counters.
+    """
+    shape, strides = (4, 1000, 1000, 2), (1, 16, 20_000, 5)
+    assert (2112, 8) == reduction(shape, strides, (0, 1, 2), FLOATS, H200).workspaces
+
+
 def test_many_rows_need_no_workspace() -> None:
     """1000 x 1000: 32 threads a row read 32 values each, too few to share."""
     for dim in (0, 1):
@@ -110,6 +141,9 @@ def test_dense_memory_is_one_dimension_in_any_order() -> None:
 
 def test_dimensions_of_one_element_do_not_matter() -> None:
     """One row of 200000 is a full reduction: 391 values a thread, 25 blocks x 4 bytes."""
+    columns = (250_112, 4)  # as for 8 columns of a million, above
+    assert columns == reduction((1_000_000, 8, 1), (8, 1, 0), (0, 2), FLOATS, H200).workspaces
+    assert columns == reduction((1, 1_000_000, 8), (9, 8, 1), (0, 1), FLOATS, H200).workspaces
     one_row = reduction((1, 200_000), (200_000, 1), (1,), FLOATS, H200)
     assert reduce_all(200_000, FLOATS, H200) == one_row
     assert (100, 4) == one_row.workspaces
