@@ -99,8 +99,8 @@ def test_columns_are_read_by_vectors_of_results() -> None:
 @pytest.mark.parametrize(
     ("columns", "workspaces"),
     [
-        # 2 results a thread, 2 x 128 threads, 10^6 / 128 = 7813 values each; (6 / 2) / 2 rounds up to 2 columns
-        # of blocks; min(8 x 132 / 2 = 528, 7813 / 16 = 489) blocks: 4 x 6 x 489 x (2 x 2) bytes.
+        # 2 results a thread, 2 x 128 threads, 10^6 / 128 = 7813 values each; (6 / 2) / 2 rounds up to 2
+        # columns of blocks; min(8 x 132 / 2 = 528, 7813 / 16 = 489) blocks: 4 x 6 x 489 x (2 x 2) bytes.
         (6, (46_944, 8)),
         # 1 result a thread, 4 x 128 threads; 7 / 4 rounds up to 2 columns of blocks; min(264, 489) blocks:
         # 4 x 7 x 264 x 4 bytes.
@@ -113,8 +113,8 @@ def test_columns_in_odd_numbers_leave_smaller_vectors(columns: int, workspaces: 
 
 
 def test_a_device_full_of_rows_shares_none() -> None:
-    """600 rows of a million are more blocks than the 528 that fit, so each row has a block of its own."""
-    assert () == reduction((600, 1_000_000), (1_000_000, 1), (1,), FLOATS, H200).workspaces
+    """600 rows of 800000 are more blocks than the 528 that fit, so each row has a block of its own."""
+    assert () == reduction((600, 800_000), (800_000, 1), (1,), FLOATS, H200).workspaces
 
 
 def test_the_fastest_of_the_reduced_dimensions_decides() -> None:
