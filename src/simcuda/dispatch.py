@@ -1,0 +1,208 @@
+"""The dispatch mode: every operation runs on the CPU, and is charged as CUDA would have run it.
+
+C++ code calls every simulated tensor a CPU tensor. So a device ``cpu`` among the arguments of an operation
+means "where the other tensors are", unless Python code asked for it: Python's factories say so by passing
+``pin_memory`` too, and copies to the host arrive through ``Dispatcher.copy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from simcuda.call import Call, Cost, tensors_in
+from simcuda.copies import charge_copy
+from simcuda.launches import elementwise
+from simcuda.machine import Machine
+from simcuda.meeting import meet
+from simcuda.plans import Plan, plan_of
+from simcuda.storages import HOST, NO_STORAGE, Tag
+
+CPU = torch.device("cpu")
+Arguments = Mapping[str, Any]
+
+
+class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no annotations here
+    """Watches every operation for one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # as above
+        self._machine = machine
+        self._plans: dict[Any, Plan] = {}
+        self._destination: int | None = None
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise torch wraps the method below and imports torch._dynamo for it, which takes a second.
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Arguments | None = None
+    ) -> Any:
+        """Run one operation, placing its results where CUDA would."""
+        plan = self._plans.get(func)
+        if plan is None:
+            plan = self._plans[func] = plan_of(func)
+        if plan.is_view:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        if plan.is_copy:
+            return self._copy(plan, func, args, kwargs or {})
+        return self._run(plan, func, args, kwargs or {})
+
+    def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
+        """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
+        self._destination = device
+        try:
+            return torch.ops.aten._to_copy.default(tensor, **how)  # type: ignore[no-any-return]
+        finally:
+            self._destination = None
+
+    def _run(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        kwargs, asked = self._take_device(plan, kwargs)
+        pinned = bool(kwargs.get("pin_memory"))
+        if pinned:
+            kwargs = {**kwargs, "pin_memory": False}
+        tensors = list(tensors_in(args))
+        if kwargs:
+            tensors += tensors_in(kwargs.values())
+        tags = [self._machine.storages.of(tensor) for tensor in tensors]
+        device = meet(self._machine, plan, args, kwargs, tensors, tags) if asked is None else asked
+        result = func(*args, **kwargs)
+        if device == HOST:
+            floating = _is_floating(plan, kwargs, tags)
+            self._keep_on_host(plan, tensors, result, pinned=pinned, floating=floating)
+        else:
+            call = Call(
+                plan.op,
+                device,
+                args,
+                kwargs,
+                plan.names,
+                result,
+                self._machine.storages,
+                self._machine.profile,
+            )
+            self._charge(plan, call, tensors)
+        return result
+
+    def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None]:
+        if not plan.takes_device:
+            return kwargs, None
+        asked = kwargs.get("device")
+        if asked is None:
+            return kwargs, HOST if plan.makes else None
+        index = self._machine.index(asked)
+        if index == HOST and asked.type != "cpu":
+            return kwargs, None
+        is_from_python = "pin_memory" in kwargs
+        meant = index != HOST or plan.makes or is_from_python
+        return {**kwargs, "device": CPU}, index if meant else None
+
+    def _keep_on_host(
+        self, plan: Plan, tensors: Sequence[torch.Tensor], result: Any, *, pinned: bool, floating: bool
+    ) -> None:
+        for tensor in tensors_in((result,)):
+            if plan.hands_out or not _is_among(tensor, tensors):
+                self._place_on_host(tensor, pinned=pinned, floating=floating)
+        if plan.resizes:
+            self._follow_sizes(tensors)
+
+    def _place_on_host(self, tensor: torch.Tensor, *, pinned: bool = False, floating: bool = False) -> None:
+        storage = _storage(tensor)
+        if storage is not None and self._machine.storages.of_storage(storage) is None:
+            self._machine.place_on_host(storage, pinned=pinned, floating=floating)
+
+    def _place(self, tensor: torch.Tensor, device: int) -> None:
+        storage = _storage(tensor)
+        if storage is not None and self._machine.storages.of_storage(storage) is None:
+            self._machine.place(storage, device)
+
+    def _follow_sizes(self, tensors: Sequence[torch.Tensor]) -> None:
+        for tensor in tensors:
+            storage = _storage(tensor)
+            tag = None if storage is None else self._machine.storages.of_storage(storage)
+            if storage is not None and tag is not None and tag.nbytes != storage.nbytes():
+                self._machine.resized(tag, storage.nbytes())
+
+    def _charge(self, plan: Plan, call: Call, tensors: Sequence[torch.Tensor]) -> None:
+        machine, device = self._machine, call.device
+        cost = self._cost(plan, call)
+        if plan.resizes:
+            self._follow_sizes(tensors)
+        blocks = machine.use_for_a_while(device, cost.temporaries)
+        try:
+            for tensor in call.results():
+                self._place(tensor, device)
+            blocks += machine.use_for_a_while(device, cost.workspaces)
+        finally:
+            machine.free(device, blocks)
+        for kind, size in cost.copies:
+            machine.ledger.copy(kind, size)
+        machine.ledger.count("implicit_syncs", cost.implicit_waits)
+        if cost.launches or cost.copies:
+            reads, writes = self._accesses(plan, call, tensors)
+            machine.run(device, cost.launches, reads, writes)
+        for _ in range(cost.waits):
+            machine.wait_for_stream(machine.stream(device))
+
+    def _cost(self, plan: Plan, call: Call) -> Cost:
+        for rule in plan.rules:
+            if rule.when(call):
+                if rule.approximate:
+                    self._machine.ledger.approximate(plan.op)
+                return rule.cost(call)
+        if plan.is_unknown:
+            self._machine.ledger.unknown(plan.op)
+        elif not plan.is_one_kernel:
+            self._machine.ledger.approximate(plan.op)
+        return Cost(max((elementwise(t.numel(), t.element_size()) for t in call.results()), default=0))
+
+    def _accesses(
+        self, plan: Plan, call: Call, tensors: Sequence[torch.Tensor]
+    ) -> tuple[list[int], list[int]]:
+        of = self._machine.storages.of
+        reads = [tag.serial for tensor in tensors if (tag := of(tensor)) is not None and tag.device != HOST]
+        written = [*call.results(), *tensors_in(call.argument(name) for name in plan.written)]
+        return reads, [tag.serial for tensor in written if (tag := of(tensor)) is not None]
+
+    def _copy(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        machine, of = self._machine, self._machine.storages.of
+        makes_its_target = plan.op == "aten._to_copy.default"
+        source = args[0] if makes_its_target else args[1]
+        destination, self._destination = self._destination, None
+        if plan.takes_device and destination is None:
+            kwargs, destination = self._take_device(plan, kwargs)
+        non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
+        result = func(*args, **kwargs)
+        if makes_its_target:
+            tag = of(source)
+            here = HOST if tag is None else tag.device
+            self._place_copy(result, here if destination is None else destination, here, non_blocking)
+        charge_copy(machine, result, source, non_blocking=non_blocking)
+        return result
+
+    def _place_copy(self, result: torch.Tensor, device: int, source: int, non_blocking: bool) -> None:
+        if device == HOST:
+            self._place_on_host(result, pinned=non_blocking and source != HOST)
+        else:
+            self._place(result, device)
+
+
+def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    try:
+        return tensor.untyped_storage()
+    except NO_STORAGE:
+        return None
+
+
+def _is_among(tensor: torch.Tensor, tensors: Sequence[torch.Tensor]) -> bool:
+    return any(tensor is other for other in tensors)
+
+
+def _is_floating(plan: Plan, kwargs: Arguments, tags: Sequence[Tag | None]) -> bool:
+    if plan.makes:
+        return plan.takes_device and "pin_memory" not in kwargs
+    return bool(tags) and all(tag is not None and tag.floating for tag in tags)

@@ -1,0 +1,205 @@
+"""The simulated machine: its devices' memory, the streams that are current, and what runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+
+from simcuda.allocator import Allocator, OutOfMemory
+from simcuda.blocks import Block
+from simcuda.ledger import Ledger, Usage
+from simcuda.ordering import Conflict, Mark, Ordering
+from simcuda.profile import Profile
+from simcuda.storages import HOST, Storages, Tag
+
+
+class Machine:
+    """All state of one simulation; the rest of the package changes it through these methods.
+
+    Streams are integers: a device's default stream has the device's index, those made later follow.
+
+    Args:
+        count: Number of devices, all alike.
+        profile: The kind of device.
+        capacity: Bytes of memory of each device.
+    """
+
+    def __init__(self, count: int, profile: Profile, capacity: int) -> None:
+        self.profile = profile
+        self.devices = tuple(torch.device("cuda", index) for index in range(count))
+        self.ordering = Ordering()
+        self.allocators = tuple(Allocator(capacity, self.ordering) for _ in range(count))
+        self.fractions = [1.0] * count
+        self.current_device = 0
+        self.current_streams = list(range(count))
+        self.stream_devices = list(range(count))
+        self.host_bytes = 0
+        self.ledger = Ledger(self.usage)
+        self.storages = Storages(self._released)
+
+    def usage(self) -> Usage:
+        """Bytes in use now."""
+        requested = sum(allocator.requested for allocator in self.allocators)
+        allocated = sum(allocator.allocated for allocator in self.allocators)
+        return Usage(requested, allocated, self.host_bytes)
+
+    def index(self, device: torch.device) -> int:
+        """The index of a CUDA device, or ``HOST`` for any other kind.
+
+        Raises:
+            torch.AcceleratorError: The machine has no such device.
+        """
+        if device.type != "cuda":
+            return HOST
+        index = self.current_device if device.index is None else device.index
+        if index >= len(self.devices):
+            raise torch.AcceleratorError("CUDA error: invalid device ordinal")
+        return index
+
+    def stream(self, device: int) -> int:
+        """The current stream of a device."""
+        return self.current_streams[device]
+
+    def streams_of(self, device: int) -> list[int]:
+        """Every stream of a device."""
+        return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
+
+    def new_stream(self, device: int) -> int:
+        """Make a stream on a device."""
+        self.stream_devices.append(device)
+        return len(self.stream_devices) - 1
+
+    def malloc(self, device: int, nbytes: int) -> Block | None:
+        """A block of the current stream; None for no bytes.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
+        allocator, stats = self.allocators[device], self.allocators[device].stats
+        waits = stats.event_waits
+        try:
+            block = allocator.malloc(nbytes, self.stream(device))
+        except OutOfMemory as error:
+            self.ledger.out_of_memory()
+            raise torch.OutOfMemoryError(out_of_memory_message(device, error)) from None
+        finally:
+            self.ledger.count("event_syncs", stats.event_waits - waits)
+        if block is not None:
+            self.ledger.allocation(nbytes)
+        return block
+
+    def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[Block]:
+        """Blocks for an operation's temporaries; the caller frees them by ``free``."""
+        return [block for size in sizes if (block := self.malloc(device, size)) is not None]
+
+    def free(self, device: int, blocks: Collection[Block]) -> None:
+        """Return an operation's temporaries."""
+        for block in blocks:
+            self.allocators[device].free(block)
+
+    def place(self, storage: torch.UntypedStorage, device: int) -> Tag:
+        """Give a new storage its place on a device, charging its bytes there."""
+        nbytes = storage.nbytes()
+        block = self.malloc(device, nbytes)
+        tag = self.storages.add(storage, device, nbytes, block)
+        self._owns(tag)
+        return tag
+
+    def place_on_host(
+        self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
+    ) -> Tag:
+        """Note a storage that was made in host memory."""
+        nbytes = storage.nbytes()
+        self.host_bytes += nbytes
+        self.ledger.usage_rose()
+        return self.storages.add(storage, HOST, nbytes, pinned=pinned, floating=floating)
+
+    def adopt(self, tag: Tag, device: int) -> None:
+        """Let memory that C++ code made for itself belong to the device it is used on."""
+        tag.block = self.malloc(device, tag.nbytes)
+        self.host_bytes -= tag.nbytes
+        tag.device, tag.floating = device, False
+        self._owns(tag)
+        self.ledger.launch(1)
+
+    def resized(self, tag: Tag, nbytes: int) -> None:
+        """Note that a storage now has another size: CUDA moves it to a new block."""
+        if tag.device == HOST:
+            self.host_bytes += nbytes - tag.nbytes
+            tag.nbytes = nbytes
+            self.ledger.usage_rose()
+            return
+        block = self.malloc(tag.device, nbytes)
+        self._return_block(tag)
+        tag.block, tag.nbytes = block, nbytes
+        self._owns(tag)
+
+    def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
+        """Launch kernels on the current stream of a device, over data known by serial number."""
+        self.ledger.launch(kernels)
+        self.found(self.ordering.launch(self.stream(device), reads, writes))
+
+    def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
+        """Copy between two devices, whose current streams wait for each other."""
+        self.found(self.ordering.copy_across(self.stream(source), self.stream(destination), read, written))
+
+    def found(self, conflicts: Collection[Conflict]) -> None:
+        """Count accesses that lack an ordering."""
+        if conflicts:
+            self.ledger.count("hazards", len(conflicts))
+
+    def wait_for_stream(self, stream: int) -> None:
+        """The host waits for a stream."""
+        self.ledger.count("stream_syncs")
+        self.ordering.host_waits_for_streams((stream,))
+
+    def wait_for_device(self, device: int) -> None:
+        """The host waits for everything on a device."""
+        self.ledger.count("device_syncs")
+        self.ordering.host_waits_for_streams(self.streams_of(device))
+
+    def wait_for_event(self, mark: Mark) -> None:
+        """The host waits for an event."""
+        self.ledger.count("event_syncs")
+        self.ordering.host_waits(mark)
+
+    def _owns(self, tag: Tag) -> None:
+        if tag.block is not None:
+            block = tag.block
+            self.ordering.allocate(tag.serial, block.stream, block.address, block.address + block.size)
+
+    def _return_block(self, tag: Tag) -> None:
+        if tag.block is None:
+            return
+        block = tag.block
+        recorded = block.used_by or ()
+        self.ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
+        self.allocators[tag.device].free(block)
+        tag.block = None
+
+    def _released(self, tag: Tag) -> None:
+        if tag.device == HOST:
+            self.host_bytes -= tag.nbytes
+            self.ordering.forget(tag.serial)
+        else:
+            self._return_block(tag)
+
+
+def out_of_memory_message(device: int, error: OutOfMemory) -> str:
+    """The text of ``torch.OutOfMemoryError`` for an allocation that failed."""
+    allowed = f"{_size(error.limit)} allowed; " if error.limit < error.capacity else ""
+    return (
+        f"CUDA out of memory. Tried to allocate {_size(error.requested)}. GPU {device} has a total "
+        f"capacity of {_size(error.capacity)} of which {_size(error.free)} is free. Including "
+        f"non-PyTorch memory, this process has {_size(error.reserved)} memory in use. {allowed}Of the "
+        f"allocated memory {_size(error.allocated)} is allocated by PyTorch, and "
+        f"{_size(error.unallocated)} is reserved by PyTorch but unallocated."
+    )
+
+
+def _size(nbytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes} bytes"

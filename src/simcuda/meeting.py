@@ -1,0 +1,58 @@
+"""Where an operation runs: the device of its tensors, or CUDA's error where they lie on several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from simcuda.call import tensors_in
+from simcuda.machine import Machine
+from simcuda.plans import Plan
+from simcuda.storages import HOST, Tag
+
+
+def meet(
+    machine: Machine,
+    plan: Plan,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    tensors: Sequence[torch.Tensor],
+    tags: Sequence[Tag | None],
+) -> int:
+    """The index of the device an operation runs on, or ``HOST``.
+
+    Raises:
+        RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations.
+    """
+    device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
+    if device == HOST:
+        return HOST
+    for tensor, tag in zip(tensors, tags, strict=True):
+        if tag is not None and tag.device == device:
+            continue
+        if tag is None or tag.device == HOST:
+            if plan.takes_host_tensors or (plan.takes_host_scalars and not tensor.dim()):
+                continue
+            if tag is not None and tag.floating:
+                machine.adopt(tag, device)
+                continue
+        other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
+        raise RuntimeError(_message(plan, args, kwargs, tensor, other, str(machine.devices[device])))
+    return device
+
+
+def _message(
+    plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any], tensor: torch.Tensor, other: str, device: str
+) -> str:
+    expected = "Expected all tensors to be on the same device, but"
+    if plan.takes_host_scalars:
+        return f"{expected} found at least two devices, {device} and {other}!"
+    values = {**dict(zip(plan.names, args, strict=False)), **kwargs}
+    name = next((n for n, v in values.items() if any(tensor is t for t in tensors_in((v,)))), "tensors")
+    method = plan.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
+    return (
+        f"{expected} got {name} is on {other}, different from other tensors on {device} "
+        f"(when checking argument in method wrapper_CUDA_{method})"
+    )

@@ -1,0 +1,97 @@
+"""What the dispatcher needs to know of each kind of operation, worked out once from its schema and tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from simcuda.rules import RULES, Rule
+
+MIGHT_WAIT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+MIGHT_WAIT_PREFIXES = tuple(
+    f"aten.{name}"
+    for name in ("_linalg", "linalg", "_sparse", "sparse", "quantize", "_to_sparse", "to_sparse")
+)
+HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
+COPIES = frozenset({"aten._to_copy", "aten.copy_"})
+RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
+TAKE_HOST_SCALARS = frozenset(
+    f"aten.{name}"
+    for name in ("fill_", "fill", "masked_fill_", "masked_fill", "index_fill_", "index_fill", "where")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One operation with overload.
+
+    Attributes:
+        op: Its name, such as ``aten.add.Tensor``.
+        names: Names of its arguments.
+        is_view: Whether its results share the storage of an argument, and nothing runs.
+        is_copy: Whether it copies one tensor, perhaps between devices.
+        hands_out: Whether C++ code hands out by it a tensor that it made on the host, unseen.
+        makes: Whether it makes tensors from none.
+        takes_device: Whether it has an argument ``device``.
+        written: Names of the arguments it writes to.
+        resizes: Whether what it writes to may change size.
+        takes_host_scalars: Whether 0-d host tensors may meet device tensors.
+        takes_host_tensors: Whether any host tensors may.
+        rules: Its rules; the first that applies counts.
+        is_unknown: Whether it could make the host wait, and has no rule.
+        is_one_kernel: Whether it is one kernel where no rule applies.
+    """
+
+    op: str
+    names: tuple[str, ...]
+    is_view: bool
+    is_copy: bool
+    hands_out: bool
+    makes: bool
+    takes_device: bool
+    written: tuple[str, ...]
+    resizes: bool
+    takes_host_scalars: bool
+    takes_host_tensors: bool
+    rules: tuple[Rule, ...]
+    is_unknown: bool
+    is_one_kernel: bool
+
+
+@cache
+def plan_of(operation: Any) -> Plan:
+    """The plan of an operator overload."""
+    schema = operation._schema
+    op = f"{operation.namespace}.{schema.name.partition('::')[2]}.{operation._overloadname}"
+    packet = op.rpartition(".")[0]
+    rules = RULES.of(op)
+    pointwise = torch.Tag.pointwise in operation.tags
+    return Plan(
+        op=op,
+        names=tuple(argument.name for argument in schema.arguments),
+        is_view=_is_view(schema) and packet not in HANDS_OUT,
+        is_copy=packet in COPIES,
+        hands_out=packet in HANDS_OUT,
+        makes=not any("Tensor" in str(argument.type) for argument in schema.arguments),
+        takes_device=any(argument.name == "device" for argument in schema.arguments),
+        written=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),
+        resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
+        takes_host_scalars=pointwise or packet in TAKE_HOST_SCALARS,
+        takes_host_tensors=any(rule.takes_host_tensors for rule in rules),
+        rules=rules,
+        is_unknown=not rules and _might_wait(op, operation),
+        is_one_kernel=pointwise or torch.Tag.reduction in operation.tags,
+    )
+
+
+def _is_view(schema: Any) -> bool:
+    infos = [result.alias_info for result in schema.returns]
+    return bool(infos) and all(info is not None and not info.is_write for info in infos)
+
+
+def _might_wait(op: str, operation: Any) -> bool:
+    foreign = not op.startswith(("aten.", "prims."))
+    return foreign or any(tag in MIGHT_WAIT for tag in operation.tags) or op.startswith(MIGHT_WAIT_PREFIXES)

@@ -1,0 +1,41 @@
+"""Joining tensors."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from simcuda.call import Call, Cost, tensors_in
+from simcuda.launches import concatenation
+from simcuda.rules.registry import Rule
+
+
+def _join(call: Call) -> Cost:
+    result = call.results()[0]
+    inputs = list(tensors_in(call.argument("tensors")))
+    kernels = concatenation(
+        [tensor.numel() for tensor in inputs],
+        result.element_size(),
+        dimensions=result.dim(),
+        outermost=_is_outermost(call, result),
+        contiguous=all(tensor.is_contiguous() for tensor in inputs),
+        converted=[place for place, tensor in enumerate(inputs) if tensor.dtype != result.dtype],
+    )
+    return Cost(launches=kernels)
+
+
+def _is_outermost(call: Call, result: torch.Tensor) -> bool:
+    dim = call.argument("dim", 0) % max(result.dim(), 1)
+    return math.prod(result.shape[:dim]) == 1
+
+
+TOPIC = (
+    Rule(
+        id="concatenate",
+        ops=("aten.cat", "aten.stack"),
+        counts=_join,
+        source="ATen/native/cuda/Shape.cu: batches of 128 inputs a kernel, the result the only allocation",
+        example="torch.cat([x, x])",
+    ),
+)

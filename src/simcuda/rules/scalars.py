@@ -1,0 +1,27 @@
+"""Reading single values on the host."""
+
+from __future__ import annotations
+
+from simcuda.call import Call, Cost
+from simcuda.rules.registry import Rule
+
+
+def _read_one(call: Call) -> Cost:
+    return Cost(waits=1, copies=(("d2h", call.args[0].element_size()),))
+
+
+def _compare_all(call: Call) -> Cost:
+    kernels = 2 if call.args[0].numel() else 0
+    size = call.args[0].numel()
+    return Cost(launches=kernels, waits=1, copies=(("d2h", 1),), temporaries=(size, 1))
+
+
+TOPIC = (
+    Rule(
+        id="read-one-value",
+        ops=("aten._local_scalar_dense",),
+        counts=_read_one,
+        source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
+        example="x[0].item()",
+    ),
+)

@@ -1,0 +1,82 @@
+"""Entering and leaving the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch.utils._device
+
+from simcuda.cuda_api import CudaApi
+from simcuda.dispatch import Dispatcher
+from simcuda.ledger import Measurement
+from simcuda.machine import Machine
+from simcuda.patches import Patches
+from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
+from simcuda.tensor_api import TensorApi
+
+_active: list[SimulatedCuda] = []
+
+
+class SimulatedCuda:
+    """The simulated machine, as the code that measures sees it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    @property
+    def profile(self) -> Profile:
+        """The kind of device that is simulated."""
+        return self._machine.profile
+
+    @contextmanager
+    def measure(self) -> Iterator[Measurement]:
+        """Count what the code in this block costs; the measurement is final once the block has ended."""
+        ledger = self._machine.ledger
+        measurement = ledger.open()
+        try:
+            yield measurement
+        finally:
+            ledger.close(measurement)
+
+    def live_bytes(self) -> int:
+        """Requested bytes that are live now, on all devices together."""
+        return self._machine.usage().requested
+
+
+@contextmanager
+def device(
+    count: int = 1, *, profile: str = DEFAULT_PROFILE, capacity: int | None = None
+) -> Iterator[SimulatedCuda]:
+    """Let the device type ``cuda`` work within this block, on ``count`` simulated devices.
+
+    Args:
+        count: Number of devices, ``cuda:0`` and on.
+        profile: Name of the kind of device, one of ``PROFILES``.
+        capacity: Bytes of memory of every device, by default the profile's.
+
+    Raises:
+        ValueError: There is no such profile, or ``count`` or ``capacity`` is not positive.
+        RuntimeError: A simulation is under way already.
+    """
+    if profile not in PROFILES:
+        raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
+    if count < 1 or (capacity is not None and capacity < 1):
+        raise ValueError("a simulation needs at least one device, with at least one byte of memory")
+    if _active:
+        raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
+    kind = PROFILES[profile]
+    machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
+    dispatcher = Dispatcher(machine)
+    patches = Patches()
+    # This set is computed once per process: never from replaced functions.
+    torch.utils._device._device_constructors()
+    with ExitStack() as stack:
+        stack.callback(patches.restore)
+        TensorApi(machine, dispatcher).install(patches)
+        CudaApi(machine).install(patches)
+        simulated = SimulatedCuda(machine)
+        _active.append(simulated)
+        stack.callback(_active.clear)
+        stack.enter_context(dispatcher)
+        yield simulated

@@ -1,0 +1,246 @@
+"""What a tensor answers about its device, and how Python code moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from simcuda.dispatch import Dispatcher
+from simcuda.machine import Machine
+from simcuda.patches import Patches
+from simcuda.storages import HOST
+
+_Base: Any = torch._C.TensorBase
+DeviceLike = torch.device | str | int
+
+
+class CrossDeviceCopy(torch.autograd.Function):
+    """A copy to another device, whose gradient is copied back."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, api: TensorApi, device: int, how: dict[str, Any]) -> Tensor:
+        """Copy; see ``Dispatcher.copy``."""
+        ctx.api, ctx.origin, ctx.dtype = api, api.index_of(tensor), tensor.dtype
+        return api.dispatcher.copy(tensor, device, **how)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """Copy the gradient to where the tensor was."""
+        (gradient,) = gradients
+        return ctx.api.move(gradient, ctx.origin, {"dtype": ctx.dtype}), None, None, None
+
+
+_copy_with_gradient: Any = CrossDeviceCopy.apply
+
+METHODS = (
+    *("to", "cuda", "cpu", "get_device", "numpy", "tolist", "new_tensor"),
+    *("pin_memory", "is_pinned", "record_stream"),
+)
+"""Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
+
+
+class TensorApi:
+    """Replaces attributes of ``torch.Tensor`` and the functions that make tensors of Python data."""
+
+    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
+        self.machine = machine
+        self.dispatcher = dispatcher
+        self._tensor = torch.tensor
+        self._as_tensor = torch.as_tensor
+        self._asarray = torch.asarray
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(
+            torch.Tensor,
+            device=property(self.device),
+            is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
+            is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
+        )
+        patches.set(torch.Tensor, **{name: _method(getattr(self, name)) for name in METHODS})
+        patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
+
+    def index_of(self, tensor: Tensor) -> int:
+        """Index of a tensor's device, or ``HOST``."""
+        tag = self.machine.storages.of(tensor)
+        return HOST if tag is None else tag.device
+
+    def get_device(self, tensor: Tensor) -> int:
+        """``torch.Tensor.get_device``."""
+        return self.index_of(tensor)
+
+    def device(self, tensor: Tensor) -> torch.device:
+        """The device a tensor is on."""
+        index = self.index_of(tensor)
+        return _Base.device.__get__(tensor) if index == HOST else self.machine.devices[index]
+
+    def on_host(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, or a copy of it on the host that the host has waited for."""
+        return tensor if self.index_of(tensor) == HOST else self.dispatcher.copy(tensor.detach(), HOST)
+
+    def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
+        """The tensor on a device, itself where nothing changes."""
+        if self.index_of(tensor) == device:
+            return _Base.to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
+        if tensor.requires_grad and torch.is_grad_enabled():
+            return _copy_with_gradient(tensor, self, device, how)  # type: ignore[no-any-return]
+        return self.dispatcher.copy(tensor, device, **how)
+
+    def to(self, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """``torch.Tensor.to``."""
+        asked = _named(args, kwargs)
+        other = asked.pop("other", None)
+        if other is not None:
+            asked |= {"device": other.device, "dtype": other.dtype}
+        device = asked.pop("device", None)
+        target = self.device(tensor) if device is None else _device(device)
+        if target.type not in ("cpu", "cuda"):
+            return _Base.to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
+        copy = asked.pop("copy", False)
+        how = {name: value for name, value in asked.items() if value is not None}
+        return self.move(tensor, self.machine.index(target), how, copy=copy)
+
+    def cuda(
+        self,
+        tensor: Tensor,
+        device: DeviceLike | None = None,
+        non_blocking: bool = False,
+        memory_format: torch.memory_format = torch.preserve_format,
+    ) -> Tensor:
+        """``torch.Tensor.cuda``."""
+        target = torch.device("cuda") if device is None else _device(device)
+        return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
+
+    def cpu(self, tensor: Tensor, memory_format: torch.memory_format = torch.preserve_format) -> Tensor:
+        """``torch.Tensor.cpu``."""
+        return self.to(tensor, torch.device("cpu"), memory_format=memory_format)
+
+    def is_pinned(self, tensor: Tensor, device: DeviceLike | None = None) -> bool:  # noqa: ARG002 - deprecated
+        """``torch.Tensor.is_pinned``."""
+        tag = self.machine.storages.of(tensor)
+        return tag is not None and tag.pinned
+
+    def pin_memory(self, tensor: Tensor, device: DeviceLike | None = None) -> Tensor:  # noqa: ARG002 - deprecated
+        """``torch.Tensor.pin_memory``."""
+        if self.index_of(tensor) != HOST:
+            raise RuntimeError(f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned")
+        if self.is_pinned(tensor):
+            return tensor
+        with torch.no_grad():
+            return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True).copy_(tensor)
+
+    def tolist(self, tensor: Tensor) -> Any:
+        """``torch.Tensor.tolist``."""
+        return _Base.tolist(self.on_host(tensor))
+
+    def numpy(self, tensor: Tensor, *, force: bool = False) -> Any:
+        """``torch.Tensor.numpy``, which refuses what is not on the host."""
+        if force:
+            return _Base.numpy(self.on_host(tensor), force=True)
+        if self.index_of(tensor) != HOST:
+            raise TypeError(
+                f"can't convert {self.device(tensor)} device type tensor to numpy. "
+                "Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        return _Base.numpy(tensor)
+
+    def record_stream(self, tensor: Tensor, stream: Any) -> None:
+        """``torch.Tensor.record_stream``."""
+        tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.block is not None:
+            self.machine.allocators[tag.device].record_stream(tag.block, stream.number)
+
+    def tensor(
+        self,
+        data: Any,
+        *,
+        dtype: torch.dtype | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """``torch.tensor``: made on the host, then copied to the device."""
+        if isinstance(data, Tensor):
+            target = self.device(data) if device is None else _device(device)
+            made = self.to(data.detach(), target, dtype=dtype, copy=True)
+        else:
+            self._read_elements(data)
+            made = self._tensor(data, dtype=dtype, device="cpu")
+            made = self.to(made, _device(device) if device is not None else torch.get_default_device())
+        if pin_memory:
+            made = self.pin_memory(made)
+        return made.requires_grad_(requires_grad)
+
+    def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
+        """``torch.Tensor.new_tensor``."""
+        asked: dict[str, Any] = {"dtype": tensor.dtype, "device": self.device(tensor)}
+        return self.tensor(data, **(asked | {name: v for name, v in kwargs.items() if v is not None}))
+
+    def as_tensor(
+        self, data: Any, dtype: torch.dtype | None = None, device: DeviceLike | None = None
+    ) -> Tensor:
+        """``torch.as_tensor``."""
+        if isinstance(data, Tensor):
+            return self.to(data, device=device, dtype=dtype)
+        self._read_elements(data)
+        made = self._as_tensor(data, dtype=dtype, device="cpu")
+        return self.to(made, _device(device) if device is not None else torch.get_default_device())
+
+    def asarray(
+        self,
+        obj: Any,
+        *,
+        dtype: torch.dtype | None = None,
+        device: DeviceLike | None = None,
+        copy: bool | None = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        """``torch.asarray``."""
+        if isinstance(obj, Tensor):
+            made = self.to(obj, device=device, dtype=dtype, copy=bool(copy))
+        else:
+            self._read_elements(obj)
+            made = self.to(self._asarray(obj, dtype=dtype, device="cpu", copy=copy), device=device)
+        return made.requires_grad_(requires_grad) if requires_grad else made
+
+    def _read_elements(self, data: Any) -> None:
+        # C++ reads 0-d tensors among the elements one by one, where no dispatch mode sees it.
+        if isinstance(data, list | tuple):
+            for element in data:
+                self._read_elements(element)
+        elif isinstance(data, Tensor) and self.index_of(data) != HOST:
+            data.detach().item()
+
+
+def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if not args:
+        return dict(kwargs)
+    first, rest = args[0], args[1:]
+    if isinstance(first, Tensor):
+        names: tuple[str, ...] = ("other", "non_blocking", "copy")
+    elif isinstance(first, torch.dtype):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    if len(rest) >= len(names):
+        raise TypeError(f"to() takes at most {len(names)} positional arguments here, {len(args)} were given")
+    return dict(zip(names, args, strict=False)) | kwargs
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    # A plain function binds to the tensor it is looked up on; a bound method would not.
+    def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return function(tensor, *args, **kwargs)
+
+    return method
+
+
+def _device(device: DeviceLike) -> torch.device:
+    return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+
+
+def _type_name(tensor: Tensor) -> str:
+    return tensor.type().replace("torch.", "torch.cuda.", 1)

@@ -1,0 +1,140 @@
+"""The simulation as a whole: entering, leaving, tensors, gradients, and what is counted where."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import SimulatedCuda
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """Two simulated devices."""
+    with simcuda.device(2) as simulated:
+        yield simulated
+
+
+def test_the_public_names() -> None:
+    """The public names are these and no others."""
+    assert ["PROFILES", "Measurement", "Profile", "SimulatedCuda", "Site", "device"] == simcuda.__all__
+
+
+@pytest.mark.usefixtures("gpu")
+def test_factories_know_their_device() -> None:
+    """Tensors made on ``cuda`` say so, and views and results of theirs too."""
+    x = torch.zeros(4, 5, device="cuda")
+    made = [
+        x,
+        x.view(-1),
+        x + 1,
+        torch.zeros_like(x),
+        x.new_empty(3),
+        x.to("cuda"),
+        torch.tensor([1], device="cuda"),
+    ]
+    assert [torch.device("cuda", 0)] * 7 == [tensor.device for tensor in made]
+    assert all(tensor.is_cuda for tensor in made)
+    assert torch.device("cpu") == torch.zeros_like(x, device="cpu").device
+
+
+@pytest.mark.usefixtures("gpu")
+def test_moving_to_where_it_is_changes_nothing() -> None:
+    """``to``, ``cuda`` and ``cpu`` return the tensor itself where it is there already."""
+    host, device = torch.zeros(3), torch.zeros(3, device="cuda:1")
+    assert host is host.cpu()
+    assert device is device.to("cuda:1")
+    assert device is not device.cuda(0)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_modules_and_gradients_live_on_the_device() -> None:
+    """A module moved to the device keeps its parameters' type, and its gradients appear on the device."""
+    layer = torch.nn.Linear(5, 3).to("cuda")
+    seen: list[torch.device] = []
+    watch: Any = layer.weight.register_hook
+    watch(lambda gradient: seen.append(gradient.device))
+    layer(torch.ones(2, 5, device="cuda")).sum().backward()
+    assert isinstance(layer.weight, torch.nn.Parameter)
+    assert layer.weight.grad is not None
+    assert torch.device("cuda", 0) == layer.weight.grad.device
+    assert [torch.device("cuda", 0)] == seen
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gradient_returns_to_the_device_of_its_tensor() -> None:
+    """Backward through a copy between devices copies the gradient back."""
+    leaf = torch.ones(3, requires_grad=True)
+    torch.autograd.backward((leaf.to("cuda") * 2).sum())
+    assert leaf.grad is not None
+    assert torch.device("cpu") == leaf.grad.device
+    assert [2.0, 2.0, 2.0] == leaf.grad.tolist()
+
+
+def test_a_read_value_is_one_wait_at_its_line(gpu: SimulatedCuda) -> None:
+    """``item`` is one wait for the stream and one copy of the element, at the line that reads."""
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        x[0].item()
+    line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
+    assert (1, 1, 4) == (cost.syncs, cost.d2h, cost.d2h_bytes)
+    assert [(line, "d2h", 1), (line, "stream_syncs", 1)] == [(s.line, s.what, s.count) for s in cost.sites]
+
+
+def test_reading_a_host_tensor_is_free(gpu: SimulatedCuda) -> None:
+    """What was copied to the host is read there without waiting."""
+    host = torch.ones(3, device="cuda").cpu()
+    with gpu.measure() as cost:
+        assert bool(host.all())
+        assert [1.0, 1.0, 1.0] == host.tolist()
+    assert (0, 0) == (cost.syncs, cost.d2h)
+
+
+def test_nan_and_infinity_checks(gpu: SimulatedCuda) -> None:
+    """``isinf`` is two kernels over a temporary of the tensor's size, ``any`` one, its answer one wait."""
+    x = torch.ones(1000, device="cuda")
+    with gpu.measure() as cost:
+        torch.isinf(x).any().item()
+    # abs and eq, then any. abs takes 4 bytes an element and eq 1, both at once; any takes 1 byte more later.
+    assert (3, 1) == (cost.launches, cost.syncs)
+    assert 5000 == cost.peak_bytes
+    assert [4000, 1000, 1] == [4000, cost.largest_allocation - 3000, cost.allocations - 2]
+    assert 0 == cost.retained_bytes
+
+
+@pytest.mark.usefixtures("gpu")
+def test_mixing_devices_fails_as_on_cuda() -> None:
+    """Tensors on several devices do not meet, except a 0-d host tensor in an elementwise operation."""
+    x = torch.ones(3, device="cuda")
+    with pytest.raises(RuntimeError, match="found at least two devices, cuda:0 and cpu!"):
+        x + torch.ones(3)
+    with pytest.raises(RuntimeError, match="found at least two devices, cuda:0 and cuda:1!"):
+        x + torch.ones((), device="cuda:1")
+    with pytest.raises(RuntimeError, match="wrapper_CUDA_mm"):
+        x[None].mm(torch.ones(3, 1))
+    assert torch.device("cuda", 0) == (x + torch.ones(())).device
+
+
+def test_leaving_restores_everything() -> None:
+    """Every replaced name is back after the simulation, also when it ended by an exception."""
+    owners = (torch, torch.Tensor, torch._C, torch.cuda, torch.cuda.memory, torch.cuda.streams, torch.version)
+    before = [dict(vars(owner)) for owner in owners]
+    with simcuda.device(2):
+        torch.zeros(2, device="cuda").sum().item()
+    assert before == [dict(vars(owner)) for owner in owners]
+    with pytest.raises(ZeroDivisionError), simcuda.device():
+        1 / torch.zeros((), dtype=torch.int64, device="cuda").item()
+    assert before == [dict(vars(owner)) for owner in owners]
+    assert not torch.cuda.is_available()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_entering_twice_is_refused() -> None:
+    """A simulation within a simulation is an error that says so."""
+    with pytest.raises(RuntimeError, match="active already"), simcuda.device():
+        pass
