@@ -19,6 +19,7 @@ from finding_tickets.markdown.resolutions import read_outcome, read_resolution, 
 from finding_tickets.markdown.reviews import read_reviews
 from finding_tickets.markdown.roles import Role, by_role, section
 from finding_tickets.markdown.source import Source
+from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Location, Relation, Ticket
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
@@ -27,7 +28,11 @@ T = TypeVar("T")
 
 Roles = Mapping[Role | None, list[Part]]
 
-_OUTCOME_OF_STATUS = {Status.FIXED: Outcome.FIXED, Status.WONT_FIX: Outcome.WONT_FIX}
+_OUTCOME_OF_STATUS = {
+    Status.FIXED: Outcome.FIXED,
+    Status.WONT_FIX: Outcome.WONT_FIX,
+    Status.INVALID: Outcome.NOT_A_BUG,
+}
 
 
 def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, title: Text | None) -> Ticket:
@@ -84,7 +89,9 @@ def _outcome(
         return Field[Outcome | None](raw=status.raw, span=status.span, value=_OUTCOME_OF_STATUS[status.value])
     if outcome is None and resolution:
         hint = "write **Status:** and one of " + ", ".join(source.vocabulary.outcomes)
-        source.report("resolution-outcome", resolution.line, "the resolution states no outcome", hint=hint)
+        level = Level.WARNING if status and status.value is Status.CLOSED else Level.NOTE
+        message = "the resolution states no outcome"
+        source.report("resolution-outcome", resolution.line, message, hint=hint, level=level)
     return outcome
 
 

@@ -1,19 +1,46 @@
-"""Text inside a block: what remains of it without emphasis, and the code spans it contains."""
+"""Text inside a block: what remains of it without markup, and the code spans it contains."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_MARKUP = re.compile(r"(`+)(.+?)\1|\*\*|\\([|*_`\[\]])", re.DOTALL)
-_CODE = re.compile(rb"(`+)(.+?)\1", re.DOTALL)
+_TICKS = re.compile(rb"`+")
+_MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
 _SPACES = re.compile(r"\s+")
 
 
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
-    return _SPACES.sub(" ", _MARKUP.sub(lambda match: match[2] or match[3] or "", raw)).strip()
+    data = raw.encode()
+    pieces, at = [], 0
+    for start, end in code_spans(data, 0, len(data)):
+        before = data[at:start].decode()
+        pieces += [_without_marks(before), data[start:end].decode()]
+        at = end
+    pieces.append(_without_marks(data[at:].decode()))
+    return _SPACES.sub(" ", "".join(pieces)).strip()
 
 
 def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
     """The content of each code span within ``data[start:end]``, as offsets into ``data``."""
-    return [match.span(2) for match in _CODE.finditer(data, start, end)]
+    runs = [match.span() for match in _TICKS.finditer(data, start, end)]
+    return [(runs[first][1], runs[last][0]) for first, last in _pairs([stop - begin for begin, stop in runs])]
+
+
+def _pairs(lengths: list[int]) -> Iterator[tuple[int, int]]:
+    """A run of backticks opens a code span that the next run of the same length closes."""
+    following: dict[int, int] = {}
+    closing = [0] * len(lengths)
+    for index in reversed(range(len(lengths))):
+        closing[index] = following.get(lengths[index], 0)
+        following[lengths[index]] = index
+    index = 0
+    while index < len(lengths):
+        if closing[index]:
+            yield index, closing[index]
+        index = max(index, closing[index]) + 1
+
+
+def _without_marks(text: str) -> str:
+    return _MARKUP.sub(lambda match: match[1] or "", text).replace("`", "")

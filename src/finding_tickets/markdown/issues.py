@@ -50,18 +50,17 @@ def _severity(part: Part) -> str:
 
 
 def _of_severity(part: Part) -> Iterator[Issue]:
-    for index, block in enumerate(part.blocks):
+    headline: Text | None = None
+    details: dict[str, str] = {}
+    for block in part.blocks:
         text = _headline(part, block)
-        match = _ISSUE.fullmatch(plain(text.raw)) if text else None
-        if text and match:
-            yield Issue(
-                raw=text.raw,
-                span=text.span,
-                severity=_severity(part),
-                id=match["id"],
-                title=match["title"],
-                details=_details(part, part.blocks[index + 1 :]),
-            )
+        if text and headline:
+            yield from _issue(part, headline, details)
+        if text:
+            headline, details = text, {}
+        details.update(_details(part, block))
+    if headline:
+        yield from _issue(part, headline, details)
 
 
 def _headline(part: Part, block: Block) -> Text | None:
@@ -72,13 +71,21 @@ def _headline(part: Part, block: Block) -> Text | None:
     return part.source.text(block.start, block.start + len(bold[0].encode())) if bold else None
 
 
-def _details(part: Part, following: Iterable[Block]) -> dict[str, str]:
-    """The labelled items of the list that follows an issue's headline."""
-    found: dict[str, str] = {}
-    for block in following:
-        if _headline(part, block) is not None:
-            break
-        for item in block.children if block.kind == "List" else ():
-            for entry in labelled(part.source, *text_of(item)):
-                found[entry.label] = plain(part.source.raw(entry.value.span.start, item.end))
-    return found
+def _issue(part: Part, headline: Text, details: dict[str, str]) -> Iterator[Issue]:
+    match = _ISSUE.fullmatch(plain(headline.raw))
+    if match:
+        yield Issue(
+            raw=headline.raw,
+            span=headline.span,
+            severity=_severity(part),
+            id=match["id"],
+            title=match["title"],
+            details=details,
+        )
+
+
+def _details(part: Part, block: Block) -> Iterator[tuple[str, str]]:
+    """The labelled items of a list, each with everything nested in it."""
+    for item in block.children if block.kind == "List" else ():
+        for entry in labelled(part.source, *text_of(item)):
+            yield entry.label, plain(part.source.raw(entry.value.span.start, item.end))

@@ -16,7 +16,7 @@ from finding_tickets.model.vocabulary import Words, squeeze, word_for
 
 E = TypeVar("E", bound=StrEnum)
 
-_BETWEEN = re.compile(rb"\s+/\s+|\s*[,;]\s*")
+_BETWEEN = re.compile(rb"\s/\s|[,;]")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from finding_tickets.model.review import Artifact, PerformanceClaim, Score
 _VERDICTS = ("assessment", "verdict", "recommendation", "decision")
 _OVERALL = ("overall", "overallscore", "qualityscore", "score", "total")
 _SCORE = re.compile(r"(?P<value>\d+(?:\.\d+)?)\s*/\s*(?P<out_of>\d+(?:\.\d+)?)\s*(?P<remark>.*)", re.DOTALL)
-_TOTAL = re.compile(r"^\W*(total\b.*)$", re.IGNORECASE | re.MULTILINE)
+_TOTAL = re.compile(r"^[^\w\r\n]*(total\b.*)$", re.IGNORECASE | re.MULTILINE)
 _BEFORE_WORDS = re.compile(r"^[^\w]+")
 
 
@@ -76,5 +76,7 @@ def _artifact(group: Part, item: Block) -> Artifact:
     spans = code_spans(group.source.data, text.span.start, text.span.end)
     words = plain(text.raw)
     name = plain(group.source.raw(*spans[0])) if spans else words.partition(" (")[0]
-    remark = words.replace(name, "", 1).strip(" :()\u2013\u2014-")
+    remark = words.removeprefix(name).strip(" :\u2013\u2014-")
+    if remark.startswith("(") and remark.endswith(")"):
+        remark = remark[1:-1]
     return Artifact(raw=text.raw, span=text.span, group=group.title, name=name, remark=remark)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.reviews import is_cross_review
+from finding_tickets.markdown.reviewers import is_cross_review
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Section
 

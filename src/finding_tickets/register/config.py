@@ -12,6 +12,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Record
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config_values import (
+    WrongValueError,
     folder,
     folders,
     pattern,
