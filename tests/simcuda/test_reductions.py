@@ -112,6 +112,11 @@ def test_columns_in_odd_numbers_leave_smaller_vectors(columns: int, workspaces: 
     assert workspaces == reduction((1_000_000, columns), (columns, 1), (0,), FLOATS, H200).workspaces
 
 
+def test_columns_that_are_not_side_by_side_are_read_one_by_one() -> None:
+    """Every other column of 16: 8 x 64 threads, 15625 values each, min(528, 977) blocks x 4 x 8 x 8 bytes."""
+    assert (135_168, 4) == reduction((1_000_000, 8), (16, 2), (0,), FLOATS, H200).workspaces
+
+
 def test_a_device_full_of_rows_shares_none() -> None:
     """600 rows of 800000 are more blocks than the 528 that fit, so each row has a block of its own."""
     assert () == reduction((600, 800_000), (800_000, 1), (1,), FLOATS, H200).workspaces
@@ -143,7 +148,8 @@ def test_dimensions_of_one_element_do_not_matter() -> None:
     """One row of 200000 is a full reduction: 391 values a thread, 25 blocks x 4 bytes."""
     columns = (250_112, 4)  # as for 8 columns of a million, above
     assert columns == reduction((1_000_000, 8, 1), (8, 1, 0), (0, 2), FLOATS, H200).workspaces
-    assert columns == reduction((1, 1_000_000, 8), (9, 8, 1), (0, 1), FLOATS, H200).workspaces
+    for reduced in ((1,), (0, 1)):
+        assert columns == reduction((1, 1_000_000, 8), (9, 8, 1), reduced, FLOATS, H200).workspaces
     one_row = reduction((1, 200_000), (200_000, 1), (1,), FLOATS, H200)
     assert reduce_all(200_000, FLOATS, H200) == one_row
     assert (100, 4) == one_row.workspaces
