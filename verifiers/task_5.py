@@ -8,17 +8,25 @@ from torch import nn
 from finding_tickets.workload import Point, Workload, main
 
 WIDTH = 8
-LARGE = 1 << 20
+ENOUGH = 3
 
 
-def point(host: int, seed: int, *, large: int = 0, mixed: int = 0, devices: int = 1) -> Point:
+def point(host: int, seed: int, *, largest: int = WIDTH, mixed: int = 0, devices: int = 1) -> Point:
     """A point with numbers of gradients; ``sides`` counts the sides that have any.
 
-    ``large`` is 1 where a gradient of the host has a million elements, ``mixed`` where one of its gradients
-    has another type, and ``devices`` 2 where the host's gradients alternate between two devices.
+    ``largest`` is the number of elements of the host's first gradient, where it is not like the others;
+    ``empty`` counts gradients without elements. ``mixed`` is 1 where one of the host's gradients has another
+    type, and ``devices`` 2 where the host's gradients alternate between two devices.
     """
-    sides = (host > 0) + (seed > 0)
-    return Point(host=host, seed=seed, sides=sides, large=large, mixed=mixed, devices=devices)
+    return Point(
+        host=host,
+        seed=seed,
+        sides=(host > 0) + (seed > 0),
+        largest=largest if host or seed else 0,
+        empty=(host >= ENOUGH) + (seed >= ENOUGH),
+        mixed=mixed,
+        devices=devices,
+    )
 
 
 def build(
@@ -26,8 +34,8 @@ def build(
 ) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """The parameters of the host and of the seed; each side has one more that has no gradient."""
     host = _gradients(point.host, device, generator)
-    if point.large:
-        host[0] = torch.rand(LARGE, generator=generator).to(device)
+    if point.largest > WIDTH:
+        host[0] = torch.rand(point.largest, generator=generator).to(device)
     if point.mixed:
         host[1] = host[1].to(torch.bfloat16)
     if point.devices > 1:
@@ -37,10 +45,10 @@ def build(
 
 
 def _gradients(count: int, device: str, generator: torch.Generator) -> list[torch.Tensor]:
-    """Small gradients in one allocation: every third is a transposed matrix, the last of several is empty."""
+    """Small gradients in one allocation: every third is a transposed matrix, the last of ENOUGH is empty."""
     rows = torch.rand(count, 2, WIDTH // 2, generator=generator).to(device).unbind()
     gradients = [row.t() if index % 3 == 1 else row for index, row in enumerate(rows)]
-    return [*gradients[:-1], gradients[-1][:0]] if count > 2 else gradients
+    return [*gradients[:-1], gradients[-1][:0]] if count >= ENOUGH else gradients
 
 
 def _parameters(gradients: list[torch.Tensor], device: str) -> list[nn.Parameter]:
@@ -61,7 +69,8 @@ workload = Workload(
         point(2, 0),
         point(0, 3),
         point(5, 4),
-        point(7, 9, large=1),
+        point(7, 9, largest=1 << 20),
+        point(3, 2, largest=100_000),
         point(50, 2),
         point(100, 40),
         point(13, 6, mixed=1),
