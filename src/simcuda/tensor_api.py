@@ -130,7 +130,10 @@ class TensorApi:
         if self.is_pinned(tensor):
             return tensor
         with torch.no_grad():
-            return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True).copy_(tensor)
+            pinned = torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu", pin_memory=True
+            )
+            return pinned.copy_(tensor)
 
     def tolist(self, tensor: Tensor) -> Any:
         """``torch.Tensor.tolist``."""

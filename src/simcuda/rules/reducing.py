@@ -6,6 +6,7 @@ import torch
 
 from simcuda.call import Call, Cost, nbytes
 from simcuda.launches import elementwise
+from simcuda.profile import Profile
 from simcuda.reductions import arithmetic, reduction
 from simcuda.rules.registry import Rule
 
@@ -16,10 +17,40 @@ FAMILIES = {
     "logical": ("any", "all"),
     "argument": ("argmax", "argmin"),
     "moment": ("var", "std", "var_mean", "std_mean"),
+    "aminmax": ("aminmax",),
 }
 FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for name in names}
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
+CONVERTED = ("sum", "norm")
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def reduce(
+    family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
+) -> Cost:
+    """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``."""
+    if not tensor.numel():
+        return Cost(launches=elementwise(result.numel(), result.element_size()))
+    converted = family in CONVERTED and _is_converted(tensor, result)
+    itemsize = result.element_size() if converted else tensor.element_size()
+    half = (result if converted else tensor).dtype in HALVES
+    how = arithmetic(family, itemsize, half=half)
+    work = reduction(
+        tuple(tensor.shape), tensor.stride(), dimensions, how, profile, result.element_size()
+    )
+    kernels = work.launches
+    workspaces = [*([work.accumulator_bytes] if work.accumulator_bytes else []), *work.workspaces]
+    if converted:
+        kernels += elementwise(tensor.numel(), itemsize)
+        workspaces.insert(0, tensor.numel() * itemsize)
+    return Cost(launches=kernels, workspaces=tuple(workspaces))
+
+
+def _is_converted(tensor: torch.Tensor, result: torch.Tensor) -> bool:
+    if tensor.is_complex() or tensor.dtype == result.dtype:
+        return False
+    return not (tensor.dtype in HALVES and result.dtype == torch.float32)
 
 
 def _family(op: str) -> str:
@@ -29,26 +60,17 @@ def _family(op: str) -> str:
 
 
 def _reduce(call: Call) -> Cost:
-    tensor, result = call.tensors()[0], call.results()[0]
-    if not tensor.numel():
-        return Cost(launches=elementwise(result.numel(), result.element_size()))
+    tensor, result = call.args[0], call.results()[0]
     family = _family(call.op)
     if family == "logical" and tensor.numel() == 1:
-        return _one_value(tensor, result)
-    half = tensor.dtype in (torch.float16, torch.bfloat16)
-    how = arithmetic(family, tensor.element_size(), half=half)
-    dimensions = _dimensions(call, tensor)
-    work = reduction(
-        tuple(tensor.shape), tensor.stride(), dimensions, how, call.profile, result.element_size()
-    )
-    temporaries = (work.accumulator_bytes,) if work.accumulator_bytes else ()
-    return Cost(launches=work.launches, temporaries=temporaries, workspaces=work.workspaces)
+        return _one_value(tensor)
+    return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
 
 
-def _one_value(tensor: torch.Tensor, result: torch.Tensor) -> Cost:
-    if tensor.dtype == result.dtype:
-        return Cost(copies=(("d2d", nbytes(result)),))
-    return Cost(launches=1)
+def _one_value(tensor: torch.Tensor) -> Cost:
+    if tensor.dtype == torch.bool:
+        return Cost(copies=(("d2d", nbytes(tensor)),))
+    return Cost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
 
 
 def _dimensions(call: Call, tensor: torch.Tensor) -> tuple[int, ...]:
@@ -56,7 +78,7 @@ def _dimensions(call: Call, tensor: torch.Tensor) -> tuple[int, ...]:
     if dim is None or dim == []:
         return tuple(range(tensor.dim()))
     dims = [dim] if isinstance(dim, int) else dim
-    return tuple(d % max(tensor.dim(), 1) for d in dims) if tensor.dim() else ()
+    return tuple(d % tensor.dim() for d in dims) if tensor.dim() else ()
 
 
 TOPIC = (
@@ -64,7 +86,9 @@ TOPIC = (
         id="reduce",
         ops=(*FAMILY_OF, *WHOLE, *ALONG),
         counts=_reduce,
-        source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result",
+        source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result. "
+        "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
+        "except half to single; any and all copy a single value",
         example="x.sum()",
     ),
 )
