@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from finding_tickets.markdown.source import Source
@@ -12,23 +15,44 @@ from finding_tickets.model.problem import Level
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_DEEPEST = 50
 _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float"))
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 
 
 @dataclass(frozen=True)
-class YamlNode:
-    """A node of YAML; ``first_line`` is the line of the file on which the YAML starts."""
+class YamlText:
+    """A YAML text within a file, and the line of the file on which it starts."""
 
     source: Source
-    node: Node
+    text: str
     first_line: int
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [match.end() for match in _LINE_END.finditer(self.text)]
+
+    def line(self, index: int) -> int:
+        """The line of the file that holds the character at ``index``.
+
+        YAML's own line numbers will not do: for it, other characters than Markdown's end a line too.
+        """
+        return self.first_line + bisect_right(self._line_ends, min(index, len(self.text.rstrip())))
+
+
+@dataclass(frozen=True)
+class YamlNode:
+    """A node of a YAML text."""
+
+    origin: YamlText
+    node: Node
 
     @property
     def line(self) -> int:
         """The line of the file that the node starts on."""
-        return self.first_line + int(self.node.start_mark.line)
+        return self.origin.line(self.node.start_mark.index)
 
     @property
     def kind(self) -> str:
@@ -37,7 +61,7 @@ class YamlNode:
 
     def wrong(self, rule: str, message: str, hint: str | None = None) -> None:
         """Report an error on the node's line."""
-        self.source.report(rule, self.line, message, hint=hint, level=Level.ERROR)
+        self.origin.source.report(rule, self.line, message, hint=hint, level=Level.ERROR)
 
     def mapping(self, what: str, allowed: Collection[str] | None = None) -> dict[str, YamlNode]:
         """The node as a mapping; a key that is given twice or not ``allowed`` is reported and left out."""
@@ -72,7 +96,7 @@ class YamlNode:
         return None
 
     def _beside(self, node: Node) -> YamlNode:
-        return YamlNode(self.source, node, self.first_line)
+        return YamlNode(self.origin, node)
 
     def _is(self, kind: str, what: str) -> bool:
         if self.kind != kind:
@@ -84,16 +108,30 @@ def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
     """The root of a YAML text that starts on ``first_line`` of the file; None where there is none."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    whole = YamlText(source, text, first_line)
     try:
-        root = yaml.compose(text, Loader=loader)
-    except (yaml.YAMLError, RecursionError) as error:
+        root = _compose(text)
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = first_line + (mark.line if mark else 0)
+        line = whole.line(mark.index if mark else getattr(error, "position", 0))
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
         source.report("remediation-yaml", line, f"not YAML: {reason}", hint=_QUOTE, level=Level.ERROR)
         return None
-    return YamlNode(source, root, first_line) if root is not None else None
+    return YamlNode(whole, root) if root is not None else None
+
+
+def _compose(text: str) -> Node | None:
+    """The root node; a text that nests too deeply is refused, since composing it would exhaust the stack."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=event.start_mark)
+    root: Node | None = yaml.compose(text, Loader=loader)
+    return root
 
 
 def _did_you_mean(name: str, allowed: Collection[str]) -> str:
