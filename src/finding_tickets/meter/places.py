@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from traceback import walk_tb
 
+TOOL = [Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")]
+
 
 def portable(file: str, root: Path) -> str:
     """A path relative to ``root``, else to the entry of ``sys.path`` it came from; POSIX, never absolute."""
@@ -17,11 +19,25 @@ def portable(file: str, root: Path) -> str:
 
 
 def describe(error: BaseException, root: Path) -> str:
-    """What an exception says in one line, after the innermost place below ``root`` where it was raised."""
+    """What an exception says in one line, after its place."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return ": ".join(filter(None, (place(error, root), text)))
+
+
+def place(error: BaseException, root: Path) -> str:
+    """The innermost line of the repository's own code that led to an exception; empty where there is none."""
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    ours = [(file, line) for file, line in frames if Path(file).is_relative_to(root)]
     if isinstance(error, SyntaxError) and error.filename:
-        ours.append((error.filename, error.lineno or 1))
-    return f"{portable(ours[-1][0], root)}:{ours[-1][1]}: {text}" if ours else text
+        frames.append((error.filename, error.lineno or 1))
+    ours = [(file, line) for file, line in frames if _is_users(Path(file), root)]
+    return f"{portable(ours[-1][0], root)}:{ours[-1][1]}" if ours else ""
+
+
+def is_out_of_host_memory(error: BaseException) -> bool:
+    """Whether this process ran out of memory, which says nothing about the device."""
+    return isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+def _is_users(file: Path, root: Path) -> bool:
+    return file.is_relative_to(root) and not any(file.is_relative_to(tool) for tool in TOOL)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from finding_tickets.meter.measurement import Measurement
 
 At = dict[str, int]
+SIMULATED_DEVICE = "h200-cuda13"
 METERS = ("auto", "simulated", "cuda")
 
 

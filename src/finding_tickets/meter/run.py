@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,7 @@ def run(
 
     ``traced`` names the variants whose graph breaks are counted too.
     """
+    gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     runs: dict[str, list[Run]] = {name: [] for name in functions}
     agreements, not_measured = [], []
     for point in workload.sweep:

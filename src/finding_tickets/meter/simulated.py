@@ -7,6 +7,7 @@ from pathlib import Path
 import simcuda
 from finding_tickets.meter.compare import to_host
 from finding_tickets.meter.measurement import COUNTS, Measurement, Site
+from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.meter.trial import Function, Trial, arguments, attempt, steady_memory, warm_up
 from finding_tickets.workload import Point, Workload
 
@@ -18,7 +19,7 @@ class SimulatedMeter:
 
     name = "simulated"
 
-    def __init__(self, profile: str = "h200-cuda13") -> None:
+    def __init__(self, profile: str = SIMULATED_DEVICE) -> None:
         self.device = profile
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - Meter's signature

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from finding_tickets.meter.measurement import Measurement
-from finding_tickets.meter.places import describe
+from finding_tickets.meter.places import describe, is_out_of_host_memory
 from finding_tickets.workload import Point, Workload
 
 Function = Callable[..., Any]
@@ -74,6 +74,8 @@ def attempt(
     try:
         return workload.read(function(*inputs)), None
     except Exception as error:
+        if is_out_of_host_memory(error):
+            raise
         return None, describe(error, root)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.meter.measurement import METRICS
+from finding_tickets.meter.measurement import METRICS, Site
 from finding_tickets.meter.report import Run
 from finding_tickets.verify.growth import growth_class
 from finding_tickets.verify.laws import identify
@@ -24,13 +25,14 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A line of code that caused a metric to count."""
+class SiteFit:
+    """A line of code, the metric that it made count, and how that grows."""
 
     file: str
     line: int
     function: str
     what: str
+    fit: Fit
 
 
 def fit(points: Sequence[Mapping[str, int]], values: Sequence[int]) -> Fit:
@@ -53,20 +55,14 @@ def fit_metrics(runs: Iterable[Run]) -> dict[str, Fit]:
     return fits
 
 
-def fit_sites(runs: Iterable[Run]) -> dict[Place, Fit]:
-    """A fit for each place over the runs that ended without an error; where a place is absent it counts 0."""
+def fit_sites(runs: Iterable[Run]) -> tuple[SiteFit, ...]:
+    """A fit for each site over the runs that ended without an error; a site counts 0 where it is absent."""
     done = [run for run in runs if run.error is None]
-    counts = [_counts(run) for run in done]
-    places = sorted(
-        {place for run in counts for place in run}, key=lambda p: (p.file, p.line, p.what, p.function)
-    )
+    counts = [Counter({_place(site): site.count for site in run.measurement.sites}) for run in done]
     points = [run.at for run in done]
-    return {place: fit(points, [run.get(place, 0) for run in counts]) for place in places}
+    places = sorted({place for run in counts for place in run})
+    return tuple(SiteFit(*place, fit(points, [run[place] for run in counts])) for place in places)
 
 
-def _counts(run: Run) -> dict[Place, int]:
-    counts: dict[Place, int] = {}
-    for site in run.measurement.sites:
-        place = Place(site.file, site.line, site.function, site.what)
-        counts[place] = counts.get(place, 0) + site.count
-    return counts
+def _place(site: Site) -> tuple[str, int, str, str]:
+    return site.file, site.line, site.function, site.what

@@ -16,20 +16,21 @@ Residues = list[int]
 
 def solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | None:
     """The only coefficients with which the columns sum up to ``target``; None where none or many do."""
-    rows = [[Fraction(column[i]) for column in columns] + [Fraction(target[i])] for i in range(len(target))]
     unknowns = len(columns)
+    rows = [list(row) for row in zip(*columns, target, strict=True)]
+    # Elimination without division: every row keeps its zeros, and the integers stay small for three unknowns.
     for pivot in range(unknowns):
         found = next((i for i in range(pivot, len(rows)) if rows[i][pivot]), None)
         if found is None:
             return None
         rows[pivot], rows[found] = rows[found], rows[pivot]
-        rows[pivot] = [value / rows[pivot][pivot] for value in rows[pivot]]
+        chosen, leading = rows[pivot], rows[pivot][pivot]
         for i, row in enumerate(rows):
-            if i != pivot and row[pivot]:
-                rows[i] = [a - row[pivot] * b for a, b in zip(row, rows[pivot], strict=True)]
+            if i != pivot and (factor := row[pivot]):
+                rows[i] = [leading * a - factor * b for a, b in zip(row, chosen, strict=True)]
     if any(row[-1] for row in rows[unknowns:]):
         return None
-    return tuple(row[-1] for row in rows[:unknowns])
+    return tuple(Fraction(row[-1], row[i]) for i, row in enumerate(rows[:unknowns]))
 
 
 def determined_without_any(columns: Sequence[Column], target: Column, rows: Sequence[int]) -> bool:

@@ -10,6 +10,7 @@ from itertools import combinations
 from finding_tickets.verify.linear import determined_without_any
 from finding_tickets.verify.terms import Column, Sum, Term
 
+VARIABLE_LENGTH = 2
 MAX_LENGTH = 2
 """What writing ``max`` adds to the length of a description."""
 
@@ -25,7 +26,7 @@ class Branch:
 def larger_of_two(candidates: Sequence[Term], values: Column) -> Iterator[tuple[int, str]]:
     """Every ``max`` of two branches that is exact at all points, with the length of its description.
 
-    A branch has one or two terms with whole positive coefficients, and stays determined when any one of the
+    A branch is one term, a term and a constant, or two variables, with whole positive coefficients. It stays determined when any one of the
     points that it touches is left out.
     """
     branches = list(_branches(candidates, values))
@@ -49,6 +50,8 @@ def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:
         if slope > 0:
             yield Sum((term,), (Fraction(slope),))
     for first, second in combinations(candidates, 2):
+        if not (first.is_constant or first.length == second.length == VARIABLE_LENGTH):
+            continue
         for a, b in _pairs(first.column, second.column, values):
             yield Sum((first, second), (Fraction(a), Fraction(b)))
 

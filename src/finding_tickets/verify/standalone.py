@@ -54,8 +54,7 @@ def render(ticket: str, report: Report) -> Iterator[str]:
     yield from _table(_laws(report))
     for name, runs in report.runs.items():
         yield from _trouble(name, runs)
-        places = fit_sites(runs).items()
-        rows = [(f"{p.file}:{p.line}", p.function, p.what, str(fit)) for p, fit in places]
+        rows = [(f"{s.file}:{s.line}", s.function, s.what, str(s.fit)) for s in fit_sites(runs)]
         yield from ["", f"{name}:", *(f"  {line}" for line in _table(rows))]
 
 

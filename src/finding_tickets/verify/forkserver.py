@@ -1,0 +1,92 @@
+"""The process that has torch loaded and forks a fresh one for every task; started by ``isolate.py``.
+
+It reads a task as a line of JSON from stdin and writes a line to stdout when one has ended. It runs no torch
+op itself: a process forked after a parallel op hangs in the next one. When stdin ends it kills what still
+runs, so that nothing outlives the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import sys
+from collections import deque
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from finding_tickets.verify.supervise import supervise
+
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Running:
+    """A supervisor at work: the task it was given and the pipe on which it tells how that ended."""
+
+    task: dict[str, Any]
+    pid: int
+    pipe: int
+
+
+def serve(most: int) -> None:
+    """Run tasks, at most ``most`` at a time, until stdin ends."""
+    selector = selectors.DefaultSelector()
+    selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
+    waiting: deque[dict[str, Any]] = deque()
+    running: dict[int, Running] = {}
+    unread = b""
+    while True:
+        for key, _ in selector.select():
+            if key.fd in running:
+                selector.unregister(key.fd)
+                _finish(running.pop(key.fd))
+                continue
+            if not (chunk := os.read(key.fd, CHUNK)):
+                _abort(running.values())
+                return
+            *lines, unread = (unread + chunk).split(b"\n")
+            waiting.extend(map(json.loads, lines))
+        while waiting and len(running) < most:
+            started = _start(waiting.popleft())
+            running[started.pipe] = started
+            selector.register(started.pipe, selectors.EVENT_READ)
+
+
+def _start(task: dict[str, Any]) -> Running:
+    read, write = os.pipe()
+    if pid := os.fork():
+        os.close(write)
+        return Running(task, pid, read)
+    try:
+        os.write(write, supervise(task).encode())
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _finish(done: Running) -> None:
+    """Report the end of a task; a supervisor writes its few words at once, so one read gets them all."""
+    reason = os.read(done.pipe, CHUNK).decode()
+    os.close(done.pipe)
+    _, status = os.waitpid(done.pid, 0)
+    if status:
+        reason = reason or "the process that watched over it was killed"
+    sys.stdout.write(json.dumps({"id": done.task["id"], "reason": reason}) + "\n")
+    sys.stdout.flush()
+
+
+def _abort(running: Any) -> None:
+    for process in running:
+        os.kill(process.pid, signal.SIGTERM)
+    for process in running:
+        os.waitpid(process.pid, 0)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        import_module(name)
+    serve(int(sys.argv[1]))
+    os._exit(0)

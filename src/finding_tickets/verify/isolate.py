@@ -1,0 +1,111 @@
+"""Run code that may hang, crash or exit, each task in a process of its own, and go on whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from finding_tickets.verify.worker import LOG, RESULT
+
+PRELOADED = ("finding_tickets.meter.run", "finding_tickets.meter.simulated")
+SHUTDOWN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A call of ``target`` (``module:function``) with a payload that JSON can carry.
+
+    ``timeout`` is in seconds. ``memory`` is in bytes, on top of what a process with torch loaded takes.
+    Places in error messages are relative to ``root``.
+    """
+
+    target: str
+    payload: Any
+    root: Path
+    timeout: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task returned, or the reason why it did not."""
+
+    value: Any = None
+    reason: str | None = None
+
+
+class Isolation:
+    """A server that has torch loaded; starting it returns at once, and leaving the context ends it."""
+
+    def __init__(self, preload: Sequence[str] = PRELOADED, workers: int | None = None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
+        self._log = Path(self._folder.name) / LOG
+        module = "finding_tickets.verify.forkserver"
+        with self._log.open("wb") as log:
+            self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
+                [sys.executable, "-P", "-m", module, str(workers or os.cpu_count() or 1), *preload],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # Sets of strings iterate the same way in every run.
+                env={**os.environ, "PYTHONHASHSEED": "0"},
+                # An interrupt from the terminal is for the caller, who ends the server in order.
+                start_new_session=True,
+            )
+        assert self._server.stdin and self._server.stdout  # noqa: S101 - both are pipes, which types cannot say
+        self._stdin, self._stdout = self._server.stdin, self._server.stdout
+
+    def __enter__(self) -> Self:
+        """The context itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the server and whatever it still runs."""
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+        self._stdout.close()
+        try:
+            self._server.wait(SHUTDOWN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        self._folder.cleanup()
+
+    def run(self, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Outcome]]:
+        """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there."""
+        pending = {self._send(task): name for name, task in tasks.items()}
+        while pending and (line := self._stdout.readline()):
+            ended = json.loads(line)
+            yield pending.pop(ended["id"]), self._outcome(ended["id"], ended["reason"])
+        yield from ((name, Outcome(reason=self._failure())) for name in pending.values())
+
+    def _send(self, task: Task) -> str:
+        """Give a task to the server; its folder is its name there."""
+        folder = tempfile.mkdtemp(dir=self._folder.name)
+        order = {**asdict(task), "root": str(task.root), "id": folder, "folder": folder}
+        # A server that is gone has closed its output too, which is where that shows.
+        with suppress(BrokenPipeError):
+            self._stdin.write(json.dumps(order).encode() + b"\n")
+            self._stdin.flush()
+        return folder
+
+    def _outcome(self, folder: str, reason: str) -> Outcome:
+        if reason:
+            return Outcome(reason=reason)
+        written = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
+        return Outcome(written.get("value"), written.get("error"))
+
+    def _failure(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+        return f"the measuring process ended: {next(filter(None, reversed(lines)), 'it said nothing')}"

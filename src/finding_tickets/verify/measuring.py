@@ -1,0 +1,40 @@
+"""What runs in an isolated process: measure one ticket and fit its laws, from JSON to JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from finding_tickets.meter.report import Comparison, Job, Report, Source
+from finding_tickets.verify.fitting import Fit, SiteFit, fit_metrics, fit_sites
+
+TARGET = f"{__name__}:measure"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A report and, for each variant, the fits to its metrics and sites."""
+
+    report: Report
+    metrics: dict[str, dict[str, Fit]]
+    sites: dict[str, tuple[SiteFit, ...]]
+
+
+def measure(payload: dict[str, Any]) -> dict[str, Any]:
+    """Measure the job that ``asdict`` made a payload of; raises what importing and building raise."""
+    from finding_tickets.meter.run import measure as run
+
+    report = run(_job(payload))
+    metrics = {name: fit_metrics(runs) for name, runs in report.runs.items()}
+    sites = {name: fit_sites(runs) for name, runs in report.runs.items()}
+    return asdict(Measured(report, metrics, sites))
+
+
+def _job(payload: dict[str, Any]) -> Job:
+    return Job(
+        **{
+            **payload,
+            "variants": {name: Source(**source) for name, source in payload["variants"].items()},
+            "comparisons": tuple(Comparison(**comparison) for comparison in payload["comparisons"]),
+        }
+    )

@@ -1,0 +1,119 @@
+"""Watch over one task in a process of its own: end it in time, leave nothing behind, say how it ended."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from finding_tickets.verify.worker import LOG, RESULT, work
+
+POLL_SECONDS = 0.005
+PATIENCE_SECONDS = 5.0
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+def supervise(task: dict[str, Any]) -> str:
+    """Fork a worker for a task and wait for it; empty where it left a result, else why it did not.
+
+    Whatever the worker started is killed when it ends, also in sessions of their own: orphans come to this
+    process, which is their reaper.
+    """
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    server = os.getppid()
+    _die_with(server, signal.SIGTERM)
+    signal.signal(signal.SIGTERM, _stop)
+    supervisor = os.getpid()
+    if not (worker := os.fork()):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setsid()
+        _die_with(supervisor, signal.SIGKILL)
+        work(task)
+    try:
+        status = _wait(worker, float(task["timeout"]))
+    finally:
+        kill_descendants()
+    return _reason(status, task)
+
+
+def kill_descendants() -> None:
+    """Kill every child of this process and what its death hands over, until there is none."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        for child in _children():
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(POLL_SECONDS)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
+    kill_descendants()
+    os._exit(0)
+
+
+def _wait(worker: int, seconds: float) -> int | None:
+    """The exit status of the worker, or None when its time is up."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(worker, os.WNOHANG)
+        if pid:
+            return status
+        time.sleep(POLL_SECONDS)
+    return None
+
+
+def _reason(status: int | None, task: dict[str, Any]) -> str:
+    if status is None:
+        return f"still running after {task['timeout']:g} s"
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}{_place(task)}"
+    if code or not (Path(task["folder"]) / RESULT).exists():
+        return f"ended with exit code {code} before it had a result"
+    return ""
+
+
+def _place(task: dict[str, Any]) -> str:
+    """Where the interpreter was when it crashed: the innermost frame in the caller's own files."""
+    log = (Path(task["folder"]) / LOG).read_text(encoding="utf-8", errors="replace")
+    _, _, trace = log.rpartition("Fatal Python error")
+    root = Path(task["root"])
+    for frame in FRAME.finditer(trace):
+        if Path(frame["file"]).is_relative_to(root):
+            return f" at {Path(frame['file']).relative_to(root).as_posix()}:{frame['line']}"
+    return ""
+
+
+def _children() -> Iterator[int]:
+    """The processes whose parent is this one; on systems without ``/proc`` none are found."""
+    own = str(os.getpid())
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if stat.read_text(errors="replace").rpartition(")")[2].split()[1] == own:
+                yield int(stat.parent.name)
+
+
+def _die_with(parent: int, number: signal.Signals) -> None:
+    _prctl(PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

@@ -1,0 +1,80 @@
+"""The process in which code of a ticket runs: bounded in memory, silent, and with one way to return."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import resource
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from finding_tickets.meter.places import describe, is_out_of_host_memory, place
+
+RESULT = "result.json"
+LOG = "output.log"
+INHERITED = 256
+"""More file descriptors than the server has open."""
+
+
+def work(task: dict[str, Any]) -> NoReturn:
+    """Call the task's target with its payload and write what it returns, or why it failed; never returns."""
+    folder = Path(task["folder"])
+    _silence(folder / LOG)
+    _bound_memory(int(task["memory"]))
+    _write(folder, _outcome(task))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _outcome(task: dict[str, Any]) -> dict[str, Any]:
+    module, _, function = task["target"].partition(":")
+    try:
+        return {"value": getattr(import_module(module), function)(task["payload"])}
+    except BaseException as error:  # noqa: BLE001 - whatever a verifier raises is a result
+        return {"error": _failure(error, Path(task["root"]), int(task["memory"]) >> 20)}
+
+
+def _failure(error: BaseException, root: Path, mebibytes: int) -> str:
+    if is_out_of_host_memory(error):
+        return f"{place(error, root) or 'it'} needs more memory than the {mebibytes} MiB allowed"
+    if isinstance(error, SystemExit):
+        return f"{place(error, root) or 'it'} called sys.exit({error.code!r})"
+    return describe(error, root)
+
+
+def _write(folder: Path, outcome: dict[str, Any]) -> None:
+    aside = folder / f"{RESULT}.part"
+    aside.write_text(json.dumps(outcome), encoding="utf-8")
+    aside.replace(folder / RESULT)
+
+
+def _silence(log: Path) -> None:
+    """Send all output to a file, where a crash leaves its traceback too; there is nothing to read."""
+    output = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in [(nothing, 0), (output, 1), (output, 2)]:
+        os.dup2(source, target)
+    os.closerange(3, INHERITED)
+    faulthandler.enable(file=2)
+
+
+def _bound_memory(extra: int) -> None:
+    """Allow ``extra`` bytes beyond what is in use: a limit on address space would stop OpenMP from starting."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if used := _data_bytes():
+        resource.setrlimit(resource.RLIMIT_DATA, (used + extra, used + extra))
+
+
+def _data_bytes() -> int | None:
+    """Private writable memory of this process; None where the system does not tell."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return None
+    return next(
+        (int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData")), None
+    )
