@@ -8,12 +8,12 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
+from finding_tickets.register.convention import fixes_folder
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Document, Remark, rule
 from finding_tickets.verify.expressions import ExpressionError, suggest
 from finding_tickets.verify.grammar import parse_condition
-
-SAME_RESULT = "same_result_as"
+from finding_tickets.verify.metrics import CLAIMABLE, SAME_RESULT
 
 
 @rule(
@@ -38,6 +38,36 @@ def _conditions(claim: Claim) -> Iterator[str]:
     if claim.metric != SAME_RESULT:
         yield claim.value
     yield from claim.at.values()
+
+
+@rule(
+    "unknown-metric",
+    Level.ERROR,
+    "A claim is about a metric that the meters count (docs/metrics.md), or about the same result.",
+    example="sinks: 1",
+    bad_data=True,
+)
+def unknown_metric(document: Document, context: Context) -> Iterator[Remark]:
+    """Claims about what nobody measures."""
+    for claim in _claims(document):
+        if claim.metric not in CLAIMABLE:
+            yield Remark(claim.line, f"there is no metric {claim.metric}", suggest(claim.metric, CLAIMABLE))
+
+
+@rule(
+    "unknown-variant",
+    Level.ERROR,
+    "A claim is about a variant that stands under variants: or in the folder fixes/<id>/.",
+    example="fix: {syncs: 1} without a variant fix",
+)
+def unknown_variant(document: Document, context: Context) -> Iterator[Remark]:
+    """Claims about variants that are nowhere, and comparisons with such."""
+    known = document.remediation.variants if document.remediation else {}
+    for claim in _claims(document):
+        for name in (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,):
+            usual = f"{fixes_folder(document.id.value)}/{name}.py"
+            if name not in known and not context.exists(usual):
+                yield Remark(claim.line, f"claim {claim.id}: there is no variant {name}", f"write {usual}")
 
 
 @rule(

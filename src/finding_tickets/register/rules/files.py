@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import VariantRef
-from finding_tickets.register.convention import fixes_folder, verifier_path
+from finding_tickets.register.convention import verifier_path
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Document, Remark, rule
 
@@ -55,11 +55,11 @@ def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
 @rule(
     "missing-variant",
     Level.ERROR,
-    "A variant is a function that exists; one that has claims is under variants: or in fixes/<id>/.",
+    "A variant is a function of a file that exists. Its code is read for this, not run.",
     example="found: fixes/b7_pt_02/gone.py:check",
 )
 def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
-    """Variants whose file or function is not there, and claims about variants that are nowhere."""
+    """Variants whose file or function is not there."""
     remediation = document.remediation
     if remediation is None:
         return
@@ -68,12 +68,6 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
             missing = _missing(variant, context)
             if missing:
                 yield Remark(variant.line, f"variant {name}: {missing}")
-    for claim in remediation.claims:
-        usual = f"{fixes_folder(document.id.value)}/{claim.variant}.py"
-        if claim.variant not in remediation.variants and not context.exists(usual):
-            yield Remark(
-                claim.line, f"claim {claim.id}: there is no variant {claim.variant}", f"write {usual}"
-            )
 
 
 def _is_file(variant: VariantRef) -> bool:

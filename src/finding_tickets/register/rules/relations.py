@@ -47,10 +47,8 @@ def one_way(document: Document, context: Context) -> Iterator[Remark]:
     if not isinstance(document, Ticket):
         return
     for relation in document.related:
-        others = [other for other in context.named(relation.id) if isinstance(other, Ticket)]
-        if others and not any(
-            _names(other, document) for other in [document, *others] if other is not document
-        ):
+        others = [other for other in context.named(relation.id) if other.path != document.path]
+        if others and not any(_names(other, document.id.value) for other in others):
             yield Remark(
                 relation.span.line,
                 f"{relation.id} does not name {document.id.value} in return",
@@ -58,9 +56,11 @@ def one_way(document: Document, context: Context) -> Iterator[Remark]:
             )
 
 
-def _names(other: Ticket, document: Ticket) -> bool:
-    own = document.id.value.casefold()
-    return other.path == document.path or any(relation.id.casefold() == own for relation in other.related)
+def _names(other: Document, document_id: str) -> bool:
+    """Whether a document names an ID; a review, which has no list of relations, need not."""
+    if not isinstance(other, Ticket):
+        return True
+    return any(relation.id.casefold() == document_id.casefold() for relation in other.related)
 
 
 @rule(

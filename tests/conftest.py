@@ -1,0 +1,92 @@
+"""A repository to test with: tickets written into an empty folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from finding_tickets.register.load import Register, load
+
+TICKET = """\
+# Finding Ticket: {title}
+
+## Ticket Metadata
+
+| Field | Value |
+|-------|-------|
+| **Ticket ID** | `{ticket_id}` |
+| **Severity** | `{severity}` |
+| **Status** | `{status}` |
+{rows}
+## Location
+
+| Field | Value |
+|-------|-------|
+| **File(s)** | `{file}` |
+
+## Summary
+
+**One-line summary:** It waits.
+
+- [x] Performance bottleneck
+- [ ] Numerical stability
+
+## Verification
+
+- [ ] Count the waits
+
+{more}
+"""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A folder with a register, and what tests write into it."""
+
+    root: Path
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        """Write a file at ``path`` from the root."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return file
+
+    def ticket(
+        self,
+        ticket_id: str = "B1-PT-01",
+        *,
+        path: str | None = None,
+        title: str = "It waits",
+        severity: str = "P2",
+        status: str = "wont-fix",
+        rows: str = "",
+        file: str = "code.py",
+        more: str = "",
+    ) -> Path:
+        """Write a ticket that breaks no rule, but for what the arguments change; ``more`` goes at its end."""
+        text = TICKET.format(
+            ticket_id=ticket_id,
+            title=title,
+            severity=severity,
+            status=status,
+            rows=rows,
+            file=file,
+            more=more,
+        )
+        return self.write(path or f"tickets/{ticket_id}.md", text)
+
+    def load(self) -> Register:
+        """The register as it is now."""
+        return load(self.root)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """A repository with one source file and no ticket."""
+    made = Repository(tmp_path)
+    made.write("code.py", "def slow(): ...\n")
+    (tmp_path / "tickets").mkdir()
+    return made

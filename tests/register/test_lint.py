@@ -1,0 +1,264 @@
+"""Every lint rule finds what it is for, at its line, and leaves what is right alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.errors import ExitCode
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.register.lint import exit_code, lint
+from finding_tickets.register.rules import RULES
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+# Lines of a ticket that the fixture writes: 1 title, 7 ID, 8 severity, 9 status, 15 file, 26 the checklist's
+# item, 28 where `more` begins. A Remediation's YAML begins 3 lines later.
+ID, STATUS, FILE, ITEM, MORE = 7, 9, 15, 26, 28
+YAML = MORE + 3
+
+
+def remediation(*lines: str) -> str:
+    """A Remediation section with these lines of YAML."""
+    return "\n".join(["## Remediation", "", "```yaml", *lines, "```", ""])
+
+
+def found(repository: Repository) -> list[tuple[str, str, int]]:
+    """Rule, file and line of every problem."""
+    return [(problem.rule, problem.file, problem.line) for problem in lint(repository.load())]
+
+
+def test_a_complete_ticket_has_no_problem(repository: Repository) -> None:
+    """The ticket that the other tests break is itself right."""
+    repository.ticket()
+    assert [] == found(repository)
+
+
+@pytest.mark.parametrize("name", ["Severity", "Status"])
+def test_missing_field(repository: Repository, name: str) -> None:
+    """A metadata row that is not there is missed at the ticket's ID."""
+    file = repository.ticket()
+    kept = [line for line in file.read_text().splitlines() if f"**{name}**" not in line]
+    file.write_text("\n".join(kept))
+    assert [("missing-field", "tickets/B1-PT-01.md", ID)] == found(repository)
+
+
+@pytest.mark.parametrize("heading", ["Location", "Summary", "Verification"])
+def test_missing_section(repository: Repository, heading: str) -> None:
+    """A section that is not there is missed at the title."""
+    file = repository.ticket()
+    before, _, after = file.read_text().partition(f"## {heading}\n")
+    rest = after.partition("\n## ")[2]
+    file.write_text(before + (f"## {rest}" if rest else ""))
+    assert ("missing-section", "tickets/B1-PT-01.md", 1) in found(repository)
+
+
+def test_missing_file(repository: Repository) -> None:
+    """A location that is not in the repository is found, unless the code lives in another one."""
+    repository.ticket(file="src/gone.py")
+    assert [("missing-file", "tickets/B1-PT-01.md", FILE)] == found(repository)
+    repository.ticket(file="src/gone.py", rows="| **Code Repository** | elsewhere |\n")
+    assert [] == found(repository)
+
+
+def test_duplicate_id_names_both_places(repository: Repository) -> None:
+    """Two documents with one ID are each told of the other, in any case of the ID."""
+    repository.ticket(path="tickets/a/B1-PT-01.md")
+    repository.ticket("b1-pt-01", path="tickets/b/B1-PT-01.md")
+    problems = lint(repository.load())
+    assert [
+        ("tickets/a/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/b/B1-PT-01.md:7"),
+        ("tickets/b/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/a/B1-PT-01.md:7"),
+    ] == [(problem.file, problem.line, problem.message) for problem in problems]
+    assert ExitCode.BAD_DATA == exit_code(problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"), [("B1-PT-01-it-waits", True), ("b1-pt-01", True), ("B1-PT-010", False)]
+)
+def test_file_name(repository: Repository, name: str, fits: bool) -> None:
+    """A ticket's file is called after its ID, which more words may follow."""
+    repository.ticket(path=f"tickets/{name}.md")
+    expected = [] if fits else [("file-name", f"tickets/{name}.md", ID)]
+    assert expected == found(repository)
+
+
+def test_dangling_relation(repository: Repository) -> None:
+    """A relation to an ID that is nowhere is found, unless the ticket's context is another repository."""
+    more = "## Related Findings\n\n- B9-PT-09: the same\n"
+    repository.ticket(more=more)
+    assert [("dangling-relation", "tickets/B1-PT-01.md", MORE + 2)] == found(repository)
+    repository.ticket(more=more, rows="| **Code Repository** | elsewhere |\n")
+    assert [] == found(repository)
+
+
+def test_one_way_relation(repository: Repository) -> None:
+    """A relation that the other ticket does not return is noted, with what to write there."""
+    repository.ticket(
+        more="## Related Findings\n\n| Ticket ID | Relationship | Notes |\n|---|---|---|\n"
+        "| B1-PT-02 | blocks | it |\n"
+    )
+    repository.ticket("B1-PT-02")
+    (problem,) = lint(repository.load())
+    # The heading, an empty line, the header and its rule come before the row.
+    assert ("one-way-relation", MORE + 4, "add it there as blocked-by") == (
+        problem.rule,
+        problem.line,
+        problem.hint,
+    )
+    repository.ticket("B1-PT-02", more="## Related Findings\n\n- b1-pt-01: it\n")
+    assert [] == found(repository)
+
+
+def test_self_relation(repository: Repository) -> None:
+    """A ticket that relates to itself is found once, and not as one-way."""
+    repository.ticket(more="## Related Findings\n\n- B1-PT-01: itself\n")
+    assert [("self-relation", "tickets/B1-PT-01.md", MORE + 2)] == found(repository)
+
+
+@pytest.mark.parametrize(
+    ("status", "resolution", "contradicts"),
+    [
+        ("open", "FIXED", True),
+        ("fixed", "WONT-FIX", True),
+        ("wont-fix", "ACCEPTABLE", False),
+        ("invalid", "FIXED", True),
+    ],
+)
+def test_contradiction(repository: Repository, status: str, resolution: str, contradicts: bool) -> None:
+    """A status that does not fit the resolution is found at the status."""
+    repository.ticket(status=status, more=f"## Resolution\n\n### Status: {resolution}\n")
+    problems = [problem for problem in found(repository) if problem[0] == "contradiction"]
+    assert ([("contradiction", "tickets/B1-PT-01.md", STATUS)] if contradicts else []) == problems
+
+
+def test_missing_remediation(repository: Repository) -> None:
+    """An open ticket that cannot be measured is noted, which fails nothing."""
+    repository.ticket(status="open")
+    problems = lint(repository.load())
+    assert [("missing-remediation", Level.NOTE)] == [(problem.rule, problem.level) for problem in problems]
+    assert ExitCode.OK == exit_code(problems)
+
+
+@pytest.mark.parametrize("status", ["fixed", "closed"])
+def test_closed_without_evidence(repository: Repository, status: str) -> None:
+    """A ticket that is fixed by somebody's word is noted."""
+    repository.ticket(status=status)
+    assert [("closed-without-evidence", "tickets/B1-PT-01.md", ID)] == found(repository)
+
+
+ANSWER = ("checklist:", "  - {item: Count the waits, why: by hand}")
+
+
+def measured(repository: Repository, *lines: str) -> list[tuple[str, int]]:
+    """Rules and lines of the problems of a ticket with a verifier, a variant and this Remediation."""
+    repository.write("verifiers/b1_pt_01.py", "")
+    repository.write("fixes/b1_pt_01/found.py", "def slow(): ...\n")
+    repository.ticket(more=remediation(*lines))
+    return [(rule, line) for rule, _, line in found(repository)]
+
+
+def test_a_remediation_by_convention_has_no_problem(repository: Repository) -> None:
+    """Verifier and variants where they are expected need not be named."""
+    assert [] == measured(repository, "claims:", "  found: {syncs: 4*params}", *ANSWER)
+
+
+def test_claim_syntax(repository: Repository) -> None:
+    """A claim, or the condition under which it is made, that does not parse is found at its line."""
+    problems = measured(
+        repository,
+        "claims:",
+        "  found:",
+        "    syncs: 4*params +",
+        "    h2d: {is: 1, at: {params: '=> 2'}}",
+        *ANSWER,
+    )
+    assert [("claim-syntax", YAML + 2), ("claim-syntax", YAML + 3)] == problems
+    assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
+
+
+def test_unknown_metric(repository: Repository) -> None:
+    """A misspelt metric is found, with the one that was meant."""
+    problems = measured(repository, "claims:", "  found:", "    sinks: 1", *ANSWER)
+    assert [("unknown-metric", YAML + 2)] == problems
+    (problem,) = lint(repository.load())
+    assert "did you mean 'syncs'?" in (problem.hint or "")
+
+
+def test_unknown_variant(repository: Repository) -> None:
+    """A claim about a variant that is nowhere, and the comparison with one, are found."""
+    problems = measured(
+        repository, "claims:", "  found: {same_result_as: gone}", "  fix: {syncs: 1}", *ANSWER
+    )
+    assert [("unknown-variant", YAML + 1), ("unknown-variant", YAML + 2)] == problems
+
+
+def test_missing_variant(repository: Repository) -> None:
+    """A variant without a file, or without its function in it, is found by reading alone."""
+    problems = measured(
+        repository,
+        "variants:",
+        "  found: fixes/b1_pt_01/found.py:fast",
+        "  fix: fixes/b1_pt_01/fix.py:slow",
+        "  dotted: package.module:slow",
+        *ANSWER,
+    )
+    assert [("missing-variant", YAML + 1), ("missing-variant", YAML + 2)] == problems
+
+
+def test_missing_verifier(repository: Repository) -> None:
+    """A verifier that is named and not there is found where the block begins."""
+    problems = measured(repository, "verifier: verifiers/gone.py", *ANSWER)
+    assert [("missing-verifier", YAML - 1)] == problems
+
+
+def test_a_link_out_of_the_repository(
+    repository: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A path that looks inside and is a link to the outside is refused as bad data."""
+    outside = tmp_path_factory.mktemp("outside") / "verifier.py"
+    outside.write_text("")
+    repository.write("verifiers/readme", "")
+    (repository.root / "verifiers/linked.py").symlink_to(outside)
+    problems = measured(repository, "verifier: verifiers/linked.py", *ANSWER)
+    assert [("outside-repository", YAML - 1)] == problems
+    assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
+
+
+def test_unanswered_and_unknown_items(repository: Repository) -> None:
+    """An item without an answer is found at the item, an answer without an item at the answer."""
+    problems = measured(repository, "checklist:", "  - {item: Something else, why: nobody asked}")
+    assert [("unanswered-item", ITEM), ("unknown-item", YAML + 1)] == problems
+
+
+def test_unknown_claim(repository: Repository) -> None:
+    """An answer may name a claim or all values of a metric, but none that the ticket does not make."""
+    problems = measured(
+        repository,
+        "claims:",
+        "  found: {syncs: [<= 9, O(params)]}",
+        "checklist:",
+        "  - {item: Count the waits, claims: [found.syncs, 'found.syncs[1]', fix.syncs]}",
+    )
+    assert [("unknown-claim", YAML + 3)] == problems
+    assert ExitCode.GATE_FAILED == exit_code(lint(repository.load()))
+
+
+def test_warnings_and_notes_fail_nothing() -> None:
+    """Only errors have a code of their own; an error that no rule stands for is bad data."""
+
+    def problem(level: Level, rule: str) -> Problem:
+        return Problem(level=level, rule=rule, file="a.md", line=1, message="")
+
+    assert ExitCode.OK == exit_code([problem(Level.WARNING, "file-name"), problem(Level.NOTE, "unreadable")])
+    assert ExitCode.GATE_FAILED == exit_code([problem(Level.ERROR, "missing-verifier")])
+    assert ExitCode.BAD_DATA == exit_code(
+        [problem(Level.ERROR, "missing-verifier"), problem(Level.ERROR, "unreadable")]
+    )
+
+
+def test_every_rule_explains_itself() -> None:
+    """A rule has a description that says why and an example of a breach."""
+    assert [] == [rule.id for rule in RULES.values() if len(rule.description) < 40 or not rule.example]
