@@ -22,11 +22,19 @@ def point(params: int, grads: int, largest: int, *, devices: int = 1, strided: i
     """A point whose ``total`` is the number of elements in all weights and gradients.
 
     ``grads`` counts the parameters that have a gradient, ``devices`` the devices that hold parameters,
-    ``strided`` the parameters that are not contiguous.
+    ``strided`` the parameters that are not contiguous, ``empty`` the weights and gradients without elements.
     """
     sizes = [prod(shape) for shape in shapes(params, largest)]
-    total = sum(sizes) + sum(sizes[:grads])
-    return Point(params=params, grads=grads, devices=devices, largest=largest, total=total, strided=strided)
+    looked_at = sizes + sizes[:grads]
+    return Point(
+        params=params,
+        grads=grads,
+        devices=devices,
+        largest=largest,
+        total=sum(looked_at),
+        strided=strided,
+        empty=looked_at.count(0),
+    )
 
 
 def build(point: Point, device: str, generator: torch.Generator) -> tuple[nn.Module]:
