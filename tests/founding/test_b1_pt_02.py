@@ -25,9 +25,9 @@ def test_parameters_buffers_and_extra_state_come_back(
     rolled_back = variant("b1_pt_02", name)(model, saved, device).state_dict()
     assert list(saved) == list(rolled_back)
     # Four tensors, an empty buffer and the extra state.
-    assert len(saved) == 6
+    assert 6 == len(saved)
     # The saved epoch is one more than the model's.
-    assert rolled_back["_extra_state"] == 1
+    assert 1 == rolled_back["_extra_state"]
     assert all(torch.equal(rolled_back[key], saved[key]) for key in saved if key != "_extra_state")
 
 

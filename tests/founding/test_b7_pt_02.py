@@ -55,14 +55,14 @@ def test_every_fault_is_named_where_it_is(variant: Load, name: str) -> None:
 @pytest.mark.parametrize("name", NAMING)
 def test_a_model_without_parameters_has_no_faults(variant: Load, name: str) -> None:
     """Nothing to look at gives an empty report, not an error."""
-    assert variant("b7_pt_02", name)(nn.Module()) == CLEAN
+    assert CLEAN == variant("b7_pt_02", name)(nn.Module())
 
 
 @pytest.mark.parametrize("name", NAMING)
 def test_integers_and_empty_tensors_are_clean(variant: Load, name: str) -> None:
     """Types that cannot hold NaN and tensors without elements are looked at without complaint."""
     weights = {"counts": torch.tensor([1, 2]), "mask": torch.tensor([True]), "nothing": torch.empty(0)}
-    assert variant("b7_pt_02", name)(model(**weights)) == CLEAN
+    assert CLEAN == variant("b7_pt_02", name)(model(**weights))
 
 
 @pytest.mark.parametrize("name", NAMING)
@@ -79,7 +79,7 @@ def test_the_fix_agrees_with_found_on_every_point_of_the_sweep(
     """On plain CPU tensors both give one report wherever one device is enough."""
     points = [point for point in workload("b7_pt_02").sweep if point.devices <= 1]
     # 14 points, two of them on several devices.
-    assert len(points) == 12
+    assert 12 == len(points)
     for point in points:
         (built,) = arguments("b7_pt_02", point)
         assert variant("b7_pt_02", "found")(built) == variant("b7_pt_02", "fix")(built)
@@ -88,8 +88,8 @@ def test_the_fix_agrees_with_found_on_every_point_of_the_sweep(
 def test_the_recommended_batching_answers_for_the_whole_model_only(variant: Load) -> None:
     """The concatenation says that there is NaN and that there is Inf, and not where."""
     contiguous = model(one=torch.tensor([nan]), two=torch.tensor([inf]), three=torch.ones(2))
-    assert variant("b7_pt_02", "recommended")(contiguous) == {"has_nan": True, "has_inf": True}
-    assert variant("b7_pt_02", "recommended")(nn.Module()) == {"has_nan": False, "has_inf": False}
+    assert {"has_nan": True, "has_inf": True} == variant("b7_pt_02", "recommended")(contiguous)
+    assert {"has_nan": False, "has_inf": False} == variant("b7_pt_02", "recommended")(nn.Module())
 
 
 def test_the_recommended_batching_fails_on_a_parameter_that_is_not_contiguous(variant: Load) -> None:
@@ -113,3 +113,4 @@ def test_the_workload_has_the_parameters_it_announces(
         assert point.largest == max((parameter.numel() for parameter in parameters), default=0)
         assert point.total == sum(tensor.numel() for tensor in [*parameters, *gradients])
         assert point.strided == sum(not parameter.is_contiguous() for parameter in parameters)
+        assert point.empty == sum(not tensor.numel() for tensor in [*parameters, *gradients])

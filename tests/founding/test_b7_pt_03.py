@@ -39,12 +39,12 @@ def mixed() -> list[nn.Parameter]:
 def test_all_statistics_are_counted(variant: Load, name: str) -> None:
     """NaN, Inf, the ratio of zeros and the element count come back in one tensor."""
     # 5 + 3 + 0 + 8 = 16 elements; 4 zeros, negative zero among them: 4 / 16 = 0.25.
-    assert variant("b7_pt_03", name)(mixed()).tolist() == [2.0, 3.0, 0.25, 16.0]
+    assert [2.0, 3.0, 0.25, 16.0] == variant("b7_pt_03", name)(mixed()).tolist()
 
 
 def test_the_recommended_loop_has_no_ratio_of_zeros(variant: Load) -> None:
     """NaN, Inf and the element count are right; the fourth statistic is not among the results."""
-    assert variant("b7_pt_03", "recommended")(mixed()).tolist() == [2.0, 3.0, 16.0]
+    assert [2.0, 3.0, 16.0] == variant("b7_pt_03", "recommended")(mixed()).tolist()
 
 
 @pytest.mark.parametrize("name", ["found", "fix"])
@@ -53,14 +53,14 @@ def test_the_recommended_loop_has_no_ratio_of_zeros(variant: Load) -> None:
 )
 def test_nothing_to_count_gives_zeros(variant: Load, name: str, given: list[nn.Parameter]) -> None:
     """Without an element every statistic is 0; the ratio does not divide by the element count of 0."""
-    assert variant("b7_pt_03", name)(given).tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert [0.0, 0.0, 0.0, 0.0] == variant("b7_pt_03", name)(given).tolist()
 
 
 def test_only_the_fix_takes_gradients_that_are_not_contiguous(variant: Load) -> None:
     """A transposed gradient is counted by the fix and refused by the flat views of the others."""
     transposed = parameters(torch.tensor([[0.0, nan, 1.0], [2.0, inf, 0.0]]).t())
     # 6 elements, 1 NaN, 1 Inf, 2 zeros.
-    assert variant("b7_pt_03", "fix")(transposed).tolist() == [1.0, 1.0, 2 / 6, 6.0]
+    assert [1.0, 1.0, 2 / 6, 6.0] == variant("b7_pt_03", "fix")(transposed).tolist()
     for name in ("found", "recommended"):
         with pytest.raises(RuntimeError, match="view size is not compatible"):
             variant("b7_pt_03", name)(transposed)
@@ -71,14 +71,14 @@ def test_the_fix_counts_complex_gradients_like_found(variant: Load) -> None:
     given = parameters(torch.tensor([complex(nan, nan), complex(1, inf), complex(0, 0), complex(2, 0)]))
     # 4 elements: 1 NaN, 1 Inf, 1 zero.
     for name in ("found", "fix"):
-        assert variant("b7_pt_03", name)(given).tolist() == [1.0, 1.0, 0.25, 4.0]
+        assert [1.0, 1.0, 0.25, 4.0] == variant("b7_pt_03", name)(given).tolist()
 
 
 def test_the_fix_leaves_the_gradients_alone(variant: Load) -> None:
     """Counting changes no gradient."""
     given = parameters(torch.tensor([0.0, 3.0]))
     variant("b7_pt_03", "fix")(given)
-    assert [parameter.grad.tolist() for parameter in given if parameter.grad is not None] == [[0.0, 3.0]]
+    assert [[0.0, 3.0]] == [parameter.grad.tolist() for parameter in given if parameter.grad is not None]
 
 
 def test_found_and_fix_agree_on_every_point_of_the_sweep(
@@ -87,7 +87,7 @@ def test_found_and_fix_agree_on_every_point_of_the_sweep(
     """On plain CPU tensors both give one result wherever found can run at all."""
     points = [point for point in workload("b7_pt_03").sweep if point.devices == 1 and not point.strided]
     # 14 points, two of them on several devices and one with strided gradients.
-    assert len(points) == 11
+    assert 11 == len(points)
     for point in points:
         (built,) = arguments("b7_pt_03", point)
         found, fix = (variant("b7_pt_03", name)(built).tolist() for name in ("found", "fix"))

@@ -54,7 +54,7 @@ def test_nan_stays_on_its_side(variant: Load, name: str) -> None:
     """A NaN among the host's gradients leaves the seed's norm as it is."""
     norms = variant("task_5", name)(parameters([nan], [1.0]), parameters([2.0]))
     assert isnan(norms["host_norm"])
-    assert norms["seed_norm"] == 2.0
+    assert 2.0 == norms["seed_norm"]
 
 
 @pytest.mark.parametrize("name", ["applied", "fix"])
@@ -67,7 +67,7 @@ def test_the_variants_agree_with_found_within_rounding(
     """At every point on one device both norms agree to 1 part in 10,000, or in 100 where types are mixed."""
     points = [point for point in workload("task_5").sweep if point.devices == 1]
     # 14 points, one of them on two devices.
-    assert len(points) == 13
+    assert 13 == len(points)
     for point in points:
         built = arguments("task_5", point)
         found, other = (variant("task_5", which)(*built) for which in ("found", name))
