@@ -85,6 +85,29 @@ def test_file_name(repository: Repository, name: str, fits: bool) -> None:
     assert expected == found(repository)
 
 
+@pytest.mark.parametrize(
+    ("rule", "row"),
+    [("unknown-agent", "**Agent** | `pytroch`"), ("unknown-domain", "**Domain** | `trianing`")],
+)
+def test_unknown_word(repository: Repository, rule: str, row: str) -> None:
+    """A word that the register does not have is found, with the one that was meant."""
+    repository.write("tickets.toml", 'domains = ["training"]\n')
+    repository.ticket(rows=f"| {row} |\n")
+    (problem,) = lint(repository.load())
+    assert (rule, STATUS + 1) == (problem.rule, problem.line)
+    assert "did you mean" in (problem.hint or "")
+
+
+def test_unknown_category(repository: Repository) -> None:
+    """A category counts only where it is ticked."""
+    file = repository.ticket()
+    file.write_text(
+        file.read_text().replace("[x] Performance", "[x] Preformance").replace("Numerical", "Odd")
+    )
+    # The summary's heading is on line 17, its sentence on 19, the first category on 21.
+    assert [("unknown-category", "tickets/B1-PT-01.md", 21)] == found(repository)
+
+
 def test_dangling_relation(repository: Repository) -> None:
     """A relation to an ID that is nowhere is found, unless the ticket's context is another repository."""
     more = "## Related Findings\n\n- B9-PT-09: the same\n"

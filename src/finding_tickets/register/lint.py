@@ -14,7 +14,7 @@ WORST_FIRST = list(Level)
 
 def lint(register: Register) -> tuple[Problem, ...]:
     """All problems of a register, those met in reading it too, by file and line."""
-    context = Context(register.root, register.documents)
+    context = Context(register)
     found = [
         problem
         for document in register.documents

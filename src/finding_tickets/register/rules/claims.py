@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.convention import fixes_folder
 from finding_tickets.register.rules.context import Context
-from finding_tickets.register.rules.rule import Document, Remark, rule
+from finding_tickets.register.rules.rule import Remark, rule
 from finding_tickets.verify.expressions import ExpressionError, suggest
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.metrics import CLAIMABLE, SAME_RESULT

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from difflib import get_close_matches
-from pathlib import Path
 
-from finding_tickets.model.review import ImplementationReview
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.markdown.reading import Document
+from finding_tickets.register.load import Register
 
 # IDs of one series differ in a digit or two and are no misspellings of one another.
 LEAST_LIKENESS = 0.9
@@ -17,13 +16,14 @@ LEAST_LIKENESS = 0.9
 class Context:
     """The documents of a register by their ID, and the repository they stand in."""
 
-    def __init__(self, root: Path, documents: Sequence[Ticket | ImplementationReview]) -> None:
-        self.root = root.resolve()
-        self._by_id: dict[str, list[Ticket | ImplementationReview]] = defaultdict(list)
-        for document in documents:
+    def __init__(self, register: Register) -> None:
+        self.root = register.root
+        self.vocabulary = register.config.vocabulary
+        self._by_id: dict[str, list[Document]] = defaultdict(list)
+        for document in register.documents:
             self._by_id[document.id.value.casefold()].append(document)
 
-    def named(self, document_id: str) -> Sequence[Ticket | ImplementationReview]:
+    def named(self, document_id: str) -> Sequence[Document]:
         """The documents with this ID in any case; more than one is a mistake."""
         return self._by_id.get(document_id.casefold(), ())
 
@@ -40,6 +40,6 @@ class Context:
         """Whether a file or folder of the repository has this path."""
         return self.inside(path) and (self.root / path).exists()
 
-    def measured(self, document: Ticket | ImplementationReview) -> bool:
+    def measured(self, document: Document) -> bool:
         """Whether there is evidence for a document."""
         return False

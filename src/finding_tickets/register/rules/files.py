@@ -6,17 +6,18 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import VariantRef
 from finding_tickets.register.convention import verifier_path
 from finding_tickets.register.rules.context import Context
-from finding_tickets.register.rules.rule import Document, Remark, rule
+from finding_tickets.register.rules.rule import Remark, rule
 
 
 @rule(
     "outside-repository",
     Level.ERROR,
-    "Verifier and variants are files of this repository: measuring runs them.",
+    "Documents, verifiers and variants are files of this repository, links followed: measuring runs them.",
     example="verifier: ../elsewhere/b7_pt_02.py",
     bad_data=True,
 )

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.review import ImplementationReview
-from finding_tickets.model.ticket import Ticket
 from finding_tickets.register.rules.context import Context
-
-Document = Ticket | ImplementationReview
 
 
 class Remark(NamedTuple):

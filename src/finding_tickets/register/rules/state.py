@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
-from finding_tickets.register.rules.rule import Document, Remark, rule
+from finding_tickets.register.rules.rule import Remark, rule
 
 FITTING = {
     Status.CLOSED: set(Outcome),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.register.rules.context import Context
-from finding_tickets.register.rules.rule import Document, Remark, rule
+from finding_tickets.register.rules.rule import Remark, rule
 
 
 @rule(
