@@ -8,7 +8,7 @@ import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, write_json, write_table
-from finding_tickets.cli.reading import open_register, reading_code
+from finding_tickets.cli.reading import evidence_code, open_register, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verification import Verdict
 from finding_tickets.model.vocabulary import Severity, Status, Words
@@ -49,13 +49,14 @@ def list_tickets(
         agents=agent or (),
         categories=category or (),
     )
-    chosen = [entry for entry in entries(register) if query.matches(entry)]
+    everything = entries(register)
+    chosen = [entry for entry in everything if query.matches(entry)]
     if output_format is Format.JSON:
         write_json("ticket-list", [ticket_item(entry) for entry in chosen])
     else:
         write_table(HEADER, map(row, chosen))
     say(f"{len(chosen)} of {len(register.documents)} documents")
-    return reading_code(register.problems)
+    return ExitCode.worst(reading_code(register), evidence_code(everything))
 
 
 def row(entry: Entry) -> tuple[str, ...]:

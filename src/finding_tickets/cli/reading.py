@@ -8,8 +8,9 @@ from pathlib import Path
 from finding_tickets.cli.output import say, say_error
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
+from finding_tickets.report.entries import Entry
 
 
 def open_register(root: Path) -> Register:
@@ -20,10 +21,18 @@ def open_register(root: Path) -> Register:
     return register
 
 
-def reading_code(problems: Iterable[Problem]) -> ExitCode:
-    """Bad data where something could not be read at all; what was misspelt is still listed."""
-    errors = any(problem.level is Level.ERROR for problem in problems)
-    return ExitCode.BAD_DATA if errors else ExitCode.OK
+def reading_code(register: Register) -> ExitCode:
+    """Bad data where a document could not be read; else fine, for what is misspelt is still listed."""
+    unreadable = any(problem.level is Level.ERROR for problem in register.problems)
+    return ExitCode.BAD_DATA if unreadable else ExitCode.OK
+
+
+def evidence_code(entries: Iterable[Entry]) -> ExitCode:
+    """Bad data where evidence could not be read, which is said on stderr; else fine."""
+    problems = [entry.problem for entry in entries if entry.problem]
+    for problem in problems:
+        say_error(problem)
+    return ExitCode.BAD_DATA if problems else ExitCode.OK
 
 
 def find_all(register: Register, ids: Iterable[str]) -> tuple[list[Document], ExitCode]:

@@ -9,7 +9,7 @@ import typer
 
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import say, write
-from finding_tickets.cli.reading import open_register, reading_code
+from finding_tickets.cli.reading import evidence_code, open_register, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.report.contexts import status
 from finding_tickets.report.entries import entries
@@ -29,12 +29,13 @@ def report(
 ) -> ExitCode:
     """Report counts, laws before and after, refuted claims and open work."""
     register = open_register(root)
-    text = render(template, {"status": status(entries(register))}, register.root / register.config.templates)
+    everything = entries(register)
+    text = render(template, {"status": status(everything)}, register.root / register.config.templates)
     if output is None:
         write(text)
     else:
         _save(text, output)
-    return reading_code(register.problems)
+    return ExitCode.worst(reading_code(register), evidence_code(everything))
 
 
 def _save(text: str, file: Path) -> None:

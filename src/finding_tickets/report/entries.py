@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finding_tickets.model.review import ImplementationReview
+from finding_tickets.errors import BadDataError
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verification import Verdict, Verification
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
+from finding_tickets.verify.evidence import current_verdict
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One document, its verdict and the verification that the verdict comes from, if there is one."""
+    """One document, its verdict and the verification that the verdict comes from, if there is one.
 
-    document: Ticket | ImplementationReview
+    ``disagreement`` names the verdicts of meters that differ. ``problem`` is why evidence could not be read.
+    """
+
+    document: Document
     verdict: Verdict
     verification: Verification | None = None
+    disagreement: str | None = None
+    problem: BadDataError | None = None
 
     @property
     def id(self) -> str:
@@ -47,6 +54,10 @@ def entries(register: Register) -> tuple[Entry, ...]:
     return tuple(entry_of(register, document) for document in register.documents)
 
 
-def entry_of(register: Register, document: Ticket | ImplementationReview) -> Entry:
-    """One document of a register with its verdict."""
-    return Entry(document, Verdict.UNVERIFIED)
+def entry_of(register: Register, document: Document) -> Entry:
+    """One document of a register with its verdict; evidence that cannot be read becomes its problem."""
+    try:
+        current = current_verdict(document, register.root, register.config.evidence)
+    except BadDataError as error:
+        return Entry(document, Verdict.UNVERIFIED, problem=error)
+    return Entry(document, current.verdict, current.verification, current.disagreement)

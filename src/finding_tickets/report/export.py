@@ -36,6 +36,14 @@ def ticket_item(entry: Entry) -> Item:
     }
 
 
+def full_item(entry: Entry) -> Item:
+    """One entry with everything known of it; ``verification`` is as in ``kind: verification``, or null."""
+    document = entry.document
+    summary = document.summary.raw if isinstance(document, Ticket) and document.summary else None
+    verification = entry.verification.model_dump(mode="json") if entry.verification else None
+    return ticket_item(entry) | {"summary": summary, "verification": verification}
+
+
 def _location(location: Location) -> Item:
     lines = [[lines.first, lines.last] for lines in location.lines]
     return {"file": location.file, "lines": lines, "symbol": location.symbol}

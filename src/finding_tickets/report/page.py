@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 
+from finding_tickets.markdown.inline import plain
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Review, Ticket
@@ -29,7 +30,7 @@ def page(entry: Entry, heading: Callable[[str], str] = str) -> str:
 
 
 def _metadata(entry: Entry) -> Iterator[str]:
-    rows = {label: text.raw for label, text in entry.document.metadata.items() if text.raw}
+    rows = {label: plain(text.raw) for label, text in entry.document.metadata.items() if text.raw}
     rows |= {"File": entry.document.path, "Verdict": _verdict(entry)}
     width = max(map(len, rows))
     return (f"{INDENT}{label.ljust(width)}  {value}" for label, value in rows.items())
@@ -40,7 +41,9 @@ def _verdict(entry: Entry) -> str:
     if measured is None:
         return entry.verdict
     because = f": {measured.reason}" if measured.reason else ""
-    return f"{entry.verdict}{because} (meter {measured.meter}, torch {measured.torch}, {measured.device})"
+    environment = f"meter {measured.meter}, torch {measured.torch}, {measured.device}"
+    others = f"; meters disagree: {entry.disagreement}" if entry.disagreement else ""
+    return f"{entry.verdict}{because} ({environment}{others})"
 
 
 def _sections(entry: Entry) -> Iterator[Section]:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from finding_tickets.markdown.reading import Document
 from finding_tickets.register.load import Register
+from finding_tickets.verify.evidence import current_verdict
 
 # IDs of one series differ in a digit or two and are no misspellings of one another.
 LEAST_LIKENESS = 0.9
@@ -19,6 +20,7 @@ class Context:
     def __init__(self, register: Register) -> None:
         self.root = register.root
         self.vocabulary = register.config.vocabulary
+        self._evidence = register.config.evidence
         self._by_id: dict[str, list[Document]] = defaultdict(list)
         for document in register.documents:
             self._by_id[document.id.value.casefold()].append(document)
@@ -41,5 +43,9 @@ class Context:
         return self.inside(path) and (self.root / path).exists()
 
     def measured(self, document: Document) -> bool:
-        """Whether there is evidence for a document."""
-        return False
+        """Whether there is evidence for a document, fresh or not.
+
+        Raises:
+            BadDataError: A file of evidence cannot be read.
+        """
+        return current_verdict(document, self.root, self._evidence).verification is not None

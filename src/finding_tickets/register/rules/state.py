@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Ticket
@@ -58,5 +59,27 @@ def closed_without_evidence(document: Document, context: Context) -> Iterator[Re
     fixed = status_of(document) is Status.FIXED or (
         status_of(document) is Status.CLOSED and outcome_of(document) in {Outcome.FIXED, None}
     )
-    if fixed and not context.measured(document):
+    if fixed and _unreadable(document, context) is None and not context.measured(document):
         yield Remark(document.id.span.line, "closed as fixed, and no measurement shows it")
+
+
+@rule(
+    "unreadable-evidence",
+    Level.ERROR,
+    "A file under evidence/ is one that the tool has written; another one hides the verdict of its ticket.",
+    example="evidence/B7-PT-02/simulated.json cut off in the middle",
+    bad_data=True,
+)
+def unreadable_evidence(document: Document, context: Context) -> Iterator[Remark]:
+    """Evidence that is damaged or written by hand."""
+    error = _unreadable(document, context)
+    if error:
+        yield Remark(document.id.span.line, f"{error.file}: {error.message}", error.hint)
+
+
+def _unreadable(document: Document, context: Context) -> BadDataError | None:
+    try:
+        context.measured(document)
+    except BadDataError as error:
+        return error
+    return None
