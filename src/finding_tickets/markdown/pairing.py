@@ -10,7 +10,7 @@ from finding_tickets.markdown.inline import code_spans
 from finding_tickets.markdown.places import Lines, line_ranges, names
 from finding_tickets.markdown.source import Source
 
-_FILE_IN_LINES = re.compile(r"([\w./\\-]+\.\w+)\s*:")
+_FILE_IN_LINES = re.compile(r"(?<![\w./\\-])([\w./\\-]+\.\w+)\s*:")
 _NOWHERE = re.compile(r"n/?a\b|none\b|multiple\b|various\b|several\b|all\b|-+$|\u2014$|$", re.IGNORECASE)
 
 
