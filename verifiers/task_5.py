@@ -12,7 +12,7 @@ ENOUGH = 3
 
 
 def point(host: int, seed: int, *, largest: int = WIDTH, mixed: int = 0, devices: int = 1) -> Point:
-    """A point with numbers of gradients; ``sides`` counts the sides that have any.
+    """A point with numbers of gradients, by side and together; ``sides`` counts the sides that have any.
 
     ``largest`` is the number of elements of the host's first gradient, where it is not like the others;
     ``empty`` counts gradients without elements. ``mixed`` is 1 where one of the host's gradients has another
@@ -21,6 +21,7 @@ def point(host: int, seed: int, *, largest: int = WIDTH, mixed: int = 0, devices
     return Point(
         host=host,
         seed=seed,
+        gradients=host + seed,
         sides=(host > 0) + (seed > 0),
         largest=largest if host or seed else 0,
         empty=(host >= ENOUGH) + (seed >= ENOUGH),
