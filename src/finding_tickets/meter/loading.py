@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from finding_tickets.meter.places import belongs_to
 from finding_tickets.meter.report import CannotMeasureError, Source
 from finding_tickets.workload import Workload
 
@@ -45,10 +46,10 @@ def load_function(source: Source, root: Path) -> Callable[..., Any]:
 
 
 def imported_files(root: Path) -> tuple[str, ...]:
-    """Files below ``root`` that this process has imported, relative to it, in order of their names."""
+    """The repository's files that this process has imported, relative to ``root`` and sorted."""
     loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = (Path(name) for name in loaded if name)
-    return tuple(sorted({path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}))
+    return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
 
 
 def _module(name: str, root: Path) -> ModuleType:

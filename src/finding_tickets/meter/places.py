@@ -7,15 +7,24 @@ from pathlib import Path
 from traceback import walk_tb
 
 TOOL = [Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")]
+INSTALLED = {"site-packages", "dist-packages"}
+
+
+def belongs_to(root: Path, file: Path) -> bool:
+    """Whether a file is the repository's own: neither this tool nor installed in an environment there."""
+    if not file.is_relative_to(root) or any(file.is_relative_to(package) for package in TOOL):
+        return False
+    return INSTALLED.isdisjoint(file.relative_to(root).parts)
 
 
 def portable(file: str, root: Path) -> str:
-    """A path relative to ``root``, else to the entry of ``sys.path`` it came from; POSIX, never absolute."""
+    """A path relative to ``root``, else to where it is installed; POSIX, never absolute."""
     path = Path(file)
-    for base in (root, *sorted(map(Path, filter(None, sys.path)), key=lambda entry: -len(entry.parts))):
-        if path.is_relative_to(base):
-            return path.relative_to(base).as_posix()
-    return path.name
+    if belongs_to(root, path):
+        return path.relative_to(root).as_posix()
+    entries = [Path(entry) for entry in sys.path if entry and path.is_relative_to(entry)]
+    longest = max(entries, key=lambda entry: len(entry.parts), default=path.parent)
+    return path.relative_to(longest).as_posix()
 
 
 def describe(error: BaseException, root: Path) -> str:
@@ -30,14 +39,10 @@ def place(error: BaseException, root: Path) -> str:
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno or 1))
-    ours = [(file, line) for file, line in frames if _is_users(Path(file), root)]
+    ours = [(file, line) for file, line in frames if belongs_to(root, Path(file))]
     return f"{portable(ours[-1][0], root)}:{ours[-1][1]}" if ours else ""
 
 
 def is_out_of_host_memory(error: BaseException) -> bool:
     """Whether this process ran out of memory, which says nothing about the device."""
     return isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)
-
-
-def _is_users(file: Path, root: Path) -> bool:
-    return file.is_relative_to(root) and not any(file.is_relative_to(tool) for tool in TOOL)

@@ -19,7 +19,7 @@ from finding_tickets.workload import Point, Workload
 
 
 def measure(job: Job) -> Report:
-    """Import what a job names and measure it; raises ``CannotMeasureError`` and what code of the job raises."""
+    """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
     root = Path(job.root)
     # One thread: several tickets are measured at once, and sums do not depend on how work is split.
     torch.set_num_threads(1)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self, cast
 
 from finding_tickets.verify.worker import LOG, RESULT
 
@@ -61,8 +61,8 @@ class Isolation:
                 # An interrupt from the terminal is for the caller, who ends the server in order.
                 start_new_session=True,
             )
-        assert self._server.stdin and self._server.stdout  # noqa: S101 - both are pipes, which types cannot say
-        self._stdin, self._stdout = self._server.stdin, self._server.stdout
+        self._stdin = cast("IO[bytes]", self._server.stdin)
+        self._stdout = cast("IO[bytes]", self._server.stdout)
 
     def __enter__(self) -> Self:
         """The context itself."""

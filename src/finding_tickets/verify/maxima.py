@@ -26,8 +26,8 @@ class Branch:
 def larger_of_two(candidates: Sequence[Term], values: Column) -> Iterator[tuple[int, str]]:
     """Every ``max`` of two branches that is exact at all points, with the length of its description.
 
-    A branch is one term, a term and a constant, or two variables, with whole positive coefficients. It stays determined when any one of the
-    points that it touches is left out.
+    A branch is one term, a term and a constant, or two variables, with whole positive coefficients. It stays
+    determined when any one of the points that it touches is left out.
     """
     branches = list(_branches(candidates, values))
     for first, second in combinations(branches, 2):

@@ -1,4 +1,4 @@
-"""What there is to measure for a document: its verifier, its variants and its claims, found without running any."""
+"""What there is to measure for a document: its verifier, its variants and its claims; none of it is run."""
 
 from __future__ import annotations
 
@@ -67,18 +67,25 @@ def plan(document: Document, root: Path) -> Plan | None:
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
     """
-    remediation, ticket = document.remediation, document.id.value
-    named = remediation.verifier if remediation else None
-    verifier = named or verifier_path(ticket)
-    if not named and not (root / verifier).is_file():
+    verifier = verifier_of(document, root)
+    if verifier is None:
         return None
+    remediation = document.remediation
     try:
-        return _plan(ticket, document.path, root, verifier, remediation)
+        return _plan(document.id.value, document.path, root, verifier, remediation)
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
         raise BadDataError(
             error.message, file=error.file or document.path, line=line, hint=error.hint
         ) from None
+
+
+def verifier_of(document: Document, root: Path) -> str | None:
+    """The verifier that a document names, or the usual one where that exists, or none."""
+    if document.remediation and document.remediation.verifier:
+        return document.remediation.verifier
+    usual = verifier_path(document.id.value)
+    return usual if (root / usual).is_file() else None
 
 
 def _plan(ticket: str, document: str, root: Path, verifier: str, remediation: Remediation | None) -> Plan:
@@ -95,7 +102,7 @@ def _plan(ticket: str, document: str, root: Path, verifier: str, remediation: Re
         root=root,
         verifier=verifier,
         variants=variants,
-        keep=bool(remediation) and remediation.decision == "keep",
+        keep=remediation is not None and remediation.decision == "keep",
         claims=claims,
         trouble=_trouble(variants, refs),
     )
@@ -104,7 +111,7 @@ def _plan(ticket: str, document: str, root: Path, verifier: str, remediation: Re
 def _variants(
     ticket: str, root: Path, refs: dict[str, VariantRef], claims: Iterable[Claim]
 ) -> dict[str, Source]:
-    """The block's variants and those in the usual folder that its claims speak of; without a block, all of these."""
+    """The block's variants and those of the usual folder that its claims name; without a block, all there."""
     folder = fixes_folder(ticket)
     if not refs:
         return find_variants(folder, root)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from finding_tickets.meter.places import describe, is_out_of_host_memory, place
+from finding_tickets.meter.report import CannotMeasureError
 
 RESULT = "result.json"
 LOG = "output.log"
@@ -34,13 +35,15 @@ def _outcome(task: dict[str, Any]) -> dict[str, Any]:
     module, _, function = task["target"].partition(":")
     try:
         return {"value": getattr(import_module(module), function)(task["payload"])}
-    except BaseException as error:  # noqa: BLE001 - whatever a verifier raises is a result
+    except BaseException as error:
         return {"error": _failure(error, Path(task["root"]), int(task["memory"]) >> 20)}
 
 
 def _failure(error: BaseException, root: Path, mebibytes: int) -> str:
     if is_out_of_host_memory(error):
         return f"{place(error, root) or 'it'} needs more memory than the {mebibytes} MiB allowed"
+    if isinstance(error, CannotMeasureError):
+        return str(error)
     if isinstance(error, SystemExit):
         return f"{place(error, root) or 'it'} called sys.exit({error.code!r})"
     return describe(error, root)
@@ -63,7 +66,7 @@ def _silence(log: Path) -> None:
 
 
 def _bound_memory(extra: int) -> None:
-    """Allow ``extra`` bytes beyond what is in use: a limit on address space would stop OpenMP from starting."""
+    """Allow ``extra`` bytes beyond what is in use; a limit on address space breaks OpenMP."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if used := _data_bytes():
         resource.setrlimit(resource.RLIMIT_DATA, (used + extra, used + extra))

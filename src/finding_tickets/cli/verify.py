@@ -1,0 +1,126 @@
+"""``tickets verify``: measure tickets, compare with what they claim, record the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
+from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
+from finding_tickets.cli.reading import find_all
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.markdown.reading import Document
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.verification import Verdict, Verification
+from finding_tickets.register.load import Register, load
+from finding_tickets.report.verification import lines
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.session import Settings, Verified
+
+REMEDIATION_RULES = "remediation-"
+
+
+class MeterName(StrEnum):
+    """What counts during a run; ``auto`` is a real GPU where one is usable."""
+
+    AUTO = "auto"
+    SIMULATED = "simulated"
+    CUDA = "cuda"
+
+
+def verify(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID...]", autocompletion=complete_id, help="Tickets, in any case."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
+    root: Root = HERE,
+    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a verification after this time.")
+    ] = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Measure tickets and compare the laws with what they claim."""
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.session import Settings
+
+    if everything == bool(ids):
+        raise UsageError("name the tickets to verify, or say --all", hint="tickets list shows them all")
+    # Loading torch takes longer than reading the register: it starts first.
+    with Isolation() as isolation:
+        register = load(root)
+        documents, code = find_all(register, ids) if ids else _measurable(register)
+        sound, reading = _sound(register, documents, register.problems if everything else ())
+        settings = Settings(
+            root=register.root,
+            evidence=register.config.evidence,
+            meter=meter,
+            timeout=timeout or register.config.timeout,
+            memory=register.config.memory,
+        )
+        done = list(_measure(sound, isolation, settings))
+    _show([one.verification for one in done if one.verification], output_format)
+    return ExitCode.worst(code, reading, *map(_code, done))
+
+
+def _measurable(register: Register) -> tuple[list[Document], ExitCode]:
+    """Every document with a verifier; an ID that several share is an error, and says so once."""
+    from finding_tickets.verify.plan import verifier_of
+
+    chosen = [document for document in register.documents if verifier_of(document, register.root)]
+    say(f"{len(chosen)} of {len(register.documents)} documents have a verifier")
+    return find_all(register, dict.fromkeys(document.id.value for document in chosen))
+
+
+def _sound(
+    register: Register, documents: Iterable[Document], problems: Iterable[Problem]
+) -> tuple[list[Document], ExitCode]:
+    """The documents whose Remediation block was understood; what is wrong with a file is said."""
+    chosen = list(documents)
+    theirs = [problem for document in chosen for problem in register.problems_of(document)]
+    errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
+    for problem in errors:
+        say(str(problem))
+    broken = {problem.file for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
+    sound = [document for document in chosen if document.path not in broken]
+    return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
+
+
+def _measure(documents: Sequence[Document], isolation: Isolation, settings: Settings) -> list[Verified]:
+    """Verify all, tell of each as soon as it is done, and return them in their own order."""
+    from finding_tickets.verify.session import verify as run
+
+    done = []
+    for number, verified in enumerate(run(documents, isolation, settings), 1):
+        if verified.error:
+            say_error(verified.error)
+        else:
+            what = verified.verification.verdict if verified.verification else "not measured"
+            say(f"[{number}/{len(documents)}] {verified.document.id.value}: {what}")
+        done.append(verified)
+    return sorted(done, key=lambda verified: documents.index(verified.document))
+
+
+def _show(verifications: Sequence[Verification], output_format: Format) -> None:
+    if output_format is Format.JSON:
+        write_json("verification", [verification.model_dump(mode="json") for verification in verifications])
+    elif verifications:
+        write("\n\n".join("\n".join(lines(verification, style)) for verification in verifications))
+
+
+def _code(verified: Verified) -> ExitCode:
+    """What one document contributes to the exit code; a claim that was not checked fails no gate."""
+    if verified.verification is None:
+        return ExitCode.BAD_DATA
+    claims = verified.verification.claims
+    if any(claim.holds is not None and not claim.as_expected for claim in claims):
+        return ExitCode.GATE_FAILED
+    undecided = verified.verification.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
+    unchecked = any(claim.holds is None for claim in claims)
+    return ExitCode.INCONCLUSIVE if undecided or unchecked else ExitCode.OK
