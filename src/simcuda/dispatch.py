@@ -69,6 +69,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         if kwargs:
             tensors += tensors_in(kwargs.values())
         tags = [self._machine.storages.of(tensor) for tensor in tensors]
+        if plan.is_foreach and len({HOST if tag is None else tag.device for tag in tags}) > 1:
+            return self._one_by_one(plan, func, args, kwargs)
         device = meet(self._machine, plan, args, kwargs, tensors, tags) if asked is None else asked
         result = func(*args, **kwargs)
         if device == HOST:
@@ -87,6 +89,20 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             )
             self._charge(plan, call, tensors)
         return result
+
+    def _one_by_one(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        """Walk lists that are spread over devices as CUDA does, tensor by tensor."""
+        if plan.op.startswith("aten._foreach_copy_."):
+            copy = torch.ops.aten.copy_.default
+            for to, source in zip(args[0], args[1], strict=True):
+                self._copy(plan_of(copy), copy, (to, source, *args[2:]), kwargs)
+            return None
+        results = []
+        for position in range(len(args[0])):
+            own = [[value[position]] if isinstance(value, list | tuple) else value for value in args]
+            named = {n: [v[position]] if isinstance(v, list | tuple) else v for n, v in kwargs.items()}
+            results.append(self._run(plan, func, own, named))
+        return None if results[0] is None else [tensor for result in results for tensor in result]
 
     def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None]:
         if not plan.takes_device:

@@ -13,7 +13,7 @@ from simcuda.rules import RULES, Rule
 MIGHT_WAIT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 MIGHT_WAIT_PREFIXES = tuple(
     f"aten.{name}"
-    for name in ("_linalg", "linalg", "_sparse", "sparse", "quantize", "_to_sparse", "to_sparse")
+    for name in ("_linalg", "linalg", "_sparse", "sparse", "quantize", "_to_sparse", "to_sparse", "mode.")
 )
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
@@ -38,10 +38,11 @@ class Plan:
         takes_device: Whether it has an argument ``device``.
         written: Names of the arguments it writes to.
         resizes: Whether what it writes to may change size.
+        is_foreach: Whether it takes lists of tensors that it walks side by side.
         takes_host_scalars: Whether 0-d host tensors may meet device tensors.
         takes_host_tensors: Whether any host tensors may.
         rules: Its rules; the first that applies counts.
-        is_unknown: Whether it could make the host wait, and has no rule.
+        is_unknown: Whether it could make the host wait, where no rule applies.
         is_one_kernel: Whether it is one kernel where no rule applies.
     """
 
@@ -54,6 +55,7 @@ class Plan:
     takes_device: bool
     written: tuple[str, ...]
     resizes: bool
+    is_foreach: bool
     takes_host_scalars: bool
     takes_host_tensors: bool
     rules: tuple[Rule, ...]
@@ -79,10 +81,11 @@ def plan_of(operation: Any) -> Plan:
         takes_device=any(argument.name == "device" for argument in schema.arguments),
         written=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),
         resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
+        is_foreach=packet.startswith("aten._foreach_"),
         takes_host_scalars=pointwise or packet in TAKE_HOST_SCALARS,
         takes_host_tensors=any(rule.takes_host_tensors for rule in rules),
         rules=rules,
-        is_unknown=not rules and _might_wait(op, operation),
+        is_unknown=_might_wait(op, operation),
         is_one_kernel=pointwise or torch.Tag.reduction in operation.tags,
     )
 

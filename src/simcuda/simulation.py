@@ -7,8 +7,10 @@ from contextlib import ExitStack, contextmanager
 
 import torch.utils._device
 
+from simcuda import repairs
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
+from simcuda.imports import torch_imports_outside
 from simcuda.ledger import Measurement
 from simcuda.machine import Machine
 from simcuda.patches import Patches
@@ -75,6 +77,8 @@ def device(
         stack.callback(patches.restore)
         TensorApi(machine, dispatcher).install(patches)
         CudaApi(machine).install(patches)
+        repairs.install(patches)
+        stack.enter_context(torch_imports_outside(patches))
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
         stack.callback(_active.clear)

@@ -65,6 +65,10 @@ class Storages:
             return self._tags.get(tensor.untyped_storage()._cdata)
         except NO_STORAGE:
             return self._of_wrapped(tensor)
+        except ValueError:
+            # A parameter of a lazy module, which answers little before its first use.
+            with torch._C.DisableTorchFunctionSubclass():
+                return self._tags.get(tensor.untyped_storage()._cdata)
 
     def of_storage(self, storage: torch.UntypedStorage) -> Tag | None:
         """The tag of a storage."""

@@ -76,6 +76,10 @@ class Stream:
         self.machine.ordering.host_waits_for_streams((self.number,))
         return True
 
+    def is_capturing(self) -> bool:
+        """Whether a CUDA graph is being recorded, which cannot be simulated."""
+        return False
+
     def record_event(self, event: Event | None = None) -> Event:
         """Mark its work so far by an event."""
         if event is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import UninitializedTensorMixin
 
 from simcuda.dispatch import Dispatcher
 from simcuda.machine import Machine
@@ -61,6 +62,8 @@ class TensorApi:
             is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
         )
         patches.set(torch.Tensor, **{name: _method(getattr(self, name)) for name in METHODS})
+        patches.set(torch.UntypedStorage, clone=_method(self.clone_storage))
+        patches.set(torch._tensor_str, _str=self.text)
         patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
 
     def index_of(self, tensor: Tensor) -> int:
@@ -83,6 +86,9 @@ class TensorApi:
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
         """The tensor on a device, itself where nothing changes."""
+        if isinstance(tensor, UninitializedTensorMixin):
+            with torch._C.DisableTorchFunctionSubclass():
+                return self.dispatcher.copy(tensor.detach(), device, **how)
         if self.index_of(tensor) == device:
             return _Base.to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -156,6 +162,19 @@ class TensorApi:
         if tag is not None and tag.block is not None:
             self.machine.allocators[tag.device].record_stream(tag.block, stream.number)
 
+    def clone_storage(self, storage: torch.UntypedStorage) -> torch.UntypedStorage:
+        """``torch.UntypedStorage.clone``, by which tensors are deep-copied."""
+        clone = torch.UntypedStorage(storage.nbytes())
+        tag = self.machine.storages.of_storage(storage)
+        if tag is not None and tag.device != HOST:
+            self.machine.place(clone, tag.device)
+        return clone.copy_(storage)
+
+    def text(self, tensor: Tensor, *, tensor_contents: str | None = None) -> str:
+        """``torch._tensor_str._str``, with the dispatch mode on: printing reads values one by one."""
+        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+            return torch._tensor_str._str_intern(tensor, tensor_contents=tensor_contents)
+
     def tensor(
         self,
         data: Any,
@@ -172,7 +191,7 @@ class TensorApi:
         else:
             self._read_elements(data)
             made = self._tensor(data, dtype=dtype, device="cpu")
-            made = self.to(made, _device(device) if device is not None else torch.get_default_device())
+            made = self.to(made, _default_device() if device is None else device)
         if pin_memory:
             made = self.pin_memory(made)
         return made.requires_grad_(requires_grad)
@@ -190,7 +209,7 @@ class TensorApi:
             return self.to(data, device=device, dtype=dtype)
         self._read_elements(data)
         made = self._as_tensor(data, dtype=dtype, device="cpu")
-        return self.to(made, _device(device) if device is not None else torch.get_default_device())
+        return self.to(made, _default_device() if device is None else device)
 
     def asarray(
         self,
@@ -206,7 +225,8 @@ class TensorApi:
             made = self.to(obj, device=device, dtype=dtype, copy=bool(copy))
         else:
             self._read_elements(obj)
-            made = self.to(self._asarray(obj, dtype=dtype, device="cpu", copy=copy), device=device)
+            made = self._asarray(obj, dtype=dtype, device="cpu", copy=copy)
+            made = self.to(made, _default_device() if device is None else device)
         return made.requires_grad_(requires_grad) if requires_grad else made
 
     def _read_elements(self, data: Any) -> None:
@@ -243,6 +263,11 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _device(device: DeviceLike) -> torch.device:
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+
+
+def _default_device() -> torch.device:
+    # Only a function mode, such as ``with torch.device(...)``, makes it another one than the host.
+    return torch.empty(0).device if torch._C._len_torch_function_stack() else torch.device("cpu")
 
 
 def _type_name(tensor: Tensor) -> str:

@@ -36,9 +36,7 @@ def reduce(
     itemsize = result.element_size() if converted else tensor.element_size()
     half = (result if converted else tensor).dtype in HALVES
     how = arithmetic(family, itemsize, half=half)
-    work = reduction(
-        tuple(tensor.shape), tensor.stride(), dimensions, how, profile, result.element_size()
-    )
+    work = reduction(tuple(tensor.shape), tensor.stride(), dimensions, how, profile, result.element_size())
     kernels = work.launches
     workspaces = [*([work.accumulator_bytes] if work.accumulator_bytes else []), *work.workspaces]
     if converted:

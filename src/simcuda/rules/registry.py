@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from simcuda.call import Call, Cost
 
@@ -18,7 +19,8 @@ class Rule:
 
     Attributes:
         id: Name of the rule, unique.
-        ops: Operations it is for: ``aten.add`` for every overload, ``aten.add.Tensor`` for one.
+        ops: Operations it is for: ``aten.add`` for every overload, ``aten.add.Tensor`` for one, and a star
+            for any end of a name.
         counts: The cost, or how to find it once the operation has run.
         source: Where this is known from.
         example: Code whose last line is the operation; the names are those of tests/simcuda/test_rules.py.
@@ -35,6 +37,10 @@ class Rule:
     when: Callable[[Call], bool] = _always
     approximate: bool = False
     takes_host_tensors: bool = False
+
+    def is_for(self, name: str) -> bool:
+        """Whether the rule names an operation with overload, perhaps by a star."""
+        return any(fnmatchcase(name, pattern) for pattern in self.ops)
 
     def cost(self, call: Call) -> Cost:
         """The cost of one call."""
@@ -62,10 +68,10 @@ class Registry:
         return iter(self._rules.values())
 
     def of(self, op: str) -> tuple[Rule, ...]:
-        """The rules for an operation with overload, those that name the overload first."""
+        """The rules for an operation with overload, those that name it most closely first."""
         packet = op.rpartition(".")[0]
-        exact = [rule for rule in self._rules.values() if op in rule.ops]
-        return (*exact, *(rule for rule in self._rules.values() if packet in rule.ops))
+        named = [rule for name in (op, packet) for rule in self if name in rule.ops]
+        return (*named, *(rule for rule in self if rule.is_for(op) and rule not in named))
 
 
 RULES = Registry()

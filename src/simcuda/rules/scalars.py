@@ -10,12 +10,6 @@ def _read_one(call: Call) -> Cost:
     return Cost(waits=1, copies=(("d2h", call.args[0].element_size()),))
 
 
-def _compare_all(call: Call) -> Cost:
-    kernels = 2 if call.args[0].numel() else 0
-    size = call.args[0].numel()
-    return Cost(launches=kernels, waits=1, copies=(("d2h", 1),), temporaries=(size, 1))
-
-
 TOPIC = (
     Rule(
         id="read-one-value",

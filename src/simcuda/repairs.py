@@ -1,0 +1,52 @@
+"""Functions whose C++ code asks for the device's type and takes another way on CUDA.
+
+C++ code calls every simulated tensor a CPU tensor, so these are done here as on CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from simcuda.patches import Patches
+
+
+def install(patches: Patches) -> None:
+    """Put every repaired function in place."""
+    one_hot = _one_hot(torch._C._nn.one_hot)
+    patches.set(torch._C._nn, one_hot=one_hot)
+    patches.set(torch.nn.functional, one_hot=one_hot)
+    dropout = _dropout(torch.dropout)
+    patches.set(torch, dropout=dropout, compile=_refuse_to_compile)
+    patches.set(torch._VF, dropout=dropout)
+
+
+def _one_hot(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+        if not tensor.is_cuda or not tensor.numel():
+            return original(tensor, num_classes)
+        # On CUDA nothing checks the values, and only an unknown number of classes is read.
+        if num_classes < 0:
+            num_classes = int(tensor.max().item()) + 1
+        made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
+        return made.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+    return one_hot
+
+
+def _dropout(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def dropout(input: Tensor, p: float, train: bool) -> Tensor:  # noqa: A002 - torch's name
+        if train and 0 < p < 1 and input.is_cuda and input.numel():
+            return torch.native_dropout(input, p, train)[0]
+        return original(input, p, train)
+
+    return dropout
+
+
+def _refuse_to_compile(*_: Any, **__: Any) -> Any:
+    raise RuntimeError(
+        "torch.compile does not run on a simulated CUDA device; compile outside simcuda.device()"
+    )

@@ -1,0 +1,80 @@
+"""Operations on lists of tensors, which CUDA walks side by side in few kernels."""
+
+from __future__ import annotations
+
+import torch
+
+from simcuda.call import Call, Cost, tensors_in
+from simcuda.copies import same_bytes
+from simcuda.launches import elementwise, foreach_norm, multi_tensor
+from simcuda.rules.reducing import reduce
+from simcuda.rules.registry import Rule
+
+FAST_NORMS = (1.0, 2.0, float("inf"))
+STATE_STEPS = "state_steps"
+
+
+def _lists(call: Call) -> list[list[torch.Tensor]]:
+    values = (call.argument(name) for name in call.names if name != STATE_STEPS)
+    lists = (list(tensors_in(value)) for value in values if isinstance(value, list | tuple))
+    return [tensors for tensors in lists if tensors]
+
+
+def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
+    first = lists[0]
+    return all(
+        tensor.dtype == first[0].dtype and same_bytes(tensor, other)
+        for tensors in lists
+        for tensor, other in zip(tensors, first, strict=True)
+    )
+
+
+def _multi_tensor(call: Call) -> Cost:
+    lists, results = _lists(call), call.results()
+    elements = [tensor.numel() for tensor in lists[0]]
+    if not _walks_side_by_side(lists):
+        return Cost(launches=sum(elementwise(t.numel(), t.element_size()) for t in lists[0]))
+    makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
+    scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
+    depth = len(lists) + int(makes_results)
+    return Cost(launches=multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
+
+
+def _norm(call: Call) -> Cost:
+    tensors, results = _lists(call)[0], call.results()
+    fast = _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
+    if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
+        costs = [
+            reduce("norm", tensor, tuple(range(tensor.dim())), result, call.profile)
+            for tensor, result in zip(tensors, results, strict=True)
+        ]
+        return Cost(launches=sum(cost.launches for cost in costs), workspaces=_largest(costs))
+    accumulator = 8 if tensors[0].dtype == torch.float64 else 4
+    elements = [tensor.numel() for tensor in tensors]
+    work = foreach_norm(elements, call.profile.multi_tensor, accumulator_bytes=accumulator)
+    spare = (results[0].element_size(),) * work.spare_results
+    return Cost(launches=work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
+
+
+def _largest(costs: list[Cost]) -> tuple[int, ...]:
+    # One after another: only the largest shows in the peak.
+    return max((cost.workspaces for cost in costs), key=sum, default=())
+
+
+TOPIC = (
+    Rule(
+        id="foreach-norm",
+        ops=("aten._foreach_norm",),
+        counts=_norm,
+        source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial norms, cleared, filled and added up",
+        example="torch._foreach_norm([x, x])",
+    ),
+    Rule(
+        id="foreach",
+        ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
+        counts=_multi_tensor,
+        source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
+        "types or strides differ",
+        example="torch._foreach_add_([x, x], 1.0)",
+    ),
+)

@@ -1,0 +1,97 @@
+"""Every rule has an id, a source and an example that it is taken for; none is unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda.call import Call, Cost
+from simcuda.rules import RULES, Registry, Rule
+
+EXAMPLE_NAMES = """
+x = torch.rand(8, device="cuda")
+y = torch.rand(3, device="cuda")
+value = torch.rand((), device="cuda")
+index = torch.tensor([0, 2, 1], device="cuda")
+"""
+
+
+def test_two_rules_with_one_id_are_refused() -> None:
+    """A rule cannot take the id of another."""
+    registry = Registry()
+    rule = Rule("twice", ("aten.add",), Cost(), "nowhere", "x + x")
+    registry.add(rule)
+    with pytest.raises(ValueError, match="twice"):
+        registry.add(rule)
+
+
+@pytest.mark.parametrize("rule", tuple(RULES), ids=lambda rule: rule.id)
+def test_every_rule_is_taken_for_its_example(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of a rule runs, leaves no operation unknown, and is charged by that rule."""
+    charged: list[str] = []
+    cost = Rule.cost
+
+    def spy(self: Rule, call: Call) -> Cost:
+        charged.append(self.id)
+        return cost(self, call)
+
+    monkeypatch.setattr(Rule, "cost", spy)
+    names: dict[str, Any] = {"torch": torch}
+    with simcuda.device() as gpu:
+        exec(EXAMPLE_NAMES, names)  # noqa: S102 - the examples are ours
+        charged.clear()
+        with gpu.measure() as measured:
+            exec(rule.example, names)  # noqa: S102 - as above
+        names.clear()
+    assert rule.id in charged
+    assert () == measured.unknown
+    assert len(rule.source) > len("ATen/native/")
+
+
+NO_WAIT = {
+    "write one value by mask": "x[x > 0] = 1.0",
+    "write a tensor by index": "x[index] = value",
+    "read by index": "x[index]",
+    "one_hot of a known number of classes": "torch.nn.functional.one_hot(index, num_classes=8)",
+    "randperm": "torch.randperm(20000, device='cuda')",
+    "repeat_interleave of a known size": "torch.repeat_interleave(x, 2, output_size=16)",
+    "repeat_interleave by a tensor, of a known size": "torch.repeat_interleave(y, index, output_size=3)",
+    "any of one value": "torch.any(value)",
+}
+WAITS = {
+    "write a tensor by mask": ("x[x > 0] = value", 1),
+    "write by host index": ("x[host] = value", 1),
+    "read by mask": ("x[x > 0]", 1),
+    "read by host index": ("x[host]", 1),
+    "nonzero": ("x.nonzero()", 1),
+    "a question": ("bool(value)", 1),
+    "one_hot": ("torch.nn.functional.one_hot(index)", 1),
+    "repeat_interleave": ("torch.repeat_interleave(y, index)", 2),
+}
+
+
+def waits_of(code: str) -> int:
+    """How often the host waits for one line of code."""
+    names: dict[str, Any] = {"torch": torch}
+    with simcuda.device() as gpu:
+        exec(EXAMPLE_NAMES + "host = index.cpu()", names)  # noqa: S102 - the code is ours
+        with gpu.measure() as measured:
+            exec(code, names)  # noqa: S102 - as above
+        names.clear()
+    assert () == measured.unknown
+    return measured.syncs
+
+
+@pytest.mark.parametrize("code", NO_WAIT.values(), ids=NO_WAIT)
+def test_what_pytorch_says_does_not_wait(code: str) -> None:
+    """The calls for which PyTorch's own test of its sync warnings sees no wait make none here."""
+    assert 0 == waits_of(code)
+
+
+@pytest.mark.parametrize(("code", "waits"), WAITS.values(), ids=WAITS)
+def test_what_pytorch_says_waits(code: str, waits: int) -> None:
+    """The calls for which PyTorch's own test of its sync warnings sees a wait make these here."""
+    assert waits == waits_of(code)
