@@ -1,0 +1,166 @@
+"""Sizes are those of float32, 4 bytes, and of indices, 8 bytes."""
+
+import torch
+
+from simcuda import SimulatedCuda
+
+
+def test_a_short_row_is_sorted_in_place(gpu: SimulatedCuda) -> None:
+    """100 values: indices are made and copied, values copied, both sorted in place.
+
+    2 kernels (arange, sort), copies of 800 + 400 bytes; results 400 + 800 and a range of 800 make 2000 bytes.
+    """
+    x = torch.rand(100, device="cuda")
+    with gpu.measure() as m:
+        x.sort()
+    assert (0, 2, 2, 1200, 3, 2000) == (m.syncs, m.launches, m.d2d, m.d2d_bytes, m.allocations, m.peak_bytes)
+    assert () == m.approximate
+
+
+def test_several_short_rows_spread_the_indices_by_a_kernel(gpu: SimulatedCuda) -> None:
+    """10 rows of 20: the range of 160 bytes is repeated by a kernel, so 3 kernels and one copy of 800 bytes.
+
+    Results of 800 + 1600 bytes and the range make 2560.
+    """
+    x = torch.rand(10, 20, device="cuda")
+    with gpu.measure() as m:
+        x.argsort(dim=1)
+    assert (3, 1, 800, 2560) == (m.launches, m.d2d, m.d2d_bytes, m.peak_bytes)
+
+
+def test_a_long_row_needs_room_for_all_pairs_again(gpu: SimulatedCuda) -> None:
+    """5000 values: results 20000 + 40000, positions 40000, pairs of 12 bytes 60000: 160000 bytes, no wait."""
+    x = torch.rand(5000, device="cuda")
+    with gpu.measure() as m:
+        x.sort()
+    assert (0, 2, 160_000, 60_000) == (m.syncs, m.launches, m.peak_bytes, m.largest_allocation)
+    assert ("aten.sort.default",) == m.approximate
+
+
+def test_a_few_long_rows_are_sorted_as_one(gpu: SimulatedCuda) -> None:
+    """2 rows of 5000 sorted along the rows: 10000 elements.
+
+    Results 40000 + 80000, twice 80000 for segments and positions, values 40000, pairs 120000: 440000 bytes.
+    """
+    x = torch.rand(2, 5000, device="cuda")
+    with gpu.measure() as m:
+        x.sort(dim=1)
+    assert (4, 440_000) == (m.launches, m.peak_bytes)
+
+
+def test_many_long_rows_are_sorted_in_segments(gpu: SimulatedCuda) -> None:
+    """128 rows of 5000, 640000 elements: results and positions 12 + 8 bytes each, pairs 12 bytes each."""
+    x = torch.rand(128, 5000, device="cuda")
+    with gpu.measure() as m:
+        x.sort(dim=1)
+    assert (2, 640_000 * 32) == (m.launches, m.peak_bytes)
+
+
+def test_a_long_column_is_rearranged_first(gpu: SimulatedCuda) -> None:
+    """Two columns of 5000: 10000 elements, copied with the column innermost, sorted, and copied back.
+
+    3 copies and 4 kernels; results 12 bytes each, the copy 4, sorted pairs 12, as one 32: 600000 bytes.
+    """
+    x = torch.rand(5000, 2, device="cuda")
+    with gpu.measure() as m:
+        x.sort(dim=0)
+    assert (7, 600_000) == (m.launches, m.peak_bytes)
+
+
+def test_nothing_to_sort_costs_nothing(gpu: SimulatedCuda) -> None:
+    """Neither a tensor without elements nor a single number is sorted by a kernel; the latter is copied."""
+    empty, single = torch.rand(0, device="cuda"), torch.rand((), device="cuda")
+    with gpu.measure() as m:
+        empty.sort()
+    assert (0, 0) == (m.launches, m.peak_bytes)
+    with gpu.measure() as m:
+        single.sort()
+    assert (1, 1) == (m.launches, m.d2d)
+
+
+def test_the_median_of_all_sorts_all(gpu: SimulatedCuda) -> None:
+    """100 values: a sort (2 kernels), whether the last is NaN, and the choice; no wait."""
+    x = torch.rand(100, device="cuda")
+    with gpu.measure() as m:
+        x.median()
+    assert (0, 4) == (m.syncs, m.launches)
+    with gpu.measure() as m:
+        torch.rand(5000, device="cuda").median()
+    # Input, sorted pairs, positions and the pairs of the radix sort: 4 + 12 + 8 + 12 bytes each; the result.
+    assert 5000 * 36 + 4 == m.peak_bytes
+
+
+def test_a_rank_along_a_dimension_is_one_kernel(gpu: SimulatedCuda) -> None:
+    """The k-th value and the median along a dimension are selected, if need be from a contiguous copy."""
+    x = torch.rand(4, 5, device="cuda")
+    with gpu.measure() as m:
+        x.kthvalue(2, dim=1)
+        x.median(dim=1)
+    assert (0, 2) == (m.syncs, m.launches)
+    with gpu.measure() as m:
+        x.t().median(dim=1)
+    # The copy of 80 bytes beside 5 values and 5 indices.
+    assert (2, 80 + 5 * 12) == (m.launches, m.peak_bytes)
+
+
+def test_topk_selects_then_sorts(gpu: SimulatedCuda) -> None:
+    """The 2 largest of 100 are selected by one kernel and sorted by another, where that is asked for."""
+    x = torch.rand(100, device="cuda")
+    with gpu.measure() as m:
+        x.topk(2)
+    assert (0, 2, 24) == (m.syncs, m.launches, m.peak_bytes)
+    with gpu.measure() as m:
+        x.topk(2, sorted=False)
+    assert 1 == m.launches
+    with gpu.measure() as m:
+        x.topk(0)
+    assert 0 == m.launches
+
+
+def test_topk_of_many_sorts_like_sort(gpu: SimulatedCuda) -> None:
+    """5000 of 6000: selection, 2 kernels of the sort, 1 that gathers; then values and indices are copied.
+
+    Results 60000, sorted pairs 60000, positions 40000, radix sort 60000, gathered indices 40000: 260000.
+    """
+    x = torch.rand(6000, device="cuda")
+    with gpu.measure() as m:
+        x.topk(5000)
+    assert (4, 2, 260_000) == (m.launches, m.d2d, m.peak_bytes)
+
+
+def test_running_sums_along_a_dimension_are_one_kernel(gpu: SimulatedCuda) -> None:
+    """Only the result of 80 bytes is allocated; integers are widened in a copy of 160 bytes first."""
+    x, n = torch.rand(4, 5, device="cuda"), torch.ones(4, 5, dtype=torch.int32, device="cuda")
+    with gpu.measure() as m:
+        x.cumsum(0)
+    assert (0, 1, 80, ()) == (m.syncs, m.launches, m.peak_bytes, m.approximate)
+    with gpu.measure() as m:
+        n.cumsum(1)
+    assert (2, 320) == (m.launches, m.peak_bytes)
+
+
+def test_a_running_sum_of_one_row_is_left_to_cub(gpu: SimulatedCuda) -> None:
+    """A single row takes two kernels at least, a single number is copied."""
+    with gpu.measure() as m:
+        torch.ones(10, device="cuda").cumsum(0)
+    assert (3, ("aten.cumsum.default",)) == (m.launches, m.approximate)
+    single = torch.ones((), device="cuda")
+    with gpu.measure() as m:
+        single.cumsum(0)
+    assert (0, 1) == (m.launches, m.d2d)
+
+
+def test_running_maxima_are_one_kernel(gpu: SimulatedCuda) -> None:
+    """Values and indices of 20 elements are all that is allocated: 240 bytes."""
+    x = torch.rand(4, 5, device="cuda")
+    with gpu.measure() as m:
+        x.cummax(0)
+    assert (1, 240) == (m.launches, m.peak_bytes)
+
+
+def test_the_most_frequent_value_is_unknown(gpu: SimulatedCuda) -> None:
+    """``mode`` sorts by a library that waits, and nobody worked out how often."""
+    x = torch.rand(4, 5, device="cuda")
+    with gpu.measure() as m:
+        x.mode()
+    assert ("aten.mode.default",) == m.unknown
