@@ -11,7 +11,7 @@ from finding_tickets.model.verification import Verdict, Verification
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.register.measured import measured
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def entries(register: Register) -> tuple[Entry, ...]:
 def entry_of(register: Register, document: Document) -> Entry:
     """One document of a register with its verdict; evidence that cannot be read becomes its problem."""
     try:
-        current = current_verdict(document, register.root, register.config.evidence)
+        current = measured(register, document)
     except BadDataError as error:
         return Entry(document, Verdict.UNVERIFIED, problem=error)
+    if current is None:
+        return Entry(document, Verdict.UNVERIFIED)
     return Entry(document, current.verdict, current.verification, current.disagreement)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from finding_tickets.markdown.reading import Document
 from finding_tickets.register.load import Register
-from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.register.measured import measured
 
 # IDs of one series differ in a digit or two and are no misspellings of one another.
 LEAST_LIKENESS = 0.9
@@ -20,7 +20,7 @@ class Context:
     def __init__(self, register: Register) -> None:
         self.root = register.root
         self.vocabulary = register.config.vocabulary
-        self._evidence = register.config.evidence
+        self._register = register
         self._by_id: dict[str, list[Document]] = defaultdict(list)
         for document in register.documents:
             self._by_id[document.id.value.casefold()].append(document)
@@ -48,4 +48,5 @@ class Context:
         Raises:
             BadDataError: A file of evidence cannot be read.
         """
-        return current_verdict(document, self.root, self._evidence).verification is not None
+        current = measured(self._register, document)
+        return current is not None and current.verification is not None
