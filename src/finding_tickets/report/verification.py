@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from finding_tickets.model.verification import ClaimResult, Verdict, Verification
 from finding_tickets.report.measured import changes
@@ -59,15 +59,16 @@ def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _claims(claims: Sequence[ClaimResult]) -> Iterator[str]:
-    rows = aligned(
-        (MARKS[claim.holds], claim.id, claim.claimed, f"measured {claim.measured}{_surprise(claim)}")
-        for claim in claims
-    )
-    for claim, row in zip(claims, rows, strict=True):
-        yield row
+    names = aligned([(MARKS[claim.holds], claim.id) for claim in claims], trim=False)
+    for claim, name in zip(claims, names, strict=True):
+        yield f"{name}{INDENT}{claim.claimed}{_measured(claim)}{_surprise(claim)}"
         if claim.holds is False and claim.counterexamples:
             more = len(claim.counterexamples) - 1
             yield f"{INDENT}at {claim.counterexamples[0]}{f' and {more} more points' if more else ''}"
+
+
+def _measured(claim: ClaimResult) -> str:
+    return "" if claim.measured == claim.claimed else f" | measured {claim.measured}"
 
 
 def _surprise(claim: ClaimResult) -> str:
@@ -76,11 +77,12 @@ def _surprise(claim: ClaimResult) -> str:
     return " (NOT AS EXPECTED)" if claim.holds is not None else ""
 
 
-def aligned(rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows of cells as lines with aligned columns."""
+def aligned(rows: Iterable[tuple[str, ...]], *, trim: bool = True) -> list[str]:
+    """Rows of cells as lines with aligned columns; ``trim`` drops the blanks at their ends."""
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [INDENT.join(map(str.ljust, row, widths)).rstrip() for row in table]
+    lines = [INDENT.join(map(str.ljust, row, widths)) for row in table]
+    return [line.rstrip() for line in lines] if trim else lines
 
 
 def _at(point: dict[str, int]) -> str:

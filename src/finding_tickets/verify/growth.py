@@ -6,7 +6,9 @@ independent unless the sweep shows otherwise: ``largest`` counts as bounded by `
 larger, although at two points at least ``total`` is smaller than ``largest`` is elsewhere.
 
 Without a law the ratio of the metric to the class must stop growing: over the half of the points with the
-larger values it is at most twice what it is over the other half. Fewer than four points decide nothing.
+larger values it is at most four times what it is over the other half, since each variable of the class may
+have a factor of its own. Where the tool names a class itself, it allows no more than twice. Fewer than four
+points decide nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Monomial = frozenset[tuple[str, int]]
 
 CONSTANT: Monomial = frozenset()
 FEWEST_POINTS = 4
-SLACK = 2
+CLAIMED_SLACK = 4
+OWN_SLACK = 2
 CROSSINGS = 2
 
 
@@ -47,8 +50,7 @@ def bounded(growth: Expression, points: Points, values: Sequence[int], law: str 
         return not undominated(law, growth, points)
     if len(points) < FEWEST_POINTS:
         return None
-    bounds = [max(Fraction(1), abs(evaluate(growth, point))) for point in points]
-    return _levels_off(values, bounds)
+    return _levels_off(growth, points, values, CLAIMED_SLACK)
 
 
 def undominated(law: str, growth: Expression, points: Points) -> list[str]:
@@ -67,17 +69,19 @@ def growth_class(points: Points, values: Sequence[int]) -> str | None:
         return None
     pairs = combinations_with_replacement(points[0], 2)
     for candidates in (["1"], list(points[0]), [f"{left}*{right}" for left, right in pairs]):
-        classes = [name for name in candidates if bounded(parse_expression(name), points, values, None)]
+        classes = [
+            name for name in candidates if _levels_off(parse_expression(name), points, values, OWN_SLACK)
+        ]
         if classes:
             return " or ".join(f"O({name})" for name in classes)
     return None
 
 
-def _levels_off(values: Sequence[int], bounds: Sequence[Fraction]) -> bool:
-    ordered = sorted(zip(values, bounds, strict=True))
-    ratios = [value / bound for value, bound in ordered]
+def _levels_off(growth: Expression, points: Points, values: Sequence[int], slack: int) -> bool:
+    bounds = [max(Fraction(1), abs(evaluate(growth, point))) for point in points]
+    ratios = [value / bound for value, bound in sorted(zip(values, bounds, strict=True))]
     half = len(ratios) // 2
-    return max(ratios[half:]) <= SLACK * max(ratios[:half])
+    return max(ratios[half:]) <= slack * max(ratios[:half])
 
 
 def _monomials(expression: Expression) -> Iterator[Monomial]:
