@@ -1,0 +1,85 @@
+"""What isolated code may do to the process it runs in; tests start these functions as tasks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def answer(payload: Any) -> Any:
+    """Return what came in, and something about the process."""
+    return {"payload": payload, "cwd": str(Path.cwd()), "flavour": os.environ.get("FLAVOUR")}
+
+
+def hang(_: Any) -> None:
+    """Never return."""
+    while True:
+        time.sleep(60)
+
+
+def leave(_: Any) -> None:
+    """Look like a success to anyone who asks for the exit code alone."""
+    os._exit(0)
+
+
+def leave_with(code: int) -> None:
+    """End with an exit code, past every handler."""
+    os._exit(code)
+
+
+def call_exit(_: Any) -> None:
+    """End as a script would."""
+    sys.exit(5)
+
+
+def fail(_: Any) -> None:
+    """Raise an exception with a message of several lines."""
+    raise ValueError("not like this\nnor like that")
+
+
+def crash(_: Any) -> None:
+    """Read at address 0."""
+    ctypes.string_at(0)
+
+
+def kill_itself(_: Any) -> None:
+    """End as if the system had run out of memory."""
+    os.kill(os.getpid(), 9)
+
+
+def eat_memory(_: Any) -> None:
+    """Allocate until something gives."""
+    eaten = []
+    while True:
+        eaten.append(bytes(32 << 20))
+
+
+def talk(_: Any) -> str:
+    """Print what looks like an answer, and what is no text at all."""
+    print('{"id": 0, "reason": "mine"}\n' * 1000)
+    os.write(1, b"\0\xff" * 100_000)
+    os.write(2, b"Traceback: nothing\n")
+    return "heard"
+
+
+def no_json(_: Any) -> Any:
+    """Return what JSON cannot carry."""
+    return object()
+
+
+def spawn(note: str) -> None:
+    """Leave two processes behind in sessions of their own, one of them an orphan, and hang."""
+    own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    if not (middle := os.fork()):
+        os.setsid()
+        if orphan := os.fork():
+            Path(note).write_text(f"{own.pid} {orphan}", encoding="ascii")
+            os._exit(0)
+        time.sleep(600)
+    os.waitpid(middle, 0)
+    hang(None)

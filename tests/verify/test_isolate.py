@@ -1,0 +1,166 @@
+"""Code that misbehaves ends with a reason, leaves nothing behind and disturbs nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finding_tickets.verify.isolate import Isolation, Outcome, Task
+
+HERE = Path(__file__).parent
+MEBIBYTE = 1024**2
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """A server that can import ``bad_targets`` and has nothing preloaded, so that it starts at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        patch.setenv("FLAVOUR", "caller's own")
+        with Isolation(preload=(), workers=4) as server:
+            yield server
+
+
+def task(function: str, payload: Any = None, timeout: float = 20.0) -> Task:
+    """A call of a function of ``bad_targets``."""
+    return Task(
+        target=f"bad_targets:{function}", payload=payload, root=HERE, timeout=timeout, memory=256 * MEBIBYTE
+    )
+
+
+def run(isolation: Isolation, one: Task) -> Outcome:
+    """The outcome of a single task."""
+    ((_, outcome),) = isolation.run({"one": one})
+    return outcome
+
+
+def line_of(text: str) -> int:
+    """The line of ``bad_targets.py`` that contains ``text``."""
+    lines = (HERE / "bad_targets.py").read_text(encoding="utf-8").split("\n")
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_result_comes_back(isolation: Isolation) -> None:
+    """The payload goes in, the value comes out, in the caller's directory and environment."""
+    expected = {"payload": {"n": [1, 2]}, "cwd": str(Path.cwd()), "flavour": "caller's own"}
+    assert Outcome(expected) == run(isolation, task("answer", {"n": [1, 2]}))
+
+
+BAD = {
+    "leave": "ended with exit code 0 before it had a result",
+    "call_exit": "bad_targets.py:{sys.exit(5)} called sys.exit(5)",
+    "fail": "bad_targets.py:{raise ValueError}: ValueError: not like this",
+    "crash": "killed by SIGSEGV at bad_targets.py:{ctypes.string_at}",
+    "kill_itself": "killed by SIGKILL",
+    "eat_memory": "bad_targets.py:{eaten.append} needs more memory than the 256 MiB allowed",
+}
+
+
+@pytest.mark.parametrize("function", BAD)
+def test_a_bad_ending_is_explained(isolation: Isolation, function: str) -> None:
+    """The reason says what happened and, where that is known, on which line."""
+    before, _, rest = BAD[function].partition("{")
+    text, _, after = rest.partition("}")
+    expected = f"{before}{line_of(text)}{after}" if text else before
+    assert expected == run(isolation, task(function)).reason
+
+
+def test_an_exit_code_without_a_result_is_reported(isolation: Isolation) -> None:
+    """A process that ends in a way nobody could catch still says with which code."""
+    assert "ended with exit code 7 before it had a result" == run(isolation, task("leave_with", 7)).reason
+
+
+def test_what_is_no_json_is_no_result(isolation: Isolation) -> None:
+    """A value that cannot be carried back ends as if there were none."""
+    assert "ended with exit code 1 before it had a result" == run(isolation, task("no_json")).reason
+
+
+def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:
+    """A task that never returns ends when its time is up."""
+    assert Outcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))
+
+
+def test_output_reaches_nobody(isolation: Isolation, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a task prints, answers to our own protocol included, is neither shown nor believed."""
+    assert Outcome("heard") == run(isolation, task("talk"))
+    assert ("", "") == tuple(capfd.readouterr())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
+def test_nothing_outlives_a_task(isolation: Isolation, tmp_path: Path) -> None:
+    """Processes that a task started, also those in sessions of their own, are gone when it has ended."""
+    note = tmp_path / "pids"
+    assert "still running after 1 s" == run(isolation, task("spawn", str(note), timeout=1.0)).reason
+    left = [pid for pid in map(int, note.read_text(encoding="ascii").split()) if alive(pid)]
+    assert [] == left
+
+
+def test_the_others_go_on(isolation: Isolation) -> None:
+    """Whatever some tasks do, each of the others has its result."""
+    tasks = {name: task(name, timeout=1.0) for name in ["hang", "crash", "leave", "fail"]}
+    tasks |= {f"good {number}": task("answer", number) for number in range(6)}
+    outcomes = dict(isolation.run(tasks))
+    assert set(tasks) == set(outcomes)
+    payloads = [outcomes[f"good {number}"].value["payload"] for number in range(6)]
+    assert [0, 1, 2, 3, 4, 5] == payloads
+
+
+def test_a_server_that_cannot_start_says_why() -> None:
+    """A module that cannot be preloaded, a misspelt one for instance, is the reason of every task."""
+    with Isolation(preload=("no_such_module",)) as server:
+        outcome = run(server, task("answer"))
+    expected = "the measuring process ended: ModuleNotFoundError: No module named 'no_such_module'"
+    assert expected == outcome.reason
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from finding_tickets.verify.isolate import Isolation, Task
+
+with Isolation(preload=()) as server:
+    print("ready", flush=True)
+    task = Task(target="bad_targets:spawn", payload=sys.argv[1], root=Path(), timeout=600, memory=1 << 30)
+    list(server.run({"one": task}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> None:
+    """When the caller is interrupted or killed, server, task and what the task started are gone too."""
+    note = tmp_path / "pids"
+    command = [sys.executable, "-c", INTERRUPTED, str(note)]
+    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as caller:
+        wait_for(note.exists)
+        caller.send_signal(how)
+        caller.wait(20)
+    started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
+    wait_for(lambda: not any(map(alive, started)))
+    assert [] == [pid for pid in started if alive(pid)]
+
+
+def wait_for(condition: Any, seconds: float = 20.0) -> None:
+    """Wait until a condition is true, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
