@@ -72,17 +72,17 @@ class Allocator:
     @property
     def reserved(self) -> int:
         """Bytes in segments now."""
-        return self.stats.both.reserved_bytes.current
+        return self.stats.both.segments.size.current
 
     @property
     def requested(self) -> int:
         """Bytes asked for and not yet returned."""
-        return self.stats.both.requested_bytes.current
+        return self.stats.both.requested.size.current
 
     @property
     def allocated(self) -> int:
         """Bytes in blocks handed out now."""
-        return self.stats.both.allocated_bytes.current
+        return self.stats.both.allocated.size.current
 
     def set_fraction(self, fraction: float) -> None:
         """Let the segments take no more than this part of the capacity."""
@@ -111,8 +111,7 @@ class Allocator:
     def free(self, block: Block) -> None:
         """Take a block back; where other streams use it, it is reused only after they have finished."""
         for stats in self._stats_of(block):
-            stats.allocation.drop(1)
-            stats.allocated_bytes.drop(block.size)
+            stats.allocated.drop(block.size)
         if block.used_by:
             self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
             block.used_by = None
@@ -165,16 +164,14 @@ class Allocator:
         self._next_address += size
         self.stats.num_device_alloc += 1
         for stats in self._stats_of(block):
-            stats.segment.add(1)
-            stats.reserved_bytes.add(size)
+            stats.segments.add(size)
         return block
 
     def _release(self, block: Block) -> None:
         self._uncache(block)
         self.stats.num_device_free += 1
         for stats in self._stats_of(block):
-            stats.segment.drop(1)
-            stats.reserved_bytes.drop(block.size)
+            stats.segments.drop(block.size)
 
     def _split(self, block: Block, size: int) -> None:
         left = block.size - size
@@ -190,17 +187,14 @@ class Allocator:
     def _hand_out(self, block: Block, requested: int) -> None:
         block.requested = requested
         for stats in self._stats_of(block):
-            stats.allocation.add(1)
-            stats.allocated_bytes.add(block.size)
-            stats.active.add(1)
-            stats.active_bytes.add(block.size)
-            stats.requested_bytes.add(requested)
+            stats.allocated.add(block.size)
+            stats.active.add(block.size)
+            stats.requested.add(requested)
 
     def _return(self, block: Block) -> None:
         for stats in self._stats_of(block):
-            stats.active.drop(1)
-            stats.active_bytes.drop(block.size)
-            stats.requested_bytes.drop(block.requested)
+            stats.active.drop(block.size)
+            stats.requested.drop(block.requested)
         block.requested = 0
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.is_cached:
@@ -224,16 +218,14 @@ class Allocator:
         self._free_blocks(block.pool, block.stream).add(block)
         if block.is_split:
             for stats in self._stats_of(block):
-                stats.inactive_split.add(1)
-                stats.inactive_split_bytes.add(block.size)
+                stats.inactive.add(block.size)
 
     def _uncache(self, block: Block) -> None:
         block.is_cached = False
         self._free_blocks(block.pool, block.stream).remove(block)
         if block.is_split:
             for stats in self._stats_of(block):
-                stats.inactive_split.drop(1)
-                stats.inactive_split_bytes.drop(block.size)
+                stats.inactive.drop(block.size)
 
     def _return_finished(self) -> None:
         if not self._waiting:

@@ -5,60 +5,85 @@ from __future__ import annotations
 POOLS = ("small_pool", "large_pool")
 
 
-class Stat:
-    """One quantity over time: its value now, its peak, and all that was ever added and taken away."""
+class Quantity:
+    """A number over time: its value now, its peak, and all that was ever added."""
 
-    __slots__ = ("allocated", "current", "freed", "peak")
+    __slots__ = ("added", "at_reset", "current", "peak")
 
     def __init__(self) -> None:
-        self.current = self.peak = self.allocated = self.freed = 0
+        self.current = self.peak = self.added = self.at_reset = 0
 
-    def add(self, amount: int) -> None:
-        """Raise the value, and the peak with it."""
-        self.current += amount
-        self.allocated += amount
-        self.peak = max(self.peak, self.current)
-
-    def drop(self, amount: int) -> None:
-        """Lower the value."""
-        self.current -= amount
-        self.freed += amount
+    def reset_accumulated(self) -> None:
+        """Count what is added and taken away from here on."""
+        self.added, self.at_reset = 0, self.current
 
     def as_dict(self) -> dict[str, int]:
-        """The four numbers by the names PyTorch gives them."""
-        return {name: getattr(self, name) for name in ("current", "peak", "allocated", "freed")}
+        """Its four sides by the names PyTorch gives them."""
+        freed = self.at_reset + self.added - self.current
+        return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
+
+
+class Tally:
+    """How many there are of something, and their bytes."""
+
+    __slots__ = ("count", "size")
+
+    def __init__(self) -> None:
+        self.count = Quantity()
+        self.size = Quantity()
+
+    def add(self, size: int) -> None:
+        """Add one of ``size`` bytes."""
+        count, total = self.count, self.size
+        count.current += 1
+        count.added += 1
+        total.current += size
+        total.added += size
+        # This runs many times an operation: comparing is faster than calling max.
+        if count.current > count.peak:
+            count.peak = count.current
+        if total.current > total.peak:
+            total.peak = total.current
+
+    def drop(self, size: int) -> None:
+        """Take one of ``size`` bytes away."""
+        self.count.current -= 1
+        self.size.current -= size
 
 
 class PoolStats:
-    """The quantities that PyTorch keeps for each pool and for both together; bytes where the name says so."""
+    """What PyTorch counts for each pool and for both together.
 
-    NAMES = (
-        "allocation",
-        "segment",
-        "active",
-        "inactive_split",
-        "allocated_bytes",
-        "reserved_bytes",
-        "active_bytes",
-        "inactive_split_bytes",
-        "requested_bytes",
-    )
-    __slots__ = NAMES
+    Attributes:
+        allocated: Blocks handed out, by their size.
+        active: Those, and the ones that wait for another stream before they can be reused.
+        requested: The same blocks as ``active``, by the bytes that were asked for.
+        inactive: Free blocks in segments that are partly in use.
+        segments: Segments held.
+    """
+
+    __slots__ = ("active", "allocated", "inactive", "requested", "segments")
 
     def __init__(self) -> None:
-        self.allocation = Stat()
-        self.segment = Stat()
-        self.active = Stat()
-        self.inactive_split = Stat()
-        self.allocated_bytes = Stat()
-        self.reserved_bytes = Stat()
-        self.active_bytes = Stat()
-        self.inactive_split_bytes = Stat()
-        self.requested_bytes = Stat()
+        self.allocated = Tally()
+        self.active = Tally()
+        self.requested = Tally()
+        self.inactive = Tally()
+        self.segments = Tally()
 
-    def stats(self) -> dict[str, Stat]:
-        """Every quantity by name."""
-        return {name: getattr(self, name) for name in self.NAMES}
+    def quantities(self) -> dict[str, Quantity]:
+        """Every quantity by PyTorch's name for it."""
+        return {
+            "allocation": self.allocated.count,
+            "allocated_bytes": self.allocated.size,
+            "active": self.active.count,
+            "active_bytes": self.active.size,
+            "requested_bytes": self.requested.size,
+            "inactive_split": self.inactive.count,
+            "inactive_split_bytes": self.inactive.size,
+            "segment": self.segments.count,
+            "reserved_bytes": self.segments.size,
+        }
 
 
 class AllocatorStats:
@@ -95,25 +120,27 @@ class AllocatorStats:
 
     def reset_peak(self) -> None:
         """Let every peak start again from the value now."""
-        for stat in self._all_stats():
-            stat.peak = stat.current
+        for quantity in self._quantities():
+            quantity.peak = quantity.current
 
     def reset_accumulated(self) -> None:
-        """Let every total and counter start again from zero."""
-        for stat in self._all_stats():
-            stat.allocated = stat.freed = 0
+        """Let every total start again, and the counts of retries and of running out of memory."""
+        for quantity in self._quantities():
+            quantity.reset_accumulated()
         self.num_alloc_retries = self.num_ooms = 0
 
     def as_nested_dict(self) -> dict[str, object]:
         """The shape of ``torch.cuda.memory_stats_as_nested_dict``, with 0 for what is not modelled."""
-        groups = {"all": self.both, **self.pools}
+        groups = {"all": self.both.quantities()}
+        groups |= {pool: stats.quantities() for pool, stats in self.pools.items()}
         nested: dict[str, object] = {
-            name: {group: stats.stats()[name].as_dict() for group, stats in groups.items()}
-            for name in PoolStats.NAMES
+            name: {group: quantities[name].as_dict() for group, quantities in groups.items()}
+            for name in groups["all"]
         }
         nested |= {name: getattr(self, name) for name in self.COUNTERS}
-        unused = Stat().as_dict()
+        unused = Quantity().as_dict()
         return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}
 
-    def _all_stats(self) -> list[Stat]:
-        return [stat for group in (self.both, *self.pools.values()) for stat in group.stats().values()]
+    def _quantities(self) -> list[Quantity]:
+        groups = (self.both, *self.pools.values())
+        return [quantity for group in groups for quantity in group.quantities().values()]

@@ -27,7 +27,7 @@ def test_an_empty_request_takes_no_block() -> None:
     """A tensor without elements costs nothing."""
     memory = allocator()
     assert memory.malloc(0, 0) is None
-    assert (0, 0) == (memory.reserved, memory.stats.both.allocation.allocated)
+    assert (0, 0) == (memory.reserved, memory.stats.both.allocated.count.added)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_sizes_of_blocks_and_segments(requested: int, block: int, segment: int) 
     take(memory, requested)
     stats = memory.stats.both
     assert (requested, block, segment) == (
-        stats.requested_bytes.current,
-        stats.allocated_bytes.current,
-        stats.reserved_bytes.current,
+        stats.requested.size.current,
+        stats.allocated.size.current,
+        stats.segments.size.current,
     )
 
 
@@ -119,7 +119,7 @@ def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
     memory.record_stream(block, 1)
     memory.free(block)
     stats = memory.stats.both
-    assert (0, 1000, 1) == (memory.allocated, memory.requested, stats.active.current)
+    assert (0, 1000, 1) == (memory.allocated, memory.requested, stats.active.count.current)
     assert block.address != take(memory, 1000).address
     order.host_waits_for_streams([1])
     assert block.address == take(memory, 1000).address
@@ -204,7 +204,7 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
     for block in choose.sample(blocks, len(blocks)):
         memory.free(block)
     memory.empty_cache()
-    assert (0, 0, 0) == (memory.reserved, memory.allocated, memory.stats.both.inactive_split.current)
+    assert (0, 0, 0) == (memory.reserved, memory.allocated, memory.stats.both.inactive.count.current)
 
 
 def test_cached_segments_make_room_before_memory_runs_out() -> None:
@@ -261,10 +261,10 @@ def test_a_refused_request_changes_nothing() -> None:
     """After an out-of-memory error the counts of memory in use are what they were."""
     memory = allocator(20 * MIB)
     take(memory, 2 * MIB)
-    before = {name: stat.as_dict() for name, stat in memory.stats.both.stats().items()}
+    before = {name: stat.as_dict() for name, stat in memory.stats.both.quantities().items()}
     with pytest.raises(OutOfMemory):
         memory.malloc(21 * MIB, 0)
-    assert before == {name: stat.as_dict() for name, stat in memory.stats.both.stats().items()}
+    assert before == {name: stat.as_dict() for name, stat in memory.stats.both.quantities().items()}
 
 
 def test_each_statistic_has_its_own_peak() -> None:
@@ -274,11 +274,11 @@ def test_each_statistic_has_its_own_peak() -> None:
     memory.free(second)
     stats = memory.stats.both
     # 1000 -> 1024, 3000 -> 3072 bytes.
-    assert (4000, 4096) == (stats.requested_bytes.peak, stats.allocated_bytes.peak)
+    assert (4000, 4096) == (stats.requested.size.peak, stats.allocated.size.peak)
     memory.stats.reset_peak()
-    assert (1000, 1024) == (stats.requested_bytes.peak, stats.allocated_bytes.peak)
+    assert (1000, 1024) == (stats.requested.size.peak, stats.allocated.size.peak)
     memory.free(first)
-    assert (1000, 0) == (stats.requested_bytes.peak, stats.requested_bytes.current)
+    assert (1000, 0) == (stats.requested.size.peak, stats.requested.size.current)
 
 
 def test_totals_start_again_at_a_reset() -> None:
@@ -290,7 +290,7 @@ def test_totals_start_again_at_a_reset() -> None:
         memory.malloc(20 * MIB, 0)
     memory.stats.reset_accumulated()
     expected = {"current": 500, "peak": 1000, "allocated": 0, "freed": 0}
-    assert expected == memory.stats.both.requested_bytes.as_dict()
+    assert expected == memory.stats.both.requested.size.as_dict()
     assert (0, 0) == (memory.stats.num_ooms, memory.stats.num_alloc_retries)
 
 
@@ -299,9 +299,9 @@ def test_parts_of_a_segment_that_are_free_count_as_inactive() -> None:
     memory = allocator()
     block = take(memory, 512)
     stats = memory.stats.both
-    assert (1, 2 * MIB - 512) == (stats.inactive_split.current, stats.inactive_split_bytes.current)
+    assert (1, 2 * MIB - 512) == (stats.inactive.count.current, stats.inactive.size.current)
     memory.free(block)
-    assert (0, 0) == (stats.inactive_split.current, stats.inactive_split_bytes.current)
+    assert (0, 0) == (stats.inactive.count.current, stats.inactive.size.current)
 
 
 def test_statistics_carry_the_names_that_pytorch_gives_them() -> None:
