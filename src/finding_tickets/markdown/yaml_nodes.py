@@ -129,7 +129,8 @@ def _compose(text: str) -> Node | None:
     for event in yaml.parse(text, Loader=loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=event.start_mark)
+            mark = event.start_mark
+            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)  # type: ignore[arg-type] # the C loader has marks of its own
     root: Node | None = yaml.compose(text, Loader=loader)
     return root
 

@@ -1,0 +1,42 @@
+"""Finding tickets that consist of a title, an ID and the sections that a test is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from finding_tickets.markdown.reading import read_document
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Ticket
+
+HEAD = "# Finding Ticket: It waits\n\n**Ticket ID:** B1-PT-01\n\n"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A ticket as it was read."""
+
+    ticket: Ticket
+    problems: tuple[Problem, ...]
+
+    @property
+    def rules(self) -> list[tuple[str, int]]:
+        """Rule and line of every problem."""
+        return [(problem.rule, problem.line) for problem in self.problems]
+
+
+Finding = Callable[[str], Reading]
+
+
+@pytest.fixture
+def finding() -> Finding:
+    """Reads a ticket whose sections are the given text; it begins on line 5."""
+
+    def read(sections: str) -> Reading:
+        document, problems = read_document((HEAD + sections).encode(), "tickets/B1-PT-01.md")
+        assert isinstance(document, Ticket)
+        return Reading(document, problems)
+
+    return read

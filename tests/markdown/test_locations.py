@@ -1,0 +1,122 @@
+"""Locations: files, lines and symbols, however they are paired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.markdown.conftest import Finding
+
+Place = tuple[str | None, list[tuple[int, int]], str | None]
+
+
+def section(files: str, lines: str = "", symbol: str = "") -> str:
+    """A location section; files stand on line 9, lines on 10, the symbol on 11."""
+    rows = {"File(s)": files, "Line(s)": lines, "Function/Class": symbol}
+    table = "".join(f"| **{name}** | {value} |\n" for name, value in rows.items())
+    return f"## Location\n\n| Field | Value |\n|-------|-------|\n{table}"
+
+
+def places(finding: Finding, text: str) -> list[Place]:
+    """Every location as file, lines and symbol."""
+    return [
+        (place.file, [(lines.first, lines.last) for lines in place.lines], place.symbol)
+        for place in finding(text).ticket.locations
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("`24`", [(24, 24)]),
+        ("286-294", [(286, 294)]),
+        ("10\u201320", [(10, 20)]),
+        ("`177-178, 189-190`", [(177, 178), (189, 190)]),
+        ("`173-188`, `261-282`", [(173, 188), (261, 282)]),
+        ("L10-L20", [(10, 20)]),
+        ("~120", [(120, 120)]),
+        ("a.py:5-6", [(5, 6)]),
+        ("Multiple", []),
+        ("N/A - missing test", []),
+        ("", []),
+    ],
+)
+def test_lines_of_one_file(finding: Finding, lines: str, expected: list[tuple[int, int]]) -> None:
+    """Numbers, ranges and lists of them belong to the one file; no number is no lines."""
+    assert [("src/a.py", expected, None)] == places(finding, section("`src/a.py`", lines))
+
+
+def test_lines_named_by_file(finding: Finding) -> None:
+    """Lines go to the file whose name stands before them; one file may have several."""
+    text = section(
+        "`/x/governor.py`, `/x/vectorized.py`", "governor.py: `338-340`, vectorized.py: `7-8`, `9`"
+    )
+    assert [("/x/governor.py", [(338, 340)], None), ("/x/vectorized.py", [(7, 8), (9, 9)], None)] == places(
+        finding, text
+    )
+
+
+def test_lines_in_order(finding: Finding) -> None:
+    """As many ranges as files are taken in pairs."""
+    assert [("a.py", [(1, 2)], None), ("b.py", [(3, 4)], None)] == places(
+        finding, section("`a.py`, `b.py`", "`1-2`, `3-4`")
+    )
+
+
+def test_lines_that_cannot_be_paired(finding: Finding) -> None:
+    """Three ranges for two files go to neither, which is reported on their line."""
+    reading = finding(section("`a.py`, `b.py`", "1, 2, 3"))
+    assert [(), ()] == [place.lines for place in reading.ticket.locations]
+    assert [("location-lines", 10)] == reading.rules
+
+
+@pytest.mark.parametrize("lines", ["(DDP integration)", "c.py:5"])
+def test_lines_that_say_nothing(finding: Finding, lines: str) -> None:
+    """Words without a number, and lines of a file that is not named, are reported."""
+    assert [("location-lines", 10)] == finding(section("`a.py`", lines)).rules
+
+
+def test_lines_beside_the_file(finding: Finding) -> None:
+    """Lines may follow each path after a colon."""
+    assert [("src/a.py", [(10, 20)], None)] == places(finding, section("`src/a.py:10-20`"))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        ("`A.f()`, `g()`", ["A.f()", "g()"]),
+        ("`f()`", ["f()", "f()"]),
+        ("`A.f()`, the training loop", ["A.f(), the training loop"] * 2),
+        ("N/A", [None, None]),
+    ],
+)
+def test_symbols_of_two_files(finding: Finding, symbol: str, expected: list[str | None]) -> None:
+    """Two symbols for two files are pairs; otherwise each file has what is stated."""
+    found = places(finding, section("`a.py`, `b.py`", "", symbol))
+    assert expected == [name for _, _, name in found]
+
+
+def test_a_symbol_alone(finding: Finding) -> None:
+    """A symbol without a file is a place too."""
+    assert [(None, [], "Trainer")] == places(finding, section("N/A", "N/A", "`Trainer`"))
+
+
+def test_a_table_of_places(finding: Finding) -> None:
+    """A table with columns has a place in each row."""
+    rows = "| `a.py` | 3 | `f` |\n| `b.py` | 4-5 | |\n"
+    text = f"## Location\n\n| File | Lines | Function |\n|---|---|---|\n{rows}"
+    assert [("a.py", [(3, 3)], "f"), ("b.py", [(4, 5)], None)] == places(finding, text)
+
+
+def test_a_list_of_places(finding: Finding) -> None:
+    """Without labels, the paths in backticks are the places; other code is not."""
+    text = "## Location\n\n- `src/a.py:3-4` calls `self.f`\n- `b.py`\n"
+    assert [("src/a.py", [(3, 4)], None), ("b.py", [], None)] == places(finding, text)
+
+
+def test_changed_files_stand_in_for_a_location(finding: Finding) -> None:
+    """A ticket that only says which files were changed speaks of these."""
+    text = "## Files Changed\n\n| File | Change |\n|------|--------|\n| `src/a.py` | Call `f` |\n"
+    assert [("src/a.py", [], None)] == places(finding, text)

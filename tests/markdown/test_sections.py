@@ -1,0 +1,75 @@
+"""Every byte of a document belongs to exactly one of its sections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from finding_tickets.markdown.reading import read_document
+from finding_tickets.model.ticket import Section
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared"
+TICKET = b"# Finding Ticket: t\n\n**Ticket ID:** A-1\n\n## Summary\n\nWaits.\n\n### More\n\n## Own\n\nText\n"
+
+
+def sections_of(data: bytes) -> tuple[Section, ...]:
+    """The sections of the document in ``data``."""
+    document, _ = read_document(data, "a.md")
+    assert document is not None
+    return document.sections
+
+
+def together(data: bytes) -> bytes:
+    """All headings and bodies, one after the other."""
+    pieces = [
+        data[section.heading.start : section.heading.end] + section.body.raw.encode()
+        for section in sections_of(data)
+    ]
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TICKET,
+        TICKET.replace(b"\n", b"\r\n"),
+        TICKET.replace(b"\n", b"\r"),
+        b"\xef\xbb\xbf" + TICKET,
+        b"words first\n\n" + TICKET,
+        TICKET.rstrip(b"\n"),
+        TICKET + b"```\n## not a heading\n",
+        TICKET.replace(b"## ", b"### "),
+    ],
+)
+def test_sections_make_up_the_file(data: bytes) -> None:
+    """Headings and bodies in a row are the file, whatever its line ends and wherever its headings are."""
+    assert data == together(data)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="there are no documents in ../shared")
+def test_sections_make_up_real_documents() -> None:
+    """The same holds for documents that other people wrote."""
+    files = [*SHARED.glob("seeds/*.md"), *SHARED.glob("corpus/*/*.md")]
+    assert {} == {file.name: None for file in files if together(file.read_bytes()) != file.read_bytes()}
+
+
+def test_unknown_sections_are_kept() -> None:
+    """A section whose title means nothing to us is there, and is marked."""
+    assert [("t", True), ("Summary", True), ("Own", False)] == [
+        (section.title.removeprefix("Finding Ticket: "), section.known) for section in sections_of(TICKET)
+    ]
+
+
+def test_a_deeper_heading_stays_in_its_section() -> None:
+    """A heading of level 3 is part of the section it stands in."""
+    assert "\nWaits.\n\n### More\n\n" == sections_of(TICKET)[1].body.raw
+
+
+def test_sections_of_level_three() -> None:
+    """Where the title is followed by headings of level 3 alone, these are the sections."""
+    assert ["Summary", "Own"] == [
+        section.title
+        for section in sections_of(TICKET.replace(b"### More\n\n", b"").replace(b"## ", b"### "))
+    ][1:]

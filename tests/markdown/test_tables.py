@@ -1,0 +1,78 @@
+"""Tables keep what Markdown would drop, and what is malformed is reported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.markdown.conftest import Finding
+
+VERDICTS = "## Cross-Review\n\n| Agent | Verdict | Evaluation |\n|-------|---------|------------|\n"
+
+
+def test_a_pipe_in_a_cell(finding: Finding) -> None:
+    """A pipe splits a cell even in backticks; the rest stays part of the last cell, which is reported."""
+    reading = finding(VERDICTS + "| DRL | ENDORSE | the norm `|g|` of each |\n")
+    [review] = reading.ticket.reviews
+    assert review.evaluation
+    assert "the norm `|g|` of each" == review.evaluation.raw
+    # The section's heading is on line 5, the table's header on 7, the rule on 8, the row on 9.
+    assert [("table-cells", 9)] == reading.rules
+
+
+def test_an_escaped_pipe(finding: Finding) -> None:
+    """An escaped pipe is part of its cell."""
+    reading = finding(VERDICTS + "| DRL | ENDORSE | either a \\| b |\n")
+    assert ["either a \\| b"] == [
+        review.evaluation.raw for review in reading.ticket.reviews if review.evaluation
+    ]
+    assert [] == reading.rules
+
+
+def test_a_row_that_ends_early(finding: Finding) -> None:
+    """Cells that are missing are empty."""
+    reading = finding(VERDICTS + "| DRL | ENDORSE |\n")
+    assert [("drl", "")] == [
+        (review.reviewer and review.reviewer.value, review.evaluation and review.evaluation.raw)
+        for review in reading.ticket.reviews
+    ]
+
+
+def test_a_line_right_below_a_table(finding: Finding) -> None:
+    """Markdown makes it a row; it is read as the text that it is, and reported."""
+    reading = finding(
+        "## Cross-Review (DRL)\n\n| Field | Value |\n|---|---|\n| **Verdict** | `REFINE` |\n"
+        "**Evaluation:** Nearly.\n"
+    )
+    [review] = reading.ticket.reviews
+    assert review.evaluation
+    assert ("REFINE", "Nearly.") == (review.verdict.value, review.evaluation.raw)
+    # Heading 5, table header 7, rule 8, verdict 9, the line below it 10.
+    assert [("table-text", 10)] == reading.rules
+
+
+def test_a_row_without_a_header(finding: Finding) -> None:
+    """A row that stands alone below its table is read as one of the table's rows, and reported."""
+    reading = finding(
+        "## Cross-Review\n\n| Reviewer | Verdict |\n|---|---|\n| DRL | OBJECT |\n\n"
+        "**DRL Evaluation:** No.\n\n"
+        "| PyTorch | NEUTRAL |\n\n**PyTorch Evaluation:** Hm.\n"
+    )
+    assert [("drl", "OBJECT", "No."), ("pytorch", "NEUTRAL", "Hm.")] == [
+        (
+            review.reviewer and review.reviewer.value,
+            review.opinion,
+            review.evaluation and review.evaluation.raw,
+        )
+        for review in reading.ticket.reviews
+    ]
+    # Heading 5, header 7, rule 8, row 9, evaluation 11, the stray row 13.
+    assert [("table-header", 13)] == reading.rules
+
+
+@pytest.mark.parametrize("table", ["| a |\n", "|---|---|\n", "| a | b |\n|---|\n| c | d |\n"])
+def test_what_is_no_table(finding: Finding, table: str) -> None:
+    """Text that only resembles a table is text: nothing is read from it and nothing breaks."""
+    assert () == finding(f"## Location\n\n{table}").ticket.locations
