@@ -16,13 +16,10 @@ from finding_tickets.verify.expressions import (
     check_variables,
     satisfied,
 )
-from finding_tickets.verify.fitting import fit
+from finding_tickets.verify.fitting import ENDINGS, fit
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.growth import bounded, undominated
 from finding_tickets.verify.plan import SAME_RESULT, comparison_of
-
-ENDINGS = {"raised", "ooms"}
-"""Metrics whose claims make it a result, and no accident, that a variant raises."""
 
 
 @dataclass(frozen=True)

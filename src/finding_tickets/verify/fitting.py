@@ -11,6 +11,9 @@ from finding_tickets.meter.report import Run
 from finding_tickets.verify.growth import growth_class
 from finding_tickets.verify.laws import identify
 
+ENDINGS = {"raised", "ooms"}
+"""Metrics of how a run ended: measured where it raised too, and a claim about one makes that a result."""
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -44,11 +47,12 @@ def fit(points: Sequence[Mapping[str, int]], values: Sequence[int]) -> Fit:
 
 
 def fit_metrics(runs: Iterable[Run]) -> dict[str, Fit]:
-    """A fit for each metric over the runs that ended without an error and measured it."""
-    done = [run for run in runs if run.error is None]
+    """A fit for each metric over the runs that ended without an error, or over all for how they ended."""
+    every = list(runs)
+    done = [run for run in every if run.error is None]
     fits = {}
     for metric in METRICS:
-        having = [run for run in done if metric in run.measurement.metrics]
+        having = [run for run in (every if metric in ENDINGS else done) if metric in run.measurement.metrics]
         if having:
             values = [run.measurement.metrics[metric] for run in having]
             fits[metric] = fit([run.at for run in having], values)
