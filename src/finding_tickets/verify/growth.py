@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import prod
+from statistics import median
 
 from finding_tickets.verify.expressions import (
     Binary,
@@ -50,7 +51,7 @@ def bounded(growth: Expression, points: Points, values: Sequence[int], law: str 
         return not undominated(law, growth, points)
     if len(points) < FEWEST_POINTS:
         return None
-    return _levels_off(growth, points, values, CLAIMED_SLACK)
+    return _levels_off(_ratios(growth, points, values), CLAIMED_SLACK)
 
 
 def undominated(law: str, growth: Expression, points: Points) -> list[str]:
@@ -64,22 +65,28 @@ def undominated(law: str, growth: Expression, points: Points) -> list[str]:
 
 
 def growth_class(points: Points, values: Sequence[int]) -> str | None:
-    """The smallest classes, among constants, variables and products of two, that bound the values."""
+    """The smallest class, among constants, variables and products of two, that bounds the values.
+
+    Of several of one size it is the one to which the values are most nearly proportional.
+    """
     if len(points) < FEWEST_POINTS:
         return None
     pairs = combinations_with_replacement(points[0], 2)
-    for candidates in (["1"], list(points[0]), [f"{left}*{right}" for left, right in pairs]):
-        classes = [
-            name for name in candidates if _levels_off(parse_expression(name), points, values, OWN_SLACK)
-        ]
-        if classes:
-            return " or ".join(f"O({name})" for name in classes)
+    for names in (["1"], list(points[0]), [f"{left}*{right}" for left, right in pairs]):
+        ratios = {name: _ratios(parse_expression(name), points, values) for name in names}
+        bounding = [name for name in names if _levels_off(ratios[name], OWN_SLACK)]
+        if bounding:
+            return f"O({min(bounding, key=lambda name: max(ratios[name]) / (median(ratios[name]) or 1))})"
     return None
 
 
-def _levels_off(growth: Expression, points: Points, values: Sequence[int], slack: int) -> bool:
+def _ratios(growth: Expression, points: Points, values: Sequence[int]) -> list[Fraction]:
+    """The metric by the class, in the order of the metric's values."""
     bounds = [max(Fraction(1), abs(evaluate(growth, point))) for point in points]
-    ratios = [value / bound for value, bound in sorted(zip(values, bounds, strict=True))]
+    return [value / bound for value, bound in sorted(zip(values, bounds, strict=True))]
+
+
+def _levels_off(ratios: Sequence[Fraction], slack: int) -> bool:
     half = len(ratios) // 2
     return max(ratios[half:]) <= slack * max(ratios[:half])
 
