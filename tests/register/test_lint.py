@@ -55,6 +55,22 @@ def test_missing_section(repository: Repository, heading: str) -> None:
     assert ("missing-section", "tickets/B1-PT-01.md", 1) in found(repository)
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    # The headings Location, Summary and Verification stand on lines 11, 17 and 24.
+    [
+        ("| **File(s)** | `code.py` |", 11),
+        ("**One-line summary:** It waits.", 17),
+        ("- [ ] Count the waits", 24),
+    ],
+)
+def test_empty_section(repository: Repository, content: str, line: int) -> None:
+    """A heading without what belongs below it is noted at the heading."""
+    file = repository.ticket()
+    file.write_text(file.read_text().replace(content, ""))
+    assert [("empty-section", "tickets/B1-PT-01.md", line)] == found(repository)
+
+
 def test_missing_file(repository: Repository) -> None:
     """A location that is not in the repository is found, unless the code lives in another one."""
     repository.ticket(file="src/gone.py")

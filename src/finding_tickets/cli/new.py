@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
-from finding_tickets.cli.output import Format, say, write, write_json
+from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.register.config import Config
 from finding_tickets.register.creation import create
@@ -26,7 +26,11 @@ from finding_tickets.report.drafts import ticket_files
 STDIN = "-"
 ATTEMPTS = 1000
 REQUIRED = ("title", "severity")
-QUESTIONS = {"title": "What is wrong", "severity": "Severity, P0 to P4", "summary": "In a sentence"}
+QUESTIONS = {
+    "title": "What is wrong",
+    "severity": "Severity, P0 to P4",
+    "summary": "In a sentence",
+}
 LINES = re.compile(r":\d+(-\d+)?(,\d+(-\d+)?)*$")
 
 
@@ -128,15 +132,8 @@ def _draft(register: Register, options: dict[str, object]) -> Draft:
 
 def _asked(options: dict[str, object]) -> dict[str, object]:
     """The options with answers to the questions that they leave open; an empty answer is none."""
-    answers = dict(options)
-    try:
-        for name, question in QUESTIONS.items():
-            if name not in answers:
-                default = None if name in REQUIRED else ""
-                answers[name] = typer.prompt(question, default=default, show_default=False, err=True)
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    return {name: value for name, value in answers.items() if value != ""}
+    answers = {name: ask(question) for name, question in QUESTIONS.items() if name not in options}
+    return {**options, **{name: answer for name, answer in answers.items() if answer}}
 
 
 def _add(register: Register, draft: Draft, with_verifier: bool) -> tuple[str, list[str]]:

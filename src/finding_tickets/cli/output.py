@@ -36,6 +36,20 @@ def say_error(error: Exception) -> None:
     say(f"{style('error', 'red', stream=sys.stderr)}: {error}")
 
 
+def ask(question: str) -> str:
+    """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer.
+
+    Raises:
+        KeyboardInterrupt: There will be no answer.
+    """
+    sys.stderr.write(f"{question}: ")
+    sys.stderr.flush()
+    try:
+        return input().strip()
+    except EOFError:
+        raise KeyboardInterrupt from None
+
+
 def _print(text: str, stream: TextIO) -> None:
     try:
         stream.write(text.rstrip("\n") + "\n")

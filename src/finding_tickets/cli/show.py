@@ -20,7 +20,7 @@ def show(ids: Ids, root: Root = HERE, output_format: OutputFormat = Format.TABLE
     if output_format is Format.JSON:
         write_json("ticket", [full_item(entry) for entry in found])
     elif found:
-        write("\n\n".join(page(entry, lambda line: style(line, "bold")) for entry in found))
+        write("\n\n".join(page(entry, style) for entry in found))
     for document in documents:
         for problem in register.problems_of(document):
             say(str(problem))

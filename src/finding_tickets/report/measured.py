@@ -1,4 +1,4 @@
-"""What a verification says, in words for people: laws before and after, and claims beside measurements."""
+"""What of a verification people look at first: laws before and after, and claims that are false."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from finding_tickets.model.verification import ClaimResult, VariantResult, Verif
 BEFORE = "found"
 AFTER = "fix"
 NO_LAW = "no law"
-OUTCOMES = {True: "holds", False: "does not hold", None: "not checked"}
 
 
 class Change(NamedTuple):
@@ -41,14 +40,6 @@ def _law(variant: VariantResult | None, metric: str) -> str | None:
     if variant is None or not any(metric in sample.metrics for sample in variant.samples):
         return None
     return variant.laws.get(metric) or variant.growth.get(metric) or NO_LAW
-
-
-def claim_line(claim: ClaimResult) -> str:
-    """A claim, what was measured and, where it is not what the ticket expects, that it is not."""
-    outcome = OUTCOMES[claim.holds]
-    surprise = "" if claim.as_expected else " (UNEXPECTED)"
-    why = f": {claim.why}" if claim.why else ""
-    return f"{claim.id} {claim.claimed}: measured {claim.measured}, {outcome}{surprise}{why}"
 
 
 def refuted(verification: Verification) -> tuple[ClaimResult, ...]:

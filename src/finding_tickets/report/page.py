@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.inline import plain
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Review, Ticket
+from finding_tickets.model.verification import Verdict
 from finding_tickets.register.answers import answer_to
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.export import opinion_of, reviewer_of
-from finding_tickets.report.measured import changes, claim_line
+from finding_tickets.report.verification import Styler, lines
 
 INDENT = "  "
 WIDTH = 100
 Section = tuple[str, list[str]]
 
 
-def page(entry: Entry, heading: Callable[[str], str] = str) -> str:
-    """The whole document; ``heading`` styles the lines that head a section."""
-    document = entry.document
-    parts = [heading(f"{entry.id}: {document.title.value}"), *_metadata(entry)]
-    for title, lines in _sections(entry):
-        if lines:
-            parts += ["", heading(title), *(INDENT + line for line in lines)]
+def page(entry: Entry, style: Styler) -> str:
+    """The whole document and its verification; ``style`` colours a text."""
+    parts = [style(f"{entry.id}: {entry.document.title.value}", "bold"), *_metadata(entry)]
+    for title, content in _sections(entry):
+        if content:
+            parts += ["", style(title, "bold"), *(INDENT + line for line in content)]
+    if entry.verification:
+        parts += ["", *lines(entry.verification, style)]
     return "\n".join(parts)
 
 
@@ -37,13 +39,9 @@ def _metadata(entry: Entry) -> Iterator[str]:
 
 
 def _verdict(entry: Entry) -> str:
-    measured = entry.verification
-    if measured is None:
-        return entry.verdict
-    because = f": {measured.reason}" if measured.reason else ""
-    environment = f"meter {measured.meter}, torch {measured.torch}, {measured.device}"
-    others = f"; meters disagree: {entry.disagreement}" if entry.disagreement else ""
-    return f"{entry.verdict}{because} ({environment}{others})"
+    others = f" (meters disagree: {entry.disagreement})" if entry.disagreement else ""
+    why = " (something it was measured from has changed since)" if entry.verdict is Verdict.STALE else ""
+    return f"{entry.verdict}{why}{others}"
 
 
 def _sections(entry: Entry) -> Iterator[Section]:
@@ -53,9 +51,6 @@ def _sections(entry: Entry) -> Iterator[Section]:
     else:
         yield from _review(document)
     yield "Checklist", list(_checklist(document.checklist, document.remediation))
-    if entry.verification:
-        yield "Laws", [f"{change.metric}: {change.text}" for change in changes(entry.verification)]
-        yield "Claims", [claim_line(claim) for claim in entry.verification.claims]
     if document.remediation:
         unmeasured = document.remediation.unmeasured
         yield "Not measured", [f"{item.claim}: {item.why}" for item in unmeasured]

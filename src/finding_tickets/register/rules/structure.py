@@ -33,18 +33,40 @@ def missing_field(document: Document, context: Context) -> Iterator[Remark]:
     example="a ticket without a section `## Location`",
 )
 def missing_section(document: Document, context: Context) -> Iterator[Remark]:
-    """Summary, location and verification checklist, by their content rather than their headings."""
+    """Summary, location and verification checklist: neither the content nor a heading for it."""
+    for name in _absent(document):
+        if not _headings(document, name):
+            yield Remark(document.title.span.line, f"the ticket has no {name}", f"add a section ## {name}")
+
+
+@rule(
+    "empty-section",
+    Level.NOTE,
+    "A section that a finding ticket needs is filled in.",
+    example="`## Location` and nothing below it",
+)
+def empty_section(document: Document, context: Context) -> Iterator[Remark]:
+    """Headings of summary, location and verification checklist without what belongs there."""
+    for name in _absent(document):
+        for line in _headings(document, name)[:1]:
+            yield Remark(line, f"nothing can be read from the section {name}")
+
+
+def _absent(document: Document) -> list[str]:
+    """What a finding ticket does not say of that which it must."""
     if not isinstance(document, Ticket):
-        return
-    wanted = {
-        "## Summary": document.summary,
-        "## Location": document.locations,
-        "## Verification": document.checklist,
-    }
-    for heading, content in wanted.items():
-        if not content:
-            name = heading.removeprefix("## ").lower()
-            yield Remark(document.title.span.line, f"the ticket has no {name}", f"add a section {heading}")
+        return []
+    needed = {"Summary": document.summary, "Location": document.locations, "Verification": document.checklist}
+    return [name for name, content in needed.items() if not content]
+
+
+def _headings(document: Document, name: str) -> list[int]:
+    """The lines of the headings that begin with a name."""
+    return [
+        section.heading.line
+        for section in document.sections
+        if section.title.casefold().startswith(name.casefold())
+    ]
 
 
 @rule(

@@ -1,0 +1,41 @@
+"""Running a command line in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from finding_tickets.cli.main import run
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command line ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """The data of the JSON envelope on stdout."""
+        return json.loads(self.out)["data"]
+
+
+@pytest.fixture
+def tickets(repository: Repository, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """``tickets("list", "--severity", "P1")`` on the repository."""
+
+    def command(name: str, *arguments: str) -> Ran:
+        code = run([name, "--root", str(repository.root), *arguments])
+        printed = capsys.readouterr()
+        return Ran(code, printed.out, printed.err)
+
+    return command

@@ -1,0 +1,251 @@
+"""``tickets new``: the next free ID, a ticket that passes lint, and a verifier whose claims hold."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.cli.main import run
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+DRAFT = {
+    "title": "Norms | copied one by one",
+    "severity": "P1",
+    "batch": 7,
+    "agent": "pytorch",
+    "domains": ["train/loop"],
+    "summary": "Each norm\nis copied.",
+    "locations": [{"file": "code.py", "lines": [[3, 4], [9, 9]], "symbol": "slow()"}],
+    "categories": ["performance bottleneck"],
+    "checklist": ["Count the | copies"],
+    "related": [{"id": "B7-PT-01", "relationship": "blocks", "note": "a | b"}],
+    "code_repository": "elsewhere",
+}
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bool], None]:
+    """Put text on standard input, which may be a terminal."""
+
+    def put(text: str, terminal: bool) -> None:
+        stream = io.StringIO(text)
+        stream.isatty = lambda: terminal  # type: ignore[method-assign] # a terminal without one
+        monkeypatch.setattr(sys, "stdin", stream)
+
+    return put
+
+
+def test_the_first_ticket_of_a_repository(tickets: Tickets, repository: Repository) -> None:
+    """Without other tickets and without batch and agent, IDs count up in a series of their own."""
+    ran = tickets("new", "--title", "It waits", "--severity", "p2")
+    assert (0, "tickets/T-01.md\n", "created T-01\n") == (ran.code, ran.out, ran.err)
+    assert "tickets/T-02.md\n" == tickets("new", "--title", "Again", "--severity", "P3").out
+    assert ["T-01", "T-02"] == [document.id.value for document in repository.load().documents]
+
+
+def test_what_is_written_passes_lint(tickets: Tickets) -> None:
+    """A new ticket has no error and no warning, only notes on what is still to be filled in."""
+    tickets("new", "--title", "It waits", "--severity", "P2", "--batch", "7", "--agent", "pytorch")
+    ran = tickets("lint", "--format", "json")
+    assert (0, ["missing-remediation", "empty-section"]) == (
+        ran.code,
+        [problem["rule"] for problem in ran.data],
+    )
+
+
+def test_json_is_written_and_read_back(
+    tickets: Tickets, repository: Repository, stdin: Callable[[str, bool], None]
+) -> None:
+    """What goes in as JSON comes out of the list as it went in, pipes and line breaks included."""
+    repository.ticket("B7-PT-01")
+    stdin(json.dumps(DRAFT), False)
+    ran = tickets("new", "--from", "-", "--format", "json")
+    assert [{"id": "B7-PT-02", "files": ["tickets/B7-PT-02.md"]}] == ran.data
+    item = tickets("list", "--format", "json").data[1]
+    same = ["title", "severity", "batch", "agent", "domains", "locations", "related"]
+    assert {name: DRAFT[name] for name in same} == {name: item[name] for name in same}
+    assert (["Performance bottleneck"], "open") == (item["categories"], item["status"])
+    assert [{"text": "Count the | copies", "done": False}] == item["checklist"]
+    assert "Each norm is copied." == tickets("show", "B7-PT-02", "--format", "json").data[0]["summary"]
+
+
+def test_a_list_of_drafts_makes_as_many_tickets(tickets: Tickets, repository: Repository) -> None:
+    """JSON may come from a file, and holds one draft or several."""
+    file = repository.write("drafts.json", json.dumps([DRAFT, {"title": "x", "severity": "P4"}]))
+    ran = tickets("new", "--from", str(file))
+    # The second has no batch and agent, and the register no other series when they are read.
+    assert ["tickets/B7-PT-01.md", "tickets/T-01.md"] == ran.out.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"title": }', "standard input:1: not JSON"),
+        ("{}", "title: is missing; severity: is missing"),
+        ('[{"title": "x", "severity": "P2"}, {"title": "x"}]', "[1]severity: is missing"),
+        ('{"title": " ", "severity": "P2"}', "title: "),
+        ('{"title": "x", "severity": "urgent"}', "severity: must be 'P0', 'P1', 'P2', 'P3' or 'P4'"),
+        ('{"title": "x", "severity": "P2", "tilte": "y"}', "tilte: there is no such key"),
+        ('{"title": "x", "severity": "P2", "locations": [{"lines": []}]}', "locations[0].file: is missing"),
+        ("[4]", "[0]must be an object"),
+        ('{"title": "x", "severity": "P2", "categories": ["odd"]}', "unknown category odd"),
+        ('{"title": "x", "severity": "P2", "batch": 7}', "give both --batch and --agent"),
+        ('{"title": "x", "severity": "P2", "agent": "a", "batch": 1, "domains": [4]}', "domains[0]: "),
+    ],
+)
+def test_bad_json_is_refused_by_key(
+    tickets: Tickets, repository: Repository, stdin: Callable[[str, bool], None], text: str, message: str
+) -> None:
+    """Each mistake is named with its place, and nothing is written."""
+    stdin(text, False)
+    ran = tickets("new", "--from", "-")
+    assert ran.code in {2, 4}
+    assert message in ran.err
+    assert [] == list((repository.root / "tickets").iterdir())
+
+
+def test_options_are_needed_where_nobody_can_be_asked(
+    tickets: Tickets, stdin: Callable[[str, bool], None]
+) -> None:
+    """Without a terminal, a missing title is wrong usage rather than a question that nobody answers."""
+    stdin("", False)
+    ran = tickets("new", "--severity", "P2")
+    assert 2 == ran.code
+    assert "--title" in ran.err
+
+
+def test_a_terminal_is_asked_for_what_is_missing(
+    tickets: Tickets, stdin: Callable[[str, bool], None]
+) -> None:
+    """Only open questions are asked, on stderr; an empty answer to an optional one leaves it out."""
+    stdin("Waits too long\n\n", True)
+    ran = tickets("new", "--severity", "P2")
+    assert (0, "tickets/T-01.md\n") == (ran.code, ran.out)
+    assert "What is wrong" in ran.err
+    assert "Severity" not in ran.err
+    (item,) = tickets("show", "T-01", "--format", "json").data
+    assert ("Waits too long", "Waits too long") == (item["title"], item["summary"])
+
+
+def test_an_end_of_input_at_a_question_interrupts(
+    tickets: Tickets, repository: Repository, stdin: Callable[[str, bool], None]
+) -> None:
+    """Leaving the questions writes nothing."""
+    stdin("", True)
+    assert 130 == tickets("new").code
+    assert [] == list((repository.root / "tickets").iterdir())
+
+
+def test_from_and_options_do_not_mix(tickets: Tickets) -> None:
+    """Options that would be ignored are refused."""
+    ran = tickets("new", "--from", "-", "--title", "x")
+    assert 2 == ran.code
+    assert "--from" in ran.err
+
+
+def test_locations_from_options(tickets: Tickets) -> None:
+    """A file may carry lines; a colon that no number follows belongs to its name."""
+    tickets(
+        "new",
+        "--title",
+        "x",
+        "--severity",
+        "P2",
+        "--file",
+        "code.py:3-4,9",
+        "--file",
+        "b.py",
+        "--symbol",
+        "f()",
+    )
+    (item,) = tickets("list", "--format", "json").data
+    assert [
+        {"file": "code.py", "lines": [[3, 4], [9, 9]], "symbol": "f()"},
+        {"file": "b.py", "lines": [], "symbol": "f()"},
+    ] == item["locations"]
+
+
+def test_an_id_taken_by_another_process_is_passed_over(tickets: Tickets, repository: Repository) -> None:
+    """A file that appears after the register was read is not overwritten, nor is a verifier."""
+    repository.write("tickets/T-01.md", "not a ticket yet")
+    repository.write("verifiers/t_02.py", "mine")
+    ran = tickets("new", "--title", "x", "--severity", "P2", "--with-verifier")
+    assert [
+        "tickets/T-03.md",
+        "verifiers/t_03.py",
+        "fixes/t_03/found.py",
+        "fixes/t_03/fix.py",
+    ] == ran.out.split()
+    assert "not a ticket yet" == (repository.root / "tickets/T-01.md").read_text()
+    assert "mine" == (repository.root / "verifiers/t_02.py").read_text()
+    assert not (repository.root / "tickets/T-02.md").exists()
+
+
+def test_a_template_of_the_repository_comes_first(tickets: Tickets, repository: Repository) -> None:
+    """A register may have tickets of a form of its own."""
+    repository.write(
+        "templates/ticket.md.j2", "# Finding Ticket: {{ draft.title }}\n\n**Ticket ID:** {{ id }}\n"
+    )
+    ran = tickets("new", "--title", "Own form", "--severity", "P2")
+    assert 0 == ran.code
+    assert (
+        "# Finding Ticket: Own form\n\n**Ticket ID:** T-01\n"
+        == (repository.root / "tickets/T-01.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("# Finding Ticket: {{ draft.titel }}\n", "titel"),
+        ("# Finding Ticket: {{ draft.title\n", "templates/ticket.md.j2:1: "),
+        ("# Finding Ticket: Other\n\n**Ticket ID:** {{ id }}\n", "the title would be read as 'Other'"),
+        ("# Finding Ticket: x\n\n**Ticket ID:** T-99\n", "it would not be read as T-01"),
+        ("# Finding Ticket: x\n\n**Ticket ID:** T-01\n**Severity:** odd\n", "Severity is 'odd'"),
+    ],
+)
+def test_a_template_that_does_not_do_is_refused(
+    tickets: Tickets, repository: Repository, template: str, message: str
+) -> None:
+    """A ticket that would not say what was asked for is not written."""
+    repository.write("templates/ticket.md.j2", template)
+    ran = tickets("new", "--title", "x", "--severity", "P2")
+    assert 4 == ran.code
+    assert message in ran.err
+    assert [] == list((repository.root / "tickets").iterdir())
+
+
+def test_a_repository_without_a_register_gets_one(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The first ticket makes the folder tickets/ in the current one."""
+    empty = tmp_path_factory.mktemp("empty")
+    monkeypatch.chdir(empty)
+    assert 0 == run(["new", "--title", "x", "--severity", "P2"])
+    assert "tickets/T-01.md\n" == capsys.readouterr().out
+    assert (empty / "tickets/T-01.md").is_file()
+
+
+def test_the_verifier_runs_and_its_claims_hold(tickets: Tickets, repository: Repository) -> None:
+    """`new --with-verifier` writes a ticket without a problem that verifies as it is, also on its own."""
+    tickets("new", "--title", "It waits", "--severity", "P2", "--with-verifier")
+    assert (0, []) == ((ran := tickets("lint", "--format", "json")).code, ran.data)
+    ran = tickets("verify", "T-01", "--format", "json")
+    assert (0, "verified") == (ran.code, ran.data[0]["verdict"])
+    laws = {name: variant["laws"]["syncs"] for name, variant in ran.data[0]["variants"].items()}
+    # One wait for each tensor as found, one for all of them in the fix.
+    assert {"found": "tensors", "fix": "1"} == laws
+    verifier = repository.root / "verifiers/t_01.py"
+    subprocess.run([sys.executable, verifier], check=True, capture_output=True, cwd=repository.root.parent)

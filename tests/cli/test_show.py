@@ -1,0 +1,86 @@
+"""``tickets show``: whole documents, IDs in any case, and what is said of those that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+REMEDIATION = """\
+## Remediation
+
+```yaml
+claims: {found: {syncs: 1}}
+checklist:
+  - {item: Count the waits, claims: [found.syncs]}
+```
+"""
+
+
+def test_a_document_is_shown_in_plain_words(tickets: Tickets, repository: Repository) -> None:
+    """Metadata without markup, the sections that there are, and answers below their items."""
+    repository.ticket(more=REMEDIATION)
+    ran = tickets("show", "b1-pt-01")
+    assert (0, "") == (ran.code, ran.err)
+    assert [
+        "B1-PT-01: It waits",
+        "  Ticket ID  B1-PT-01",
+        "  Severity   P2",
+        "  Status     wont-fix",
+        "  File       tickets/B1-PT-01.md",
+        "  Verdict    unverified",
+        "",
+        "Summary",
+        "  It waits.",
+        "",
+        "Categories",
+        "  Performance bottleneck",
+        "",
+        "Locations",
+        "  code.py",
+        "",
+        "Checklist",
+        "  [ ] Count the waits",
+        "      -> found.syncs",
+    ] == ran.out.splitlines()
+
+
+def test_an_unknown_id_names_candidates_and_the_others_are_shown(
+    tickets: Tickets, repository: Repository
+) -> None:
+    """One misspelt ID does not hide the rest."""
+    repository.ticket()
+    ran = tickets("show", "B1-PT-1", "B1-PT-01")
+    assert 2 == ran.code
+    assert ran.out.startswith("B1-PT-01: It waits")
+    assert "'B1-PT-1'" in ran.err
+    assert "did you mean B1-PT-01?" in ran.err
+
+
+def test_an_ambiguous_id_names_the_files(tickets: Tickets, repository: Repository) -> None:
+    """An ID of two documents shows neither."""
+    repository.ticket(path="tickets/a/B1-PT-01.md")
+    repository.ticket(path="tickets/b/B1-PT-01.md")
+    ran = tickets("show", "B1-PT-01")
+    assert (4, "") == (ran.code, ran.out)
+    assert "tickets/a/B1-PT-01.md, tickets/b/B1-PT-01.md" in ran.err
+
+
+def test_json_has_all_that_is_known(tickets: Tickets, repository: Repository) -> None:
+    """The item of the list, with the summary and the verification; each document once."""
+    repository.ticket()
+    (item,) = tickets("show", "B1-PT-01", "b1-pt-01", "--format", "json").data
+    assert ("It waits.", None) == (item["summary"], item["verification"])
+
+
+def test_what_could_not_be_understood_of_it_is_said(tickets: Tickets, repository: Repository) -> None:
+    """Problems of the documents shown go to stderr, those of others do not."""
+    repository.ticket(severity="urgent")
+    repository.ticket("B1-PT-02", severity="mild")
+    ran = tickets("show", "B1-PT-01")
+    assert 1 == len(ran.err.splitlines())
+    assert ran.err.startswith("tickets/B1-PT-01.md:8: warning [unknown-word]")
