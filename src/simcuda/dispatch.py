@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from simcuda.backward import is_in_backward, joins_gradients
 from simcuda.call import Call, Cost, tensors_in
 from simcuda.copies import charge_copy
 from simcuda.launches import elementwise
@@ -22,6 +23,7 @@ from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, NO_STORAGE, Tag
 
 CPU = torch.device("cpu")
+_ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
 
 
@@ -33,6 +35,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         self._machine = machine
         self._plans: dict[Any, Plan] = {}
         self._destination: int | None = None
+        self._last_device = HOST
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -50,6 +53,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             return func(*args, **kwargs) if kwargs else func(*args)
         if plan.is_copy:
             return self._copy(plan, func, args, kwargs or {})
+        if plan.joins_gradients and joins_gradients(args, kwargs):
+            plan, func = plan_of(_ADD_IN_PLACE), _ADD_IN_PLACE
         return self._run(plan, func, args, kwargs or {})
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
@@ -73,8 +78,11 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             return self._one_by_one(plan, func, args, kwargs)
         device = meet(self._machine, plan, args, kwargs, tensors, tags) if asked is None else asked
         result = func(*args, **kwargs)
+        floating = device == HOST and _is_floating(plan, kwargs, tags)
+        if floating and plan.makes and is_in_backward():
+            device = self._last_device
+        self._last_device = device
         if device == HOST:
-            floating = _is_floating(plan, kwargs, tags)
             self._keep_on_host(plan, tensors, result, pinned=pinned, floating=floating)
         else:
             call = Call(

@@ -34,6 +34,7 @@ class Plan:
         is_view: Whether its results share the storage of an argument, and nothing runs.
         is_copy: Whether it copies one tensor, perhaps between devices.
         hands_out: Whether C++ code hands out by it a tensor that it made on the host, unseen.
+        joins_gradients: Whether the backward pass adds up by it the gradients that meet at one tensor.
         makes: Whether it makes tensors from none.
         takes_device: Whether it has an argument ``device``.
         written: Names of the arguments it writes to.
@@ -51,6 +52,7 @@ class Plan:
     is_view: bool
     is_copy: bool
     hands_out: bool
+    joins_gradients: bool
     makes: bool
     takes_device: bool
     written: tuple[str, ...]
@@ -77,6 +79,7 @@ def plan_of(operation: Any) -> Plan:
         is_view=_is_view(schema) and packet not in HANDS_OUT,
         is_copy=packet in COPIES,
         hands_out=packet in HANDS_OUT,
+        joins_gradients=op == "aten.add.Tensor",
         makes=not any("Tensor" in str(argument.type) for argument in schema.arguments),
         takes_device=any(argument.name == "device" for argument in schema.arguments),
         written=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),

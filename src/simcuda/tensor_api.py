@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from simcuda.dispatch import Dispatcher
 from simcuda.machine import Machine
@@ -35,6 +35,9 @@ class CrossDeviceCopy(torch.autograd.Function):
 
 
 _copy_with_gradient: Any = CrossDeviceCopy.apply
+
+_text: Any = torch._tensor_str._str_intern
+_new_storage: Callable[[int], torch.UntypedStorage] = torch.UntypedStorage
 
 METHODS = (
     *("to", "cuda", "cpu", "get_device", "numpy", "tolist", "new_tensor"),
@@ -86,7 +89,7 @@ class TensorApi:
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
         """The tensor on a device, itself where nothing changes."""
-        if isinstance(tensor, UninitializedTensorMixin):
+        if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
             with torch._C.DisableTorchFunctionSubclass():
                 return self.dispatcher.copy(tensor.detach(), device, **how)
         if self.index_of(tensor) == device:
@@ -164,16 +167,17 @@ class TensorApi:
 
     def clone_storage(self, storage: torch.UntypedStorage) -> torch.UntypedStorage:
         """``torch.UntypedStorage.clone``, by which tensors are deep-copied."""
-        clone = torch.UntypedStorage(storage.nbytes())
+        clone = _new_storage(storage.nbytes())
         tag = self.machine.storages.of_storage(storage)
         if tag is not None and tag.device != HOST:
             self.machine.place(clone, tag.device)
-        return clone.copy_(storage)
+        clone.copy_(storage)
+        return clone
 
     def text(self, tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         """``torch._tensor_str._str``, with the dispatch mode on: printing reads values one by one."""
         with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-            return torch._tensor_str._str_intern(tensor, tensor_contents=tensor_contents)
+            return str(_text(tensor, tensor_contents=tensor_contents))
 
     def tensor(
         self,

@@ -1,0 +1,44 @@
+"""What the backward pass does differently because a dispatch mode is on, and how that is undone.
+
+Where gradients meet at one tensor, the autograd engine adds the new one in place to the old one, if it alone
+holds that. Under a dispatch mode it makes a new tensor instead, which would raise the peak.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from simcuda.copies import same_bytes
+
+# What nobody else in Python holds is held by the tuple of arguments, a local name and the call that counts.
+_HELD_BY_THE_ARGUMENTS = 4
+# Besides the engine: the argument itself, and what Python's wrapper holds.
+_HELD_BY_THE_ENGINE = 4
+_STORAGE_HELD_BY_ONE_TENSOR = 2
+
+
+def is_in_backward() -> bool:
+    """Whether the autograd engine is at work."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bool:
+    """Whether an addition is the engine's, to a gradient that nothing else holds."""
+    if kwargs or len(args) != 2 or not is_in_backward() or torch.is_grad_enabled():
+        return False
+    old = args[0]
+    if not isinstance(old, torch.Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
+        return False
+    storage = old.untyped_storage()
+    return (
+        old._use_count() <= _HELD_BY_THE_ENGINE
+        and torch._C._storage_Use_Count(storage._cdata) <= _STORAGE_HELD_BY_ONE_TENSOR
+        and isinstance(args[1], torch.Tensor)
+        and old.dtype == args[1].dtype
+        and old.shape == args[1].shape
+        and same_bytes(old, old)
+    )
