@@ -13,18 +13,20 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 SPECIAL = (nan, inf, -inf, 1.0)
 
 
-def shapes(params: int, largest: int) -> list[tuple[int, ...]]:
-    """The first parameter has ``largest`` elements, the second none, the others 4 to 8."""
-    return [(largest,), (0, 3), *((2, 2 + index % 3) for index in range(2, params))][:params]
+def shapes(params: int, largest: int, width: int) -> list[tuple[int, ...]]:
+    """The first parameter has ``largest`` elements, the second none, others 2 rows of ``width`` and more."""
+    return [(largest,), (0, 3), *((2, width + index % 3) for index in range(2, params))][:params]
 
 
-def point(params: int, grads: int, largest: int, *, devices: int = 1, strided: int = 0) -> Point:
+def point(
+    params: int, grads: int, largest: int, *, width: int = 2, devices: int = 1, strided: int = 0
+) -> Point:
     """A point whose ``total`` is the number of elements in all weights and gradients.
 
     ``grads`` counts the parameters that have a gradient, ``devices`` the devices that hold parameters,
     ``strided`` the parameters that are not contiguous, ``empty`` the weights and gradients without elements.
     """
-    sizes = [prod(shape) for shape in shapes(params, largest)]
+    sizes = [prod(shape) for shape in shapes(params, largest, width)]
     looked_at = sizes + sizes[:grads]
     return Point(
         params=params,
@@ -32,6 +34,7 @@ def point(params: int, grads: int, largest: int, *, devices: int = 1, strided: i
         devices=devices,
         largest=largest,
         total=sum(looked_at),
+        width=width,
         strided=strided,
         empty=looked_at.count(0),
     )
@@ -42,7 +45,7 @@ def build(point: Point, device: str, generator: torch.Generator) -> tuple[nn.Mod
     model = nn.Module()
     model.register_buffer("steps", torch.zeros((), dtype=torch.int64).to(device))
     special = torch.randint(len(SPECIAL), (point.params, 2), generator=generator).tolist()
-    for index, shape in enumerate(shapes(point.params, point.largest)):
+    for index, shape in enumerate(shapes(point.params, point.largest, point.width)):
         place = f"{device}:{index % point.devices}" if point.devices > 1 else device
         weight, gradient = (
             _values(point, index, shape, SPECIAL[which], generator).to(place) for which in special[index]
@@ -68,18 +71,18 @@ workload = Workload(
     sweep=[
         point(0, 0, 0, devices=0),
         point(1, 1, 300),
-        point(4, 4, 2000),
-        point(5, 1, 70_000),
-        point(7, 7, 500),
-        point(12, 5, 90),
-        point(14, 0, 1000),
-        point(20, 20, 40),
-        point(100, 100, 8),
+        point(4, 4, 2000, width=500),
+        point(5, 1, 70_000, width=20_000),
+        point(7, 7, 500, width=200),
+        point(12, 5, 90, width=20),
+        point(14, 0, 1000, width=300),
+        point(20, 20, 40, width=15),
+        point(100, 100, 200),
         point(6, 5, 1 << 20),
-        point(9, 4, 5000, devices=2),
-        point(16, 16, 900, devices=3),
-        point(8, 8, 400, strided=2),
-        point(11, 6, 128, strided=5),
+        point(9, 4, 5000, width=1500, devices=2),
+        point(16, 16, 900, width=300, devices=3),
+        point(8, 8, 400, width=150, strided=2),
+        point(11, 6, 128, width=40, strided=5),
     ],
 )
 

@@ -16,34 +16,45 @@ PIECE = 2 * MIB // 4
 PIECES = 10
 
 
-def shapes(grads: int, largest: int, *, fragmented: int = 0) -> list[tuple[int, ...]]:
-    """The first gradient has ``largest`` elements, the second none, the others 4 to 8.
-
-    Where memory is fragmented every gradient has ``largest`` elements.
-    """
-    if fragmented:
-        return [(largest,)] * grads
-    return [(largest,), (0, 3), *((2, 2 + index % 3) for index in range(2, grads))][:grads]
+def shapes(grads: int, largest: int, width: int) -> list[tuple[int, ...]]:
+    """The first gradient has ``largest`` elements, the second none, others 2 rows of ``width`` and more."""
+    return [(largest,), (0, 3), *((2, width + index % 3) for index in range(2, grads))][:grads]
 
 
 def point(
-    grads: int, largest: int, *, frozen: int = 0, devices: int = 1, strided: int = 0, fragmented: int = 0
+    grads: int, largest: int, *, width: int = 2, frozen: int = 0, devices: int = 1, strided: int = 0
 ) -> Point:
     """A point whose ``total`` is the number of elements in all gradients.
 
     ``frozen`` counts parameters without a gradient, ``devices`` the devices that hold gradients, ``strided``
-    the gradients that are not contiguous; ``fragmented`` is 1 where no free piece of memory takes a copy of
-    all gradients although there is more than twice as much free.
+    the gradients that are not contiguous.
     """
-    total = sum(prod(shape) for shape in shapes(grads, largest, fragmented=fragmented))
     return Point(
         grads=grads,
         frozen=frozen,
         largest=largest,
-        total=total,
+        total=sum(prod(shape) for shape in shapes(grads, largest, width)),
         devices=devices,
         strided=strided,
-        fragmented=fragmented,
+        fragmented=0,
+        width=width,
+    )
+
+
+def fragmented(grads: int, largest: int) -> Point:
+    """A point with gradients of one size, where no free piece of memory takes a copy of them all.
+
+    More than twice as much is free, between the pieces that frozen parameters hold.
+    """
+    return Point(
+        grads=grads,
+        frozen=PIECES // 2,
+        largest=largest,
+        total=grads * largest,
+        devices=1,
+        strided=0,
+        fragmented=1,
+        width=0,
     )
 
 
@@ -51,7 +62,10 @@ def build(point: Point, device: str, generator: torch.Generator) -> tuple[list[n
     """The seed's parameters at ``point``; gradients hold zeros, NaN and Inf."""
     special = torch.randint(len(SPECIAL), (point.grads,), generator=generator).tolist()
     parameters = []
-    for index, shape in enumerate(shapes(point.grads, point.largest, fragmented=point.fragmented)):
+    alike = [(point.largest,)] * point.grads
+    for index, shape in enumerate(
+        alike if point.fragmented else shapes(point.grads, point.largest, point.width)
+    ):
         place = f"{device}:{index % point.devices}" if point.devices > 1 else device
         gradient = _values(point, index, shape, SPECIAL[special[index]], generator).to(place)
         parameter = nn.Parameter(torch.empty_like(gradient))
@@ -85,19 +99,19 @@ workload = Workload(
     memory=lambda point: 4 * PIECE * PIECES + 4 * 2 * MIB if point.fragmented else None,
     sweep=[
         point(0, 0, frozen=3),
+        point(2, 0),
         point(1, 300),
         point(3, 2000, frozen=1),
-        point(4, 70_000),
-        point(7, 500, frozen=2),
-        point(12, 90, frozen=5),
-        point(10, 400),
-        point(16, 60),
-        point(6, MIB, frozen=1),
+        point(4, 70_000, width=30_000),
+        point(7, 500, width=200, frozen=2),
+        point(12, 90, width=40, frozen=5),
+        point(16, 60, width=5),
+        point(6, MIB, width=1000, frozen=1),
         point(9, 5000, devices=2),
-        point(14, 900, devices=3, frozen=3),
+        point(14, 900, width=300, devices=3, frozen=3),
         point(8, 400, strided=2),
-        point(3, 200_000, fragmented=1, frozen=PIECES // 2),
-        point(3, 180_000, fragmented=1, frozen=PIECES // 2),
+        fragmented(3, 200_000),
+        fragmented(3, 180_000),
     ],
 )
 
