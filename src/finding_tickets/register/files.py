@@ -22,6 +22,7 @@ def markdown_files(root: Path, folders: Iterable[Path], problems: list[Problem])
     for folder in folders:
         if not folder.is_dir():
             problems.append(_problem(root, folder, "no-folder", Level.WARNING, "there is no such folder"))
+            continue
         for path in _below(root, folder, problems):
             if path not in seen and _is_inside(root, path, problems):
                 seen.add(path)

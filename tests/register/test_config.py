@@ -1,0 +1,160 @@
+"""The configuration has defaults for everything, and each mistake names its file and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.register.config import Config, read_config
+
+
+def configure(root: Path, text: str, name: str = "tickets.toml") -> Path:
+    """Write a configuration file into ``root``."""
+    file = root / name
+    file.write_text(text)
+    return file
+
+
+def test_defaults(tmp_path: Path) -> None:
+    """A register without a configuration has the documented defaults."""
+    config = read_config(tmp_path)
+    assert (("tickets",), "evidence", "templates") == (config.tickets, config.evidence, config.templates)
+    # 8 GiB = 8 * 1024^3 bytes.
+    assert (120.0, 8_589_934_592) == (config.timeout, config.memory)
+
+
+def test_every_key(tmp_path: Path) -> None:
+    """Each key is read."""
+    configure(
+        tmp_path,
+        """
+        tickets = ["findings", "reviews"]
+        evidence = "measured"
+        templates = "ours"
+        timeout = 2.5
+        memory = "512MiB"
+        id_pattern = "T-[0-9]+"
+        agents = ["security"]
+        domains = {core = ["kernel"]}
+        categories = ["Leak"]
+        severities = {P0 = ["critical"]}
+        statuses = {open = ["todo"]}
+        outcomes = {fixed = ["shipped"]}
+        opinions = {ENDORSE = ["approve"]}
+        """,
+    )
+    config = read_config(tmp_path)
+    assert (("findings", "reviews"), "measured", "ours") == (
+        config.tickets,
+        config.evidence,
+        config.templates,
+    )
+    # 512 MiB = 512 * 1024^2 bytes.
+    assert (2.5, 536_870_912) == (config.timeout, config.memory)
+    words = config.vocabulary
+    assert ("T-[0-9]+", {"security": ()}, {"core": ("kernel",)}) == (
+        words.id_pattern,
+        words.agents,
+        words.domains,
+    )
+    assert {"Leak": ()} == words.categories
+    assert (("critical",), ("todo",)) == (words.severities["P0"], words.statuses["open"])
+    assert (("shipped",), ("approve",)) == (words.outcomes["fixed"], words.opinions["ENDORSE"])
+    # Words that are not mentioned keep their place.
+    assert ["P0", "P1", "P2", "P3", "P4"] == list(words.severities)
+
+
+def test_in_pyproject(tmp_path: Path) -> None:
+    """The table tool.tickets of a pyproject.toml is a configuration."""
+    configure(tmp_path, '[project]\nname = "x"\n[tool.tickets]\ntimeout = 7\n', "pyproject.toml")
+    assert 7.0 == read_config(tmp_path).timeout
+
+
+def test_another_pyproject(tmp_path: Path) -> None:
+    """A pyproject.toml that says nothing about tickets changes nothing."""
+    configure(tmp_path, '[tool.other]\ntimeout = "x"\n', "pyproject.toml")
+    assert Config() == read_config(tmp_path)
+
+
+def test_the_own_file_wins(tmp_path: Path) -> None:
+    """tickets.toml counts where both are there."""
+    configure(tmp_path, "[tool.tickets]\ntimeout = 7\n", "pyproject.toml")
+    configure(tmp_path, "timeout = 8\n")
+    assert 8.0 == read_config(tmp_path).timeout
+
+
+@pytest.mark.parametrize(
+    ("memory", "size"),
+    [
+        ("1024", 1024),
+        ('"1024"', 1024),
+        ('"2 KiB"', 2048),
+        ('"3kb"', 3000),
+        ('"1GB"', 10**9),
+        ('"2TiB"', 2 * 1024**4),
+    ],
+)
+def test_memory(tmp_path: Path, memory: str, size: int) -> None:
+    """Sizes are bytes, with units of 1000 or 1024."""
+    configure(tmp_path, f"memory = {memory}\n")
+    assert size == read_config(tmp_path).memory
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("timout = 5", "unknown key 'timout' (did you mean 'timeout'?)"),
+        ("timeout = '5'", "timeout: must be a number of seconds above 0, not '5'"),
+        ("timeout = true", "timeout: must be a number of seconds above 0, not True"),
+        ("timeout = -1", "timeout: must be a number of seconds above 0, not -1"),
+        ("timeout = nan", "timeout: must be a number of seconds above 0, not nan"),
+        ("memory = 'lots'", "memory: must be a number of bytes such as '8GiB', not 'lots'"),
+        ("memory = 0", "memory: must be a number of bytes such as '8GiB', not 0"),
+        ("memory = true", "memory: must be a number of bytes such as '8GiB', not True"),
+        ("tickets = []", "tickets: must name at least one folder"),
+        ("tickets = 3", "tickets: must be a path, not 3"),
+        ("evidence = ''", "evidence: must be a path, not ''"),
+        ("evidence = '../up'", "evidence: ../up leaves the repository"),
+        ("tickets = ['a', '/etc']", "tickets: /etc leaves the repository"),
+        ("id_pattern = 5", "id_pattern: must be a regular expression, not 5"),
+        ("agents = 'me'", "agents: must be a list of words or a table of their spellings, not 'me'"),
+        ("agents = {me = 'I'}", "agents: me must have a list of spellings, not 'I'"),
+        ("severities = {P9 = []}", "severities: no such word as 'P9'; the words are P0, P1, P2, P3, P4"),
+        ("severities = ['bad']", "severities: no such word as 'bad'; the words are P0, P1, P2, P3, P4"),
+    ],
+)
+def test_mistake(tmp_path: Path, text: str, message: str) -> None:
+    """An unknown key or a wrong value is bad data, and the message names file and key."""
+    file = configure(tmp_path, text)
+    with pytest.raises(BadDataError) as caught:
+        read_config(tmp_path)
+    assert f"{file}: {message}" == str(caught.value)
+    assert ExitCode.BAD_DATA == caught.value.exit_code
+
+
+@pytest.mark.parametrize(
+    ("data", "start"),
+    [
+        (b"timeout = \n", ":1: not TOML:"),
+        (b"a = 1\nb = \n", ":2: not TOML:"),
+        (b"\xff", ": cannot be read:"),
+        (b"id_pattern = '['\n", ": id_pattern: must be a regular expression: "),
+    ],
+)
+def test_unreadable(tmp_path: Path, data: bytes, start: str) -> None:
+    """A file that is no TOML is bad data, with the line where that is known."""
+    file = tmp_path / "tickets.toml"
+    file.write_bytes(data)
+    with pytest.raises(BadDataError) as caught:
+        read_config(tmp_path)
+    assert str(caught.value).startswith(f"{file}{start}")
+
+
+def test_a_value_for_the_table(tmp_path: Path) -> None:
+    """tool.tickets must be a table."""
+    file = configure(tmp_path, "[tool]\ntickets = 1\n", "pyproject.toml")
+    with pytest.raises(BadDataError, match="must be a table") as caught:
+        read_config(tmp_path)
+    assert str(file) == caught.value.file
