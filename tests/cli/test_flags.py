@@ -1,0 +1,32 @@
+"""The options of every command are a promise: changing one is a decision, not an accident."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+FLAGS = {
+    "list": "--agent --category --domain --format --help --root --severity --status --verdict",
+    "show": "--format --help --root",
+    "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "
+    "--symbol --title --with-verifier",
+    "lint": "--format --help --root --rules",
+    "verify": "--all --format --help --meter --root --timeout",
+    "report": "--help --output --root --template",
+}
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_the_flags_of_a_command(command: str) -> None:
+    """`tickets COMMAND --help` names exactly these."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "finding_tickets", command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", shown.stdout, re.MULTILINE)
+    assert FLAGS[command].split() == sorted(options)

@@ -1,0 +1,132 @@
+"""How a command line ends: each failure is one message and a documented exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets import __version__
+from finding_tickets.cli import list as list_command
+from finding_tickets.cli.main import COMMANDS, run
+from finding_tickets.errors import BadDataError, ExitCode
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+TICKETS = [sys.executable, "-m", "finding_tickets"]
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], int]:
+    """Run ``tickets list`` where reading the register raises."""
+
+    def fail(error: BaseException) -> int:
+        def raising(_: Path) -> None:
+            raise error
+
+        monkeypatch.setattr(list_command, "open_register", raising)
+        return run(["list"])
+
+    return fail
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """`tickets --version` names the tool and its version."""
+    assert 0 == run(["--version"])
+    assert f"tickets {__version__}\n" == capsys.readouterr().out
+
+
+def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """`tickets --help` is where commands and exit codes are looked up."""
+    assert 0 == run(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert [] == [name for name in COMMANDS if f" {name} " not in shown]
+    codes = shown.partition("Exit codes: ")[2]
+    assert {int(code) for code in ExitCode} == {
+        int(part.split()[0]) for part in codes.rstrip(".").split(", ")
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments", [["lst"], ["list", "--svrty", "P1"], ["list", "--format", "xml"], ["show"]]
+)
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What the command line does not have is explained on stderr."""
+    assert 2 == run(arguments)
+    printed = capsys.readouterr()
+    assert ("", True) == (printed.out, "Error: " in printed.err)
+
+
+def test_a_misspelt_command_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    """The nearest command is named although only the one that runs is loaded."""
+    run(["lst"])
+    assert "Did you mean 'list'?" in capsys.readouterr().err
+
+
+def test_an_error_is_one_line_with_its_place(
+    failing: Callable[[BaseException], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """File, line, message and hint, and the exit code of the error's kind."""
+    assert 4 == failing(BadDataError("cannot be read", file="a.md", line=7, hint="save it"))
+    assert "error: a.md:7: cannot be read (save it)\n" == capsys.readouterr().err
+
+
+def test_an_interrupt_is_silent(
+    failing: Callable[[BaseException], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C ends with 130 and no traceback."""
+    assert 130 == failing(KeyboardInterrupt())
+    assert ("", "") == capsys.readouterr()
+
+
+def test_a_bug_is_one_message_that_says_what_to_report(
+    failing: Callable[[BaseException], int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An unexpected exception names itself and how to get its traceback, which TICKETS_DEBUG then shows."""
+    assert 70 == failing(ZeroDivisionError("division\nby zero"))
+    message = capsys.readouterr().err
+    assert f"this is a bug in tickets {__version__}: ZeroDivisionError: division\n" in message
+    assert "TICKETS_DEBUG=1" in message
+    monkeypatch.setenv("TICKETS_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        failing(ZeroDivisionError())
+
+
+def test_a_reader_that_goes_away_is_no_error(repository: Repository) -> None:
+    """`tickets list | head -0` ends as if everything had been read, without a complaint."""
+    repository.ticket()
+    process = subprocess.Popen(
+        [*TICKETS, "list", "--root", repository.root],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (0, "1 of 1 documents\n") == (process.wait(), said)
+
+
+def test_the_same_program_by_both_names(repository: Repository) -> None:
+    """`python -m finding_tickets` is `tickets`."""
+    repository.ticket()
+    command = [str(Path(sys.executable).parent / "tickets"), "list", "--root", str(repository.root)]
+    module = [*TICKETS, "list", "--root", str(repository.root)]
+    outputs = [subprocess.run(line, capture_output=True, check=True).stdout for line in (command, module)]
+    assert outputs[0] == outputs[1]
+
+
+def test_inside_a_folder_of_the_repository(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without --root, the nearest register above the current folder is taken."""
+    repository.ticket()
+    monkeypatch.chdir(repository.root / "tickets")
+    assert 0 == run(["show", "B1-PT-01"])

@@ -1,0 +1,96 @@
+"""Data on stdout, talk on stderr, and colours only where they are wanted."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+
+import pytest
+
+from finding_tickets.cli import output
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Always."""
+        return True
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment that says nothing of colours."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "colours"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"TERM": "dumb"}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        # An empty value counts as not set, by both conventions.
+        (True, {"NO_COLOR": ""}, True),
+        (False, {"FORCE_COLOR": ""}, False),
+        (False, {"FORCE_COLOR": "1"}, True),
+        (False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours(
+    terminal: bool, environment: dict[str, str], colours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terminals show colours unless told otherwise; FORCE_COLOR asks for them anywhere, NO_COLOR forbids."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    stream = Terminal() if terminal else io.StringIO()
+    expected = "\x1b[1;31mx\x1b[0m" if colours else "x"
+    assert expected == output.style("x", "bold", "red", stream=stream)
+
+
+def test_the_envelope(capsys: pytest.CaptureFixture[str]) -> None:
+    """All JSON has a schema version, a kind and data, and keeps letters as they are."""
+    output.write_json("numbers", [1, "é"])
+    printed = capsys.readouterr().out
+    assert {"schema_version": 1, "kind": "numbers", "data": [1, "é"]} == json.loads(printed)
+    assert "é" in printed
+
+
+def test_a_table_in_a_pipe_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Columns are aligned, and long text is kept whole where nobody looks at a screen."""
+    output.write_table(("A", "TITLE"), [("long", "x" * 300), ("b", "y")])
+    assert f"A     TITLE\nlong  {'x' * 300}\nb     y\n" == capsys.readouterr().out
+
+
+def test_a_table_on_a_terminal_fits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last column is cut where the line would be longer than the terminal is wide."""
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((30, 9)))
+    monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
+    output.write_table(("A", "TITLE"), [("long", "x" * 300), ("b", "y" * 24)])
+    # 30 columns less 4 of the first and 2 between: 24 are left.
+    assert f"A     TITLE\nlong  {'x' * 23}…\nb     {'y' * 24}\n" == capsys.readouterr().out
+
+
+def test_an_empty_table_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
+    """No rows are no error."""
+    output.write_table(("A", "B"), [])
+    assert "A  B\n" == capsys.readouterr().out
+
+
+def test_text_of_a_file_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Escape sequences in a title are shown as question marks, line breaks as blanks."""
+    output.write_table(("A",), [("\x1b[31mred\x07\n next",)])
+    assert "A\n?[31mred? next\n" == capsys.readouterr().out
+
+
+def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    """Messages and errors leave stdout to the data."""
+    output.say("working")
+    output.say_error(ValueError("odd"))
+    assert ("", "working\nerror: odd\n") == capsys.readouterr()

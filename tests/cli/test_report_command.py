@@ -1,0 +1,84 @@
+"""``tickets report``: Markdown on stdout or in a file, from a template that may be the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+
+
+def test_a_report_on_stdout(tickets: Tickets, repository: Repository) -> None:
+    """Both tables count every document once; what is open is listed as work."""
+    repository.ticket("B1-PT-01", title="A | b")
+    repository.ticket("B1-PT-02", severity="P0", status="open")
+    ran = tickets("report")
+    assert 0 == ran.code
+    lines = ran.out.splitlines()
+    # One P0 that is open and one P2 that will not be fixed; neither has been measured.
+    assert [
+        "| severity | open | wont-fix | sum |",
+        "|---|---:|---:|---:|",
+        "| P0 | 1 | 0 | 1 |",
+        "| P2 | 0 | 1 | 1 |",
+        "| sum | 1 | 1 | 2 |",
+    ] == lines[6:11]
+    assert ["| P0 | 1 | 1 |", "| P2 | 1 | 1 |", "| sum | 2 | 2 |"] == lines[16:19]
+    assert "| B1-PT-01 | P2 | wont-fix | unverified |  | A \\| b |" in lines
+    assert "- B1-PT-02 (P0, open, unverified): measure it" == lines[-1]
+
+
+def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
+    """With --output, stdout stays empty and the file has the whole report."""
+    file = repository.root / "status.md"
+    ran = tickets("report", "--output", str(file))
+    assert (0, "", f"wrote {file}\n") == (ran.code, ran.out, ran.err)
+    assert file.read_text().startswith("# Status of the register\n")
+    assert file.read_text().endswith("None.\n")
+
+
+def test_a_file_that_cannot_be_written(tickets: Tickets, repository: Repository) -> None:
+    """A folder as --output is wrong usage, not a traceback."""
+    ran = tickets("report", "--output", str(repository.root))
+    assert 2 == ran.code
+    assert f"error: {repository.root}: cannot write the report" in ran.err
+
+
+def test_a_template_of_ones_own(tickets: Tickets, repository: Repository) -> None:
+    """A template in the register's folder is found by its name, and before the tool's own."""
+    repository.ticket()
+    repository.write("tickets.toml", 'templates = "forms"\n')
+    repository.write("forms/short.j2", "{{ status.total }} documents\n")
+    assert "1 documents\n" == tickets("report", "--template", "short.j2").out
+
+
+def test_a_template_that_is_not_there(tickets: Tickets) -> None:
+    """The templates that there are are named."""
+    ran = tickets("report", "--template", "long.j2")
+    assert 2 == ran.code
+    assert "there is no template long.j2" in ran.err
+    assert "report.md.j2" in ran.err
+
+
+def test_a_template_with_an_unknown_name(tickets: Tickets, repository: Repository) -> None:
+    """A misspelt name is an error rather than an empty place in the report."""
+    repository.write("templates/odd.j2", "{{ status.totl }}")
+    ran = tickets("report", "--template", "odd.j2")
+    assert (4, "") == (ran.code, ran.out)
+    assert "totl" in ran.err
+
+
+def test_unreadable_documents_are_said_and_the_rest_reported(
+    tickets: Tickets, repository: Repository
+) -> None:
+    """The report is of what can be read; the exit code says that there is more."""
+    repository.ticket()
+    repository.write("tickets/B1-PT-02.md", b"")
+    ran = tickets("report")
+    assert 4 == ran.code
+    assert "1 documents." in ran.out
+    assert "tickets/B1-PT-02.md:1: error" in ran.err

@@ -1,0 +1,153 @@
+"""What a status report is made of, from entries made by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verdict, Verification
+from finding_tickets.report.contexts import status
+from finding_tickets.report.entries import Entry
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+
+def claim(
+    variant: str, metric: str, *, holds: bool | None, expect: Literal["holds", "refuted"] = "holds"
+) -> ClaimResult:
+    """A claim of 1 that was measured as 2, or as it was claimed."""
+    measured = "1" if holds else "2"
+    name = f"{variant}.{metric}"
+    return ClaimResult(
+        id=name, variant=variant, metric=metric, claimed="1", measured=measured, holds=holds, expect=expect
+    )
+
+
+def variant(laws: dict[str, str], **metrics: int) -> VariantResult:
+    """A variant measured at one point."""
+    return VariantResult(
+        laws=laws, growth={"bytes": "O(n)"}, samples=(Sample(at={"n": 1}, metrics=metrics),), sites=()
+    )
+
+
+def verification(*claims: ClaimResult, **variants: VariantResult) -> Verification:
+    """A verification of these variants and claims."""
+    return Verification(
+        ticket="B1-PT-01",
+        verdict=Verdict.VERIFIED,
+        reason="because",
+        meter="simulated",
+        torch="2.13.0",
+        device="h200",
+        sweep=({"n": 1},),
+        variants=variants,
+        claims=claims,
+    )
+
+
+def entry(
+    repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str
+) -> Entry:
+    """The only document of a repository with a verdict."""
+    repository.ticket(**words)
+    return Entry(repository.load().documents[0], verdict, measured)
+
+
+def test_every_table_has_the_same_denominator(repository: Repository) -> None:
+    """Documents without a severity and reviews are counted too, each in a row of its own."""
+    repository.ticket("B1-PT-01", severity="P0", status="open")
+    repository.ticket("B1-PT-02", severity="urgent", status="fixed")
+    repository.write("tickets/task-1.md", "# Task 1 Implementation Review: Waits\n\n**Reviewer:** drl\n")
+    documents = repository.load().documents
+    verdicts = [Verdict.VERIFIED, Verdict.STALE, Verdict.VERIFIED]
+    made = status([Entry(document, verdict) for document, verdict in zip(documents, verdicts, strict=True)])
+    assert ("open", "fixed", "review", "sum") == made.by_disposition.columns
+    assert (
+        ("P0", (1, 0, 0, 1)),
+        ("not stated", (0, 1, 0, 1)),
+        ("review", (0, 0, 1, 1)),
+        ("sum", (1, 1, 1, 3)),
+    ) == made.by_disposition.rows
+    assert ("verified", "stale", "sum") == made.by_verdict.columns
+    assert (
+        ("P0", (1, 0, 1)),
+        ("not stated", (0, 1, 1)),
+        ("review", (1, 0, 1)),
+        ("sum", (2, 1, 3)),
+    ) == made.by_verdict.rows
+    assert 3 == made.total
+
+
+def test_an_empty_register_has_empty_tables() -> None:
+    """No document is no error: the sums are 0."""
+    made = status([])
+    assert (0, (("sum", (0,)),)) == (made.total, made.by_verdict.rows)
+
+
+@pytest.mark.parametrize(
+    ("ticket", "resolution", "expected"),
+    [("closed", "WONT-FIX", "wont-fix"), ("closed", "", "closed"), ("open", "FIXED", "open")],
+)
+def test_what_is_merely_closed_goes_by_its_outcome(
+    repository: Repository, ticket: str, resolution: str, expected: str
+) -> None:
+    """The disposition is the status, but for `closed`, which alone does not say how."""
+    more = f"## Resolution\n\n### Status: {resolution}\n" if resolution else ""
+    made = status([entry(repository, Verdict.UNVERIFIED, status=ticket, more=more)])
+    assert expected == made.rows[0].disposition
+
+
+def test_laws_before_and_after(repository: Repository) -> None:
+    """A claimed metric shows its law, else its growth, else that it has none; others are left out."""
+    measured = verification(
+        claim("found", "syncs", holds=True),
+        claim("fix", "bytes", holds=True),
+        claim("fix", "h2d", holds=True),
+        claim("recommended", "d2h", holds=True),
+        found=variant({"syncs": "4*n", "d2h": "n"}, syncs=4, bytes=3, d2h=1),
+        fix=variant({"syncs": "1"}, syncs=1, bytes=3, h2d=2),
+    )
+    made = status([entry(repository, Verdict.VERIFIED, measured)])
+    assert ["4*n -> 1", "O(n) -> O(n)", "no law"] == [change.text for change in made.rows[0].changes]
+
+
+def test_refuted_claims_are_all_shown(repository: Repository) -> None:
+    """A claim that does not hold is listed whether it was expected or not; one not checked is not."""
+    measured = verification(
+        claim("found", "syncs", holds=True),
+        claim("found", "h2d", holds=False),
+        claim("recommended", "syncs", holds=False, expect="refuted"),
+        claim("fix", "syncs", holds=None),
+    )
+    made = status([entry(repository, Verdict.REFUTED, measured)])
+    assert [("found.h2d", False), ("recommended.syncs", True)] == [
+        (item.claim.id, item.claim.as_expected) for item in made.refuted
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict", "step"),
+    [
+        ("open", Verdict.UNVERIFIED, "measure it"),
+        ("open", Verdict.VERIFIED, "close it: finding and fix are measured"),
+        ("investigating", Verdict.REPRODUCED, "write a fix: the finding is measured"),
+        ("fixed", Verdict.FAILED, "mend the fix: it does not do what is claimed"),
+        ("wont-fix", Verdict.STALE, "measure it again: something it depends on has changed"),
+        ("fixed", Verdict.VERIFIED, None),
+        ("wont-fix", Verdict.UNVERIFIED, None),
+    ],
+)
+def test_open_work(repository: Repository, words: str, verdict: Verdict, step: str | None) -> None:
+    """Open tickets are work, and settled ones whose measurement speaks against that."""
+    made = status([entry(repository, verdict, status=words)])
+    assert ([step] if step else []) == [work.step for work in made.open_work]
+
+
+def test_the_worst_work_comes_first(repository: Repository) -> None:
+    """Open work is sorted by severity, and by ID within one."""
+    for number, severity in enumerate(["P3", "P0", "P3"], start=1):
+        repository.ticket(f"B1-PT-0{number}", severity=severity, status="open")
+    made = status([Entry(document, Verdict.UNVERIFIED) for document in repository.load().documents])
+    assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
