@@ -8,26 +8,16 @@ from torch import nn
 from finding_tickets.workload import Point, Workload, main
 
 WIDTH = 8
-ENOUGH = 3
 
 
 def point(host: int, seed: int, *, largest: int = WIDTH, mixed: int = 0, devices: int = 1) -> Point:
-    """A point with numbers of gradients, by side and together; ``sides`` counts the sides that have any.
+    """A point with numbers of gradients; ``sides`` counts the sides that have any, at least two each.
 
-    ``largest`` is the number of elements of the host's first gradient, where it is not like the others;
-    ``empty`` counts gradients without elements. ``mixed`` is 1 where one of the host's gradients has another
-    type, and ``devices`` 2 where the host's gradients alternate between two devices.
+    ``largest`` is the number of elements of the host's first gradient, ``mixed`` is 1 where the host's second
+    has another type, and ``devices`` 2 where the host's gradients alternate between two devices.
     """
-    return Point(
-        host=host,
-        seed=seed,
-        gradients=host + seed,
-        sides=(host > 0) + (seed > 0),
-        largest=largest if host or seed else 0,
-        empty=(host >= ENOUGH) + (seed >= ENOUGH),
-        mixed=mixed,
-        devices=devices,
-    )
+    sides = (host > 0) + (seed > 0)
+    return Point(host=host, seed=seed, sides=sides, largest=largest, mixed=mixed, devices=devices)
 
 
 def build(
@@ -46,10 +36,10 @@ def build(
 
 
 def _gradients(count: int, device: str, generator: torch.Generator) -> list[torch.Tensor]:
-    """Small gradients in one allocation: every third is a transposed matrix, the last of ENOUGH is empty."""
+    """Small gradients in one allocation: every third is a transposed matrix, and the last is empty."""
     rows = torch.rand(count, 2, WIDTH // 2, generator=generator).to(device).unbind()
     gradients = [row.t() if index % 3 == 1 else row for index, row in enumerate(rows)]
-    return [*gradients[:-1], gradients[-1][:0]] if count >= ENOUGH else gradients
+    return [*gradients[:-1], *(last[:0] for last in gradients[-1:])]
 
 
 def _parameters(gradients: list[torch.Tensor], device: str) -> list[nn.Parameter]:
