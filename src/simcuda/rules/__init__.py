@@ -1,6 +1,7 @@
 """What operations cost on CUDA, one module a topic."""
 
 from simcuda.rules import (
+    answers,
     comparisons,
     copying,
     counting,
@@ -11,6 +12,7 @@ from simcuda.rules import (
     joining,
     kernels,
     reducing,
+    sampling,
     scalars,
     sorting,
 )
@@ -18,7 +20,7 @@ from simcuda.rules.registry import RULES, Registry, Rule
 
 _TOPICS = (
     *(scalars, factories, comparisons, reducing, joining, copying),
-    *(foreach, indexing, counting, kernels, sorting, factorizing),
+    *(foreach, indexing, answers, counting, kernels, sampling, sorting, factorizing),
 )
 for _topic in _TOPICS:
     RULES.add(*_topic.TOPIC)

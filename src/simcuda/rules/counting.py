@@ -1,96 +1,190 @@
-"""Results whose size depends on values, so that the host must read before it goes on."""
+"""Results as long as the values decide, so that the host must read a length before it goes on.
+
+Sorting and searching are done by CUB. The waits and the memory that grows with the input are exact; of CUB's
+kernels only the fewest are counted, and its temporaries of lower order are left out.
+"""
 
 from __future__ import annotations
 
 import torch
 
-from simcuda.call import Call, Cost
+from simcuda.call import Call, Cost, nbytes
+from simcuda.launches import elementwise
+from simcuda.reductions import arithmetic, reduce_all
 from simcuda.rules.registry import Rule
 
 INDEX_BYTES = 8
+COUNT_BYTES = 4
+STATIC_TILE = 512 * 16
+HISTOGRAM_THREADS = 512
+FEW_BINS = 100
+MANY_BINS = 1000
 
 
-def _read(times: int, nbytes: int = INDEX_BYTES) -> tuple[tuple[str, int], ...]:
-    return (("d2h", nbytes),) * times
+def contiguous(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]]:
+    """Kernels and temporaries of ``tensor.contiguous()``."""
+    if tensor.is_contiguous():
+        return 0, ()
+    return elementwise(tensor.numel(), tensor.element_size()), (nbytes(tensor),)
+
+
+def _read(times: int, size: int) -> tuple[tuple[str, int], ...]:
+    return (("d2h", size),) * times
+
+
+def _held(tensor: torch.Tensor) -> int:
+    """Bytes its storage holds: some results were longer before they were cut."""
+    return tensor.untyped_storage().nbytes()
 
 
 def _unique(call: Call) -> Cost:
-    tensor = call.args[0]
-    size = tensor.numel() * tensor.element_size()
-    return Cost(launches=4, waits=1, copies=_read(1), temporaries=(size, size))
+    tensor, values = call.args[0], call.results()[0]
+    if not tensor.numel():
+        return Cost()
+    inverse = 1 if call.argument("return_inverse", default=False) else 0
+    kernels, dense = contiguous(tensor)
+    if tensor.dtype == torch.bool:
+        # Those that are true are counted; one kernel writes what there is, and how often.
+        temporaries = (*dense, COUNT_BYTES, 2 * INDEX_BYTES)
+        return Cost(kernels + 2 + inverse, 1, 0, _read(1, COUNT_BYTES), temporaries)
+    # Sorted; the first of each; and for the inverse positions, neighbours compared, running sums, a scatter.
+    kernels += 1 + 2 + 5 * inverse
+    temporaries = (*dense, INDEX_BYTES, *_unique_buffers(tensor, values, inverse=bool(inverse)))
+    if call.argument("return_counts", default=False):
+        counts = call.results()[-1]
+        temporaries = (*temporaries, INDEX_BYTES * tensor.numel() - _held(counts))
+    return Cost(kernels, 1, 0, _read(1, INDEX_BYTES), temporaries)
+
+
+def _unique_buffers(tensor: torch.Tensor, values: torch.Tensor, *, inverse: bool) -> tuple[int, ...]:
+    """The sorted copy, and what else is there at the peak beside the results.
+
+    The values keep room for all elements. With the inverse the peak is while pairs are sorted: beside both
+    copies of values and positions, the radix sort takes as much again.
+    """
+    size = nbytes(tensor)
+    if not inverse:
+        return size, size - _held(values)
+    positions = INDEX_BYTES * tensor.numel()
+    return size, size + positions, positions - _held(values)
+
+
+def _unique_consecutive(call: Call) -> Cost:
+    tensor, values = call.args[0], call.results()[0]
+    if not tensor.numel():
+        return Cost()
+    inverse = call.argument("return_inverse", default=False)
+    kernels, dense = contiguous(tensor)
+    # The first of each; for the inverse, neighbours compared into 32-bit integers, then running sums.
+    compared = (4 * tensor.numel(),) if inverse else ()
+    temporaries = (*dense, INDEX_BYTES, nbytes(tensor) - _held(values), *compared)
+    return Cost(kernels + 2 + (3 if inverse else 0), 1, 0, _read(1, INDEX_BYTES), temporaries)
 
 
 def _bincount(call: Call) -> Cost:
+    tensor, weights = call.args[0], call.argument("weights")
+    if not tensor.numel():
+        return Cost(launches=1 if call.results()[0].numel() else 0)
+    # Bytes are never negative, so only their largest is read.
+    ends = 1 if tensor.dtype == torch.uint8 else 2
+    converted = weights is not None and weights.dtype not in (torch.float32, torch.float64)
+    widened = (8 * weights.numel(),) if converted else ()
+    found = _read_ends(call, tensor, ends)
+    kernels, partial = _histogram(call, tensor)
+    return Cost(
+        found.launches + len(widened) + kernels,
+        ends,
+        0,
+        found.copies,
+        (*widened, *found.temporaries),
+        partial,
+    )
+
+
+def _histc(call: Call) -> Cost:
     tensor = call.args[0]
-    times = 1 if tensor.dtype == torch.uint8 else 2
-    return Cost(launches=times + 2, waits=times, copies=_read(times, tensor.element_size()))
+    kernels, partial = _histogram(call, tensor)
+    if not tensor.numel() or call.argument("min", 0) != call.argument("max", 0):
+        return Cost(kernels, workspaces=partial)
+    found = _read_ends(call, tensor, 2)
+    return Cost(found.launches + kernels, 2, 0, found.copies, found.temporaries, partial)
 
 
-def _histogram(call: Call) -> Cost:
-    least, most = call.argument("min", 0), call.argument("max", 0)
-    times = 2 if least == most else 0
-    return Cost(launches=times + 2, waits=times, copies=_read(times, call.args[0].element_size()))
+def _read_ends(call: Call, tensor: torch.Tensor, ends: int) -> Cost:
+    size = tensor.element_size()
+    work = reduce_all(tensor.numel(), arithmetic("extremum", size), call.profile)
+    return Cost(ends * work.launches, ends, 0, _read(ends, size), (size, *work.workspaces))
+
+
+def _histogram(call: Call, tensor: torch.Tensor) -> tuple[int, tuple[int, ...]]:
+    """Kernels and the histograms of each block, where there are too many bins to keep them on chip."""
+    result = call.results()[0]
+    if not tensor.numel():
+        return 1, ()
+    if not FEW_BINS <= result.numel() < MANY_BINS:
+        return 2, ()
+    blocks = -(-tensor.numel() // HISTOGRAM_THREADS)
+    return 3, (blocks * nbytes(result),)
 
 
 def _repeats(call: Call) -> Cost:
-    repeats = call.argument("repeats")
-    times = 0 if call.argument("output_size") is not None else 2
-    size = repeats.numel() * INDEX_BYTES
-    return Cost(launches=3, waits=times, copies=_read(times), temporaries=(size,))
-
-
-def _equal(call: Call) -> Cost:
-    first, second = call.args[0], call.args[1]
-    if first.shape != second.shape or not first.numel() or first.data_ptr() == second.data_ptr():
+    repeats, result = call.argument("repeats"), call.results()[0]
+    if not repeats.numel():
         return Cost()
-    return Cost(launches=2, waits=1, copies=_read(1, 1), temporaries=(first.numel(), 1))
+    sums = INDEX_BYTES * repeats.numel()
+    # Running sums by CUB, which prepares by a kernel of its own; then the positions are written.
+    kernels = 2 + elementwise(result.numel(), result.element_size())
+    if call.argument("output_size") is not None:
+        return Cost(kernels, temporaries=(sums,))
+    # Whether all counts are at least 0: compared, all, read, after the total.
+    copies = (("d2h", INDEX_BYTES), ("d2h", 1))
+    return Cost(kernels + 2, 2, 0, copies, (sums, repeats.numel(), 1))
 
 
-def _allclose(call: Call) -> Cost:
-    return Cost(launches=2, waits=1, copies=_read(1, 1), temporaries=(call.args[0].numel(), 1))
+def _nonzero_static(call: Call) -> Cost:
+    tensor, result = call.args[0], call.results()[0]
+    if not result.numel():
+        return Cost()
+    kernels, dense = contiguous(tensor)
+    # Sums of blocks, sums of those, the indices, what fills the rest, and the indices of several dimensions.
+    kernels += 4 + (1 if tensor.dim() > 1 else 0)
+    resident = call.profile.multiprocessors * (2 if tensor.element_size() == 1 else 1)
+    tiles = -(-tensor.numel() // STATIC_TILE)
+    rounds = max(1, -(-tiles // resident))
+    blocks = -(-tensor.numel() // (STATIC_TILE * rounds))
+    return Cost(kernels, temporaries=dense, workspaces=(blocks * COUNT_BYTES, blocks * INDEX_BYTES))
 
-
-def _normal(call: Call) -> Cost:
-    deviations = call.argument("std")
-    if not isinstance(deviations, torch.Tensor):
-        return Cost(launches=1)
-    return Cost(launches=4, waits=1, copies=_read(1, 1), temporaries=(deviations.element_size(), 1))
-
-
-def _range_between_tensors(call: Call) -> Cost:
-    ends = [end for end in call.args[:2] if isinstance(end, torch.Tensor) and not call.is_on_host(end)]
-    copies = tuple(("d2h", end.element_size()) for end in ends)
-    return Cost(launches=1, waits=len(ends), copies=copies)
-
-
-def _check(call: Call) -> Cost:
-    codes = call.argument("info")
-    return Cost(launches=1, waits=1, copies=_read(1, 1), temporaries=(codes.element_size(),))
-
-
-_TENSOR_ENDS = ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
 
 TOPIC = (
     Rule(
         id="unique",
-        ops=("aten._unique2", "aten._unique", "aten.unique_consecutive"),
+        ops=("aten._unique2", "aten._unique"),
         counts=_unique,
-        source="ATen/native/cuda/UniqueCub.cu: the host reads how many there are",
+        source="ATen/native/cuda/UniqueCub.cu: sorts, then reads how many there are",
         example="index.unique()",
+        approximate=True,
+    ),
+    Rule(
+        id="unique-consecutive",
+        ops=("aten.unique_consecutive",),
+        counts=_unique_consecutive,
+        source="ATen/native/cuda/UniqueCub.cu: reads how many there are",
+        example="torch.unique_consecutive(index)",
+        when=lambda call: call.argument("dim") is None,
         approximate=True,
     ),
     Rule(
         id="bincount",
         ops=("aten.bincount",),
         counts=_bincount,
-        source="ATen/native/cuda/SummaryOps.cu: least and largest are read; of bytes the largest",
+        source="ATen/native/cuda/SummaryOps.cu: the least value, except of bytes, and the largest are read",
         example="index.bincount()",
         approximate=True,
     ),
     Rule(
         id="histc",
         ops=("aten.histc",),
-        counts=_histogram,
+        counts=_histc,
         source="ATen/native/cuda/SummaryOps.cu: without bounds, both are read",
         example="x.histc(4)",
         approximate=True,
@@ -99,45 +193,15 @@ TOPIC = (
         id="repeat-interleave",
         ops=("aten.repeat_interleave.Tensor",),
         counts=_repeats,
-        source="ATen/native/Repeat.h: a check of the signs and the sum are read, unless the size is given",
+        source="ATen/native/Repeat.h: unless the size is given, the sum and a check of the signs are read",
         example="y.repeat_interleave(index)",
         approximate=True,
     ),
     Rule(
-        id="equal",
-        ops=("aten.equal",),
-        counts=_equal,
-        source="ATen/native/cuda/Equal.cpp: eq, all, and one read",
-        example="x.equal(x + 1)",
-    ),
-    Rule(
-        id="allclose",
-        ops=("aten.allclose",),
-        counts=_allclose,
-        source="ATen/native/TensorCompare.cpp: isclose, all, and one read",
-        example="x.allclose(x + 1)",
-        approximate=True,
-    ),
-    Rule(
-        id="normal-with-deviations",
-        ops=("aten.normal.Tensor_Tensor", "aten.normal.float_Tensor", "aten.normal.Tensor_float"),
-        counts=_normal,
-        source="ATen/native/DistributionTemplates.h: a tensor of deviations is checked by one read",
-        example="torch.normal(0.0, x.abs())",
-        approximate=True,
-    ),
-    Rule(
-        id="range-between-tensors",
-        ops=tuple(f"aten.{name}.{ends}" for name in ("linspace", "logspace") for ends in _TENSOR_ENDS),
-        counts=_range_between_tensors,
-        source="ATen/native/RangeFactories.cpp: each end that is a tensor is read",
-        example="torch.linspace(value, value, 4, device='cuda')",
-    ),
-    Rule(
-        id="check-linear-algebra",
-        ops=("aten._linalg_check_errors",),
-        counts=_check,
-        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, and one read",
-        example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
+        id="nonzero-static",
+        ops=("aten.nonzero_static",),
+        counts=_nonzero_static,
+        source="ATen/native/cuda/Nonzero.cu: four kernels of its own, and one for several dimensions",
+        example="torch.nonzero_static(x, size=2)",
     ),
 )

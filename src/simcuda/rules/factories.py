@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from simcuda.call import FREE, Call, Cost
 from simcuda.launches import elementwise
 from simcuda.rules.registry import Rule
@@ -12,21 +14,19 @@ def _fill(call: Call) -> Cost:
     return Cost(launches=elementwise(result.numel(), result.element_size()))
 
 
+def _range_between_tensors(call: Call) -> Cost:
+    ends = [end for end in call.args[:2] if isinstance(end, torch.Tensor) and not call.is_on_host(end)]
+    copies = tuple(("d2h", end.element_size()) for end in ends)
+    return Cost(launches=_fill(call).launches, waits=len(ends), copies=copies)
+
+
 _UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
 _FILLED = (
     *("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"),
-    *("zero_", "scalar_tensor", "arange", "linspace", "logspace"),
-    *(
-        "rand",
-        "rand_like",
-        "randn",
-        "randn_like",
-        "randint",
-        "randint_like",
-        "uniform_",
-        "normal_",
-        "random_",
-    ),
+    *("zero_", "scalar_tensor", "arange", "linspace.default", "linspace.out"),
+    *("logspace.default", "logspace.out"),
+    *("rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "uniform_", "normal_"),
+    "random_",
     *("bernoulli_", "bernoulli", "exponential_", "cauchy_", "geometric_", "log_normal_"),
 )
 
@@ -44,5 +44,12 @@ TOPIC = (
         counts=_fill,
         source="ATen/native/TensorFactories.cpp: empty, then one kernel that fills",
         example="torch.zeros(4, device='cuda')",
+    ),
+    Rule(
+        id="range-between-tensors",
+        ops=("aten.linspace.*Tensor*", "aten.logspace.*Tensor*"),
+        counts=_range_between_tensors,
+        source="ATen/native/RangeFactories.cpp: each end that is a tensor is read",
+        example="torch.linspace(value, value, 4, device='cuda')",
     ),
 )

@@ -27,8 +27,8 @@ def _one_kernel_at_least(call: Call) -> Cost:
 def _eigenvalues(call: Call) -> Cost:
     if not call.tensors()[0].numel():
         return Cost()
-    # The error codes: any of them, converted to a truth value, then read.
-    return Cost(launches=2, waits=1, copies=(("d2h", 1),), temporaries=(4, 1))
+    # A single error code is converted by a kernel, the truth value copied, then read.
+    return Cost(launches=2, waits=1, copies=(("d2d", 1), ("d2h", 1)), temporaries=(4, 1, 1))
 
 
 def _cross(call: Call) -> Cost:

@@ -1,0 +1,159 @@
+from typing import Any
+
+import torch
+
+from simcuda import SimulatedCuda
+
+unique: Any = torch.unique  # torch has no annotations here
+unique_consecutive: Any = torch.unique_consecutive
+
+
+def test_unique_values_are_sorted_and_counted(gpu: SimulatedCuda) -> None:
+    """100 floats, 10 different: one wait for a count of 8 bytes.
+
+    The sorted copy, and the values, which keep room for all: 2 x 400 bytes, and the count.
+    """
+    x = torch.arange(100, device="cuda") % 10 * 0.5
+    with gpu.measure() as m:
+        unique(x)
+    assert (1, 1, 8, 808) == (m.syncs, m.d2h, m.d2h_bytes, m.peak_bytes)
+
+
+def test_the_inverse_of_unique_sorts_positions_too(gpu: SimulatedCuda) -> None:
+    """While 100 pairs of 4 + 8 bytes are sorted there are two copies of each, and room for all in the sort.
+
+    3 x 1200 bytes less the values, which are not there yet (400), beside the count: 3208; one wait.
+    """
+    x = torch.arange(100, device="cuda") % 10 * 0.5
+    with gpu.measure() as m:
+        unique(x, return_inverse=True)
+    assert (1, 3208) == (m.syncs, m.peak_bytes)
+
+
+def test_unique_truth_values_are_counted_without_sorting(gpu: SimulatedCuda) -> None:
+    """How many are true is one 32-bit number."""
+    x = torch.arange(100, device="cuda") > 50
+    with gpu.measure() as m:
+        unique(x)
+    assert (1, 4, 2) == (m.syncs, m.d2h_bytes, m.launches)
+
+
+def test_nothing_unique_in_nothing(gpu: SimulatedCuda) -> None:
+    """Without elements nothing is read."""
+    x = torch.zeros(0, device="cuda")
+    with gpu.measure() as m:
+        unique(x)
+        unique_consecutive(x)
+    assert (0, 0) == (m.syncs, m.launches)
+
+
+def test_runs_are_found_without_sorting(gpu: SimulatedCuda) -> None:
+    """Room for all 100 values of 4 bytes and the count: 408 bytes; one wait."""
+    x = torch.arange(100, device="cuda") // 10 * 0.5
+    with gpu.measure() as m:
+        unique_consecutive(x)
+    assert (1, 408) == (m.syncs, m.peak_bytes)
+
+
+def test_unique_rows_are_unknown(gpu: SimulatedCuda) -> None:
+    """Rows are compared by a library that waits several times; nobody worked out how often."""
+    x = torch.ones(4, 3, device="cuda")
+    with gpu.measure() as m:
+        unique(x, dim=0)
+        unique_consecutive(x, dim=0)
+    assert ("aten.unique_consecutive.default", "aten.unique_dim.default") == m.unknown
+
+
+def test_counting_integers_reads_both_ends(gpu: SimulatedCuda) -> None:
+    """The least and the largest of 8 bytes each are found and read; the bins are cleared and filled."""
+    n = torch.arange(10, device="cuda")
+    with gpu.measure() as m:
+        n.bincount()
+    assert (2, 2, 16, 4) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
+
+
+def test_counting_bytes_reads_the_largest(gpu: SimulatedCuda) -> None:
+    """Bytes are never negative."""
+    n = torch.arange(10, dtype=torch.uint8, device="cuda")
+    with gpu.measure() as m:
+        n.bincount()
+    assert (1, 1, 1, 3) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
+
+
+def test_integer_weights_are_widened(gpu: SimulatedCuda) -> None:
+    """10 weights become 80 bytes of doubles by one kernel more."""
+    n = torch.arange(10, device="cuda")
+    with gpu.measure() as m:
+        n.bincount(weights=n)
+    assert 5 == m.launches
+
+
+def test_hundreds_of_bins_get_histograms_of_their_own(gpu: SimulatedCuda) -> None:
+    """From 100 bins on each block of 512 values counts in device memory: 2 blocks x 100 bins x 8 bytes."""
+    n = torch.arange(1000, device="cuda")
+    with gpu.measure() as m:
+        (n % 100).bincount()
+    # The remainders, the counts, the blocks' counts, and the largest value, which is charged beside them.
+    assert 8000 + 800 + 1600 + 8 == m.peak_bytes
+    with gpu.measure() as m:
+        n.bincount()
+    # 1000 bins and more are counted in one place.
+    assert 8000 + 8 == m.peak_bytes
+
+
+def test_counting_nothing_fills_the_bins(gpu: SimulatedCuda) -> None:
+    """Without values there is nothing to read."""
+    n = torch.zeros(0, dtype=torch.long, device="cuda")
+    with gpu.measure() as m:
+        n.bincount(minlength=5)
+    assert (0, 1) == (m.syncs, m.launches)
+
+
+def test_a_histogram_without_bounds_reads_them(gpu: SimulatedCuda) -> None:
+    """The least and the largest of 4 bytes each; with bounds there is nothing to read."""
+    x = torch.rand(10, device="cuda")
+    with gpu.measure() as m:
+        x.histc(4)
+    assert (2, 8, 4) == (m.syncs, m.d2h_bytes, m.launches)
+    with gpu.measure() as m:
+        x.histc(4, min=0, max=1)
+    assert (0, 2) == (m.syncs, m.launches)
+
+
+def test_repeats_are_added_up_and_checked(gpu: SimulatedCuda) -> None:
+    """The total of 8 bytes and one truth value are read, unless the size is given."""
+    repeats = torch.ones(10, dtype=torch.long, device="cuda")
+    with gpu.measure() as m:
+        torch.repeat_interleave(repeats)
+    # Result 80, running sums 80, comparisons 10, the answer 1.
+    assert (2, 9, 5, 171) == (m.syncs, m.d2h_bytes, m.launches, m.peak_bytes)
+    with gpu.measure() as m:
+        torch.repeat_interleave(repeats, output_size=10)
+    assert (0, 3, 160) == (m.syncs, m.launches, m.peak_bytes)
+
+
+def test_a_known_number_of_positions_needs_no_wait(gpu: SimulatedCuda) -> None:
+    """Four kernels, a fifth for two dimensions; a sum for the one block of values, 4 + 8 bytes."""
+    x = torch.ones(4, 5, device="cuda")
+    with gpu.measure() as m:
+        torch.nonzero_static(x, size=3)
+    assert (0, 5, 3 * 2 * 8 + 12) == (m.syncs, m.launches, m.peak_bytes)
+    assert () == m.approximate
+
+
+def test_positions_in_large_tensors_are_counted_by_block(gpu: SimulatedCuda) -> None:
+    """2 x 132 x 8192 + 1 floats: 265 tiles for 132 multiprocessors are 3 rounds, so 89 blocks of 12 bytes."""
+    x = torch.ones(2 * 132 * 8192 + 1, device="cuda")
+    with gpu.measure() as m:
+        torch.nonzero_static(x, size=1)
+    assert 8 + 89 * 12 == m.peak_bytes
+
+
+def test_what_is_not_contiguous_is_copied_first(gpu: SimulatedCuda) -> None:
+    """A transposed input of 80 bytes is copied by a kernel before its values are sorted."""
+    x = torch.ones(4, 5, device="cuda")
+    with gpu.measure() as plain:
+        unique(x)
+    with gpu.measure() as transposed:
+        unique(x.t())
+    assert (1, 80) == (transposed.launches - plain.launches, transposed.peak_bytes - plain.peak_bytes)

@@ -1,0 +1,65 @@
+import torch
+
+from simcuda import SimulatedCuda
+
+
+def test_a_tensor_of_deviations_is_read_twice(gpu: SimulatedCuda) -> None:
+    """The least deviation, whether it is negative, a read: once in the function, once in the one it calls.
+
+    2 x 2 kernels for the checks, 3 to draw, multiply and add.
+    """
+    mean, deviations = torch.zeros(10, device="cuda"), torch.ones(10, device="cuda")
+    with gpu.measure() as m:
+        torch.normal(mean, deviations)
+    assert (2, 2, 2, 7) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
+
+
+def test_a_given_result_saves_one_check(gpu: SimulatedCuda) -> None:
+    """With ``out`` the outer function is left out: 2 + 3 kernels."""
+    mean, deviations = torch.zeros(10, device="cuda"), torch.ones(10, device="cuda")
+    with gpu.measure() as m:
+        torch.normal(mean, deviations, out=torch.empty(10, device="cuda"))
+    assert (1, 5) == (m.syncs, m.launches)
+
+
+def test_a_mean_that_is_a_number_becomes_a_tensor(gpu: SimulatedCuda) -> None:
+    """One kernel more fills it: 8."""
+    deviations = torch.ones(10, device="cuda")
+    with gpu.measure() as m:
+        torch.normal(0.0, deviations)
+    assert (2, 8) == (m.syncs, m.launches)
+
+
+def test_no_deviations_need_no_check(gpu: SimulatedCuda) -> None:
+    """Without elements nothing is read."""
+    with gpu.measure() as m:
+        torch.normal(torch.zeros(0, device="cuda"), torch.zeros(0, device="cuda"))
+    assert 0 == m.syncs
+
+
+def test_a_deviation_that_is_a_number_is_checked_on_the_host(gpu: SimulatedCuda) -> None:
+    """No wait: draw and add; beside the result of 40 bytes, as much again for a tensor of its shape."""
+    mean = torch.zeros(10, device="cuda")
+    with gpu.measure() as m:
+        torch.normal(mean, 2.0)
+    assert (0, 2, 80) == (m.syncs, m.launches, m.peak_bytes)
+
+
+def test_a_permutation_is_sorted_without_a_wait(gpu: SimulatedCuda) -> None:
+    """Of 1000: keys of 4 bytes twice, numbers and result 8 bytes each, and 12 for each pair in the sort.
+
+    The keys need log2(1000 - (6 x 10^6 + 1) / (12 ln 0.9)) = 22.2, so 23 bits.
+    """
+    with gpu.measure() as m:
+        torch.randperm(1000, device="cuda")
+    assert (0, 4, 36_000) == (m.syncs, m.launches, m.peak_bytes)
+
+
+def test_a_long_permutation_needs_longer_keys(gpu: SimulatedCuda) -> None:
+    """Of 31000 the keys need log2(31000 + 5.766 x 10^9 / 1.2643) = 32.09, so 33 bits: 8 bytes each."""
+    with gpu.measure() as m:
+        torch.randperm(31_000, device="cuda")
+    assert 31_000 * (8 + 8 + 8 + 8 + 16) == m.peak_bytes
+    with gpu.measure() as m:
+        torch.randperm(0, device="cuda")
+    assert 0 == m.launches
