@@ -88,17 +88,20 @@ def _same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
         return bool(expected == actual)
     if expected == actual or (math.isnan(expected) and math.isnan(actual)):
         return True
-    return tolerance is not None and abs(actual - expected) <= tolerance * max(1.0, abs(expected))
+    if tolerance is None or not math.isfinite(expected):
+        return False
+    return bool(abs(actual - expected) <= tolerance * max(1.0, abs(expected)))
 
 
 def _tensors(
     expected: torch.Tensor, actual: torch.Tensor, tolerance: float | None, path: str
 ) -> Iterator[str]:
-    for name in ("dtype", "shape"):
-        one, other = getattr(expected, name), getattr(actual, name)
-        if one != other:
-            yield f"{path}: {name} {other} instead of {one}"
-            return
+    if expected.dtype != actual.dtype:
+        yield f"{path}: dtype {actual.dtype} instead of {expected.dtype}"
+        return
+    if expected.shape != actual.shape:
+        yield f"{path}: shape {tuple(actual.shape)} instead of {tuple(expected.shape)}"
+        return
     wrong = ~_close(expected, actual, tolerance)
     if wrong.any():
         place = tuple(wrong.nonzero()[0].tolist())
@@ -111,5 +114,6 @@ def _close(expected: torch.Tensor, actual: torch.Tensor, tolerance: float | None
     if expected.is_floating_point() or expected.is_complex():
         same |= expected.isnan() & actual.isnan()
         if tolerance is not None:
-            same |= (actual - expected).abs() <= tolerance * expected.abs().clamp(min=1)
+            near = (actual - expected).abs() <= tolerance * expected.abs().clamp(min=1)
+            same |= near & expected.isfinite()
     return same

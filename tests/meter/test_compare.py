@@ -1,0 +1,113 @@
+"""Comparing the results of two variants."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+import pytest
+import torch
+
+from finding_tickets.meter.compare import difference, to_host
+
+Pair = namedtuple("Pair", "left right")
+
+
+@dataclass(frozen=True)
+class Norms:
+    """A result of user code that cannot be made again from its fields."""
+
+    total: torch.Tensor
+    names: list[str]
+
+    def __init__(self, total: torch.Tensor) -> None:
+        object.__setattr__(self, "total", total)
+        object.__setattr__(self, "names", ["a"])
+
+
+SAME: list[tuple[Any, Any]] = [
+    (None, None),
+    (3, 3),
+    (nan, nan),
+    (inf, inf),
+    ("x", "x"),
+    (torch.tensor([1.0, nan, inf]), torch.tensor([1.0, nan, inf])),
+    (torch.zeros(0, 3), torch.zeros(0, 3)),
+    ({"a": [torch.ones(2)], "b": (1, True)}, {"b": (1, True), "a": [torch.ones(2)]}),
+    (Norms(torch.ones(1)), Norms(torch.ones(1))),
+    (Pair(1, torch.ones(1)), Pair(1, torch.ones(1))),
+    (torch.nn.Parameter(torch.ones(2)), torch.ones(2)),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual"), SAME)
+def test_equal_results_do_not_differ(expected: Any, actual: Any) -> None:
+    """Values, keys and elements are compared; NaN equals NaN, and the order of keys does not matter."""
+    assert None is difference(expected, actual)
+
+
+DIFFERENT: list[tuple[Any, Any, str]] = [
+    (1, 2, "result: 2 instead of 1"),
+    (1, 1.0, "result: float instead of int"),
+    (1, True, "result: bool instead of int"),
+    (1.0, nan, "result: nan instead of 1.0"),
+    ([1], (1,), "result: tuple instead of list"),
+    ([1, 2], [1], "result: 1 items instead of 2"),
+    ({"a": 1}, {}, "result['a']: missing"),
+    ({}, {"a": 1}, "result['a']: not expected"),
+    ({"a": [0, {"b": 1}]}, {"a": [0, {"b": 2}]}, "result['a'][1]['b']: 2 instead of 1"),
+    (Norms(torch.ones(1)), Norms(torch.ones(0)), "result['total']: shape (0,) instead of (1,)"),
+    (torch.ones(1), torch.ones(1).double(), "result: dtype torch.float64 instead of torch.float32"),
+    (
+        torch.tensor([[1, 2], [3, 4]]),
+        torch.tensor([[1, 2], [5, 6]]),
+        "result: 2 of 4 elements differ, the first at (1, 0): 5 instead of 3",
+    ),
+    (
+        torch.tensor([nan, 1.0]),
+        torch.tensor([0.0, 1.0]),
+        "result: 1 of 2 elements differ, the first at (0,): 0.0 instead of nan",
+    ),
+    (
+        torch.tensor(True),
+        torch.tensor(False),
+        "result: 1 of 1 elements differ, the first at (): False instead of True",
+    ),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "words"), DIFFERENT)
+def test_the_first_difference_is_named(expected: Any, actual: Any, words: str) -> None:
+    """A difference is told with its path in the result and both values."""
+    assert words == difference(expected, actual)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "agrees"),
+    [
+        # |100 - 100.9| = 0.9 <= 0.01 * 100 = 1, and 1.1 is more.
+        (100.0, 100.9, True),
+        (100.0, 101.1, False),
+        # Below 1 the tolerance is absolute.
+        (0.001, 0.010, True),
+        (torch.tensor([100.0, inf, nan]), torch.tensor([100.9, inf, nan]), True),
+        (torch.tensor([100.0, inf]), torch.tensor([100.0, 1.0]), False),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
+        (5, 6, False),
+    ],
+)
+def test_a_tolerance_is_for_floating_point(expected: Any, actual: Any, agrees: bool) -> None:
+    """Numbers may differ by the tolerance, relative above 1; integers and infinities may not."""
+    assert agrees is (difference(expected, actual, 0.01) is None)
+
+
+def test_a_copy_on_the_host_is_detached_and_whole() -> None:
+    """Tensors in containers and dataclasses lose their graph and keep their values; the original stays."""
+    weight = torch.nn.Parameter(torch.ones(2))
+    norms = Norms(weight * 2)
+    original = {"norms": norms, "pair": Pair(weight, 3), "list": [weight]}
+    copied = to_host(original)
+    assert None is difference(original, copied)
+    assert (False, True) == (copied["norms"].total.requires_grad, norms.total.requires_grad)

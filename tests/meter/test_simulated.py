@@ -1,0 +1,94 @@
+"""The meter on the simulated device: what it counts around a run and what it leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.meter.conftest import workload
+
+from finding_tickets.meter.measurement import METRICS
+from finding_tickets.meter.simulated import SimulatedMeter
+from finding_tickets.meter.trial import Trial
+from finding_tickets.workload import Point
+
+ROOT = Path(__file__).parents[2]
+KEPT: list[torch.Tensor] = []
+
+
+def measure(function: Any, n: int = 100, **more: Any) -> Trial:
+    """One run on ``n`` floats."""
+    jobs = workload(n, **more)
+    return SimulatedMeter().measure(jobs, Point(n=n), function, ROOT)
+
+
+def test_set_up_is_not_counted() -> None:
+    """Building copies to the device; the function itself only waits once."""
+    trial = measure(lambda values: values.sum().item())
+    counted = trial.measurement.metrics
+    assert (1, 1, 0) == (counted["syncs"], counted["d2h"], counted["h2d"])
+
+
+def test_all_metrics_but_graph_breaks_are_there() -> None:
+    """Graph breaks are counted by a run of their own."""
+    assert set(METRICS) - {"graph_breaks"} == set(measure(torch.sum).measurement.metrics)
+
+
+def test_reading_the_result_is_part_of_the_run() -> None:
+    """What the caller does with the result waits as well."""
+    assert 1 == measure(torch.sum, read=lambda result: result.item()).measurement.metrics["syncs"]
+
+
+def test_a_result_comes_to_the_host_uncounted() -> None:
+    """Results are compared on the host, which costs nothing."""
+    trial = measure(lambda values: values * 0 + 3)
+    assert ([3.0] * 100, 0) == (trial.result.tolist(), trial.measurement.metrics["d2h"])
+
+
+def test_what_is_kept_after_the_result_was_dropped_counts() -> None:
+    """A result goes; what the function hides in a global stays, here 4 bytes for each of 100 floats."""
+    try:
+        kept = measure(lambda values: KEPT.append(values * 2)).measurement.metrics["retained_bytes"]
+        dropped = measure(lambda values: values * 2).measurement.metrics["retained_bytes"]
+    finally:
+        KEPT.clear()
+    assert (400, 0) == (kept, dropped)
+
+
+def test_an_exception_ends_the_count() -> None:
+    """What was counted until then is kept, with the error in words."""
+
+    def fail(values: torch.Tensor) -> None:
+        values.sum().item()
+        raise ValueError("enough")
+
+    trial = measure(fail)
+    counted = trial.measurement.metrics
+    line = fail.__code__.co_firstlineno + 2
+    assert (1, 1, None) == (counted["raised"], counted["syncs"], trial.result)
+    assert f"tests/meter/test_simulated.py:{line}: ValueError: enough" == trial.error
+
+
+def test_memory_of_the_device_is_the_workloads_choice() -> None:
+    """With 4 MiB of memory, the eleventh copy of 400 kB ends in an error that ``ooms`` counts."""
+    trial = measure(lambda values: [values.repeat(1000) for _ in range(11)], memory=lambda _: 4 << 20)
+    assert (1, 1) == (trial.measurement.metrics["raised"], trial.measurement.metrics["ooms"])
+    assert "OutOfMemoryError" in str(trial.error)
+
+
+def test_running_out_of_host_memory_is_no_result() -> None:
+    """That this machine is too small says nothing about the code."""
+
+    def greedy(_: torch.Tensor) -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        measure(greedy)
+
+
+def test_a_point_gets_its_devices() -> None:
+    """Variants meet as many devices as the workload says, and no more."""
+    count = measure(lambda _: torch.cuda.device_count(), devices=lambda _: 3).result
+    assert 3 == count
