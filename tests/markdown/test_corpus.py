@@ -56,8 +56,8 @@ OUTCOMES = {
     "B7-DRL-01": "fixed",
     "B11-PT-01": "fixed",
 }
-# What cannot be understood, by a look at each line: no lines named; `dict | None` within a cell; no reviewer;
-# a table row without its header; a reviewer outside the register; `|g|` within a cell; a remark as resolution.
+# What cannot be understood, by a look at each line: no lines named; `dict | None` in a cell; no reviewer; a
+# table row without its header; a reviewer outside the register; `|g|` in a cell; a remark as resolution.
 PROBLEMS = {
     ("B2-DRL-05", 26, "location-lines"),
     ("B5-PT-02", 172, "table-cells"),

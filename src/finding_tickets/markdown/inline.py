@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 _TICKS = re.compile(rb"`+")
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
-_SPACES = re.compile(r"\s+")
 
 
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
+    if "`" not in raw:
+        return _on_one_line(_without_marks(raw))
     data = raw.encode()
     pieces, at = [], 0
     for start, end in code_spans(data, 0, len(data)):
@@ -19,7 +20,7 @@ def plain(raw: str) -> str:
         pieces += [_without_marks(before), data[start:end].decode()]
         at = end
     pieces.append(_without_marks(data[at:].decode()))
-    return _SPACES.sub(" ", "".join(pieces)).strip()
+    return _on_one_line("".join(pieces))
 
 
 def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
@@ -40,6 +41,10 @@ def _pairs(lengths: list[int]) -> Iterator[tuple[int, int]]:
         if closing[index]:
             yield index, closing[index]
         index = max(index, closing[index]) + 1
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _without_marks(text: str) -> str:
