@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -35,7 +35,7 @@ def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bo
         return False
     storage = old.untyped_storage()
     return (
-        old._use_count() <= _HELD_BY_THE_ENGINE
+        cast("Any", old)._use_count() <= _HELD_BY_THE_ENGINE
         and torch._C._storage_Use_Count(storage._cdata) <= _STORAGE_HELD_BY_ONE_TENSOR
         and isinstance(args[1], torch.Tensor)
         and old.dtype == args[1].dtype

@@ -7,6 +7,7 @@ means "where the other tensors are", unless Python code asked for it: Python's f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,6 +78,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         if plan.is_foreach and len({HOST if tag is None else tag.device for tag in tags}) > 1:
             return self._one_by_one(plan, func, args, kwargs)
         device = meet(self._machine, plan, args, kwargs, tensors, tags) if asked is None else asked
+        if plan.makes and device != HOST:
+            self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
         result = func(*args, **kwargs)
         floating = device == HOST and _is_floating(plan, kwargs, tags)
         if floating and plan.makes and is_in_backward():
@@ -213,6 +216,12 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             self._place_on_host(result, pinned=non_blocking and source != HOST)
         else:
             self._place(result, device)
+
+
+def _bytes_to_make(plan: Plan, args: Sequence[Any], kwargs: Arguments) -> int:
+    size = args[plan.names.index("size")] if "size" in plan.names[: len(args)] else ()
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    return math.prod(size) * dtype.itemsize
 
 
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:

@@ -13,6 +13,8 @@ from simcuda.ordering import Conflict, Mark, Ordering
 from simcuda.profile import Profile
 from simcuda.storages import HOST, Storages, Tag
 
+STREAMS_IN_POOL = 32
+
 
 class Machine:
     """All state of one simulation; the rest of the package changes it through these methods.
@@ -34,6 +36,7 @@ class Machine:
         self.current_device = 0
         self.current_streams = list(range(count))
         self.stream_devices = list(range(count))
+        self._streams_taken = [0] * count
         self.host_bytes = 0
         self.ledger = Ledger(self.usage)
         self.storages = Storages(self._released)
@@ -66,7 +69,12 @@ class Machine:
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
 
     def new_stream(self, device: int) -> int:
-        """Make a stream on a device."""
+        """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
+        pool = self.streams_of(device)[1:]
+        taken = self._streams_taken[device]
+        self._streams_taken[device] += 1
+        if taken >= STREAMS_IN_POOL:
+            return pool[taken % STREAMS_IN_POOL]
         self.stream_devices.append(device)
         return len(self.stream_devices) - 1
 
@@ -88,6 +96,11 @@ class Machine:
         if block is not None:
             self.ledger.allocation(nbytes)
         return block
+
+    def refuse_more_than_all(self, device: int, nbytes: int) -> None:
+        """Fail for want of memory before the host tries to find more bytes than the device has."""
+        if nbytes > self.allocators[device].capacity:
+            self.malloc(device, nbytes)
 
     def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[Block]:
         """Blocks for an operation's temporaries; the caller frees them by ``free``."""

@@ -15,6 +15,7 @@ from simcuda.ledger import Measurement
 from simcuda.machine import Machine
 from simcuda.patches import Patches
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
+from simcuda.storage_api import StorageApi
 from simcuda.tensor_api import TensorApi
 
 _active: list[SimulatedCuda] = []
@@ -76,6 +77,7 @@ def device(
     with ExitStack() as stack:
         stack.callback(patches.restore)
         TensorApi(machine, dispatcher).install(patches)
+        StorageApi(machine).install(patches)
         CudaApi(machine).install(patches)
         repairs.install(patches)
         stack.enter_context(torch_imports_outside(patches))

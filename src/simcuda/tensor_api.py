@@ -37,7 +37,6 @@ class CrossDeviceCopy(torch.autograd.Function):
 _copy_with_gradient: Any = CrossDeviceCopy.apply
 
 _text: Any = torch._tensor_str._str_intern
-_new_storage: Callable[[int], torch.UntypedStorage] = torch.UntypedStorage
 
 METHODS = (
     *("to", "cuda", "cpu", "get_device", "numpy", "tolist", "new_tensor"),
@@ -65,7 +64,6 @@ class TensorApi:
             is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
         )
         patches.set(torch.Tensor, **{name: _method(getattr(self, name)) for name in METHODS})
-        patches.set(torch.UntypedStorage, clone=_method(self.clone_storage))
         patches.set(torch._tensor_str, _str=self.text)
         patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
 
@@ -164,15 +162,6 @@ class TensorApi:
         tag = self.machine.storages.of(tensor)
         if tag is not None and tag.block is not None:
             self.machine.allocators[tag.device].record_stream(tag.block, stream.number)
-
-    def clone_storage(self, storage: torch.UntypedStorage) -> torch.UntypedStorage:
-        """``torch.UntypedStorage.clone``, by which tensors are deep-copied."""
-        clone = _new_storage(storage.nbytes())
-        tag = self.machine.storages.of_storage(storage)
-        if tag is not None and tag.device != HOST:
-            self.machine.place(clone, tag.device)
-        clone.copy_(storage)
-        return clone
 
     def text(self, tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         """``torch._tensor_str._str``, with the dispatch mode on: printing reads values one by one."""

@@ -1,0 +1,183 @@
+"""Streams and events: who waits for what, and accesses that nothing orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import SimulatedCuda
+
+TENSORS = 6
+
+
+def new_stream(**how: Any) -> Any:
+    """A stream of the simulated ``torch.cuda``, whose annotations are incomplete."""
+    make: Any = torch.cuda.Stream
+    return make(**how)
+
+
+def new_event(**how: Any) -> Any:
+    """An event of the simulated ``torch.cuda``."""
+    make: Any = torch.cuda.Event
+    return make(**how)
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """Two simulated devices."""
+    with simcuda.device(2) as simulated:
+        yield simulated
+
+
+def test_waits_are_counted_by_kind(gpu: SimulatedCuda) -> None:
+    """Waiting for a stream, an event and a device are three counts; ordering streams is none."""
+    stream, event = new_stream(), new_event()
+    event.record()
+    with gpu.measure() as cost:
+        torch.cuda.current_stream().synchronize()
+        stream.synchronize()
+        event.synchronize()
+        torch.cuda.synchronize()
+        stream.wait_stream(torch.cuda.current_stream())
+        stream.wait_event(event)
+        assert stream.query()
+        assert event.query()
+    assert (2, 1, 1, 4) == (cost.stream_syncs, cost.event_syncs, cost.device_syncs, cost.syncs)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_streams_belong_to_a_device() -> None:
+    """A stream makes its device and itself current for a block, and both are back afterwards."""
+    stream = new_stream(device=1)
+    with torch.cuda.stream(stream):
+        assert stream == torch.cuda.current_stream(1)
+        assert 1 == torch.cuda.current_device()
+        assert torch.device("cuda", 1) == torch.zeros(1, device="cuda").device
+    assert torch.cuda.default_stream(1) == torch.cuda.current_stream(1)
+    assert 0 == torch.cuda.current_device()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_streams_come_from_a_pool() -> None:
+    """After 32 streams the first one is handed out again."""
+    streams = [new_stream() for _ in range(33)]
+    assert 32 == len(set(streams))
+    assert streams[0] == streams[32]
+
+
+def order_nothing(side: Any, written: Any) -> None:
+    """Neither the host nor a stream waits."""
+
+
+def wait_for_current_stream(side: Any, written: Any) -> None:  # noqa: ARG001 - one signature for all
+    """The host waits for the stream of the copies."""
+    torch.cuda.current_stream().synchronize()
+
+
+def wait_for_device(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
+    """The host waits for all streams."""
+    torch.cuda.synchronize()
+
+
+def wait_for_side_stream(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
+    """The host waits for the stream that writes."""
+    side.synchronize()
+
+
+def wait_for_event(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
+    """The host waits for the writes."""
+    written.synchronize()
+
+
+def let_stream_wait(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
+    """The stream of the copies waits for the stream that writes."""
+    torch.cuda.current_stream().wait_stream(side)
+
+
+def let_stream_wait_for_event(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
+    """The stream of the copies waits for the writes."""
+    torch.cuda.current_stream().wait_event(written)
+
+
+WAITS = [
+    (order_nothing, TENSORS),
+    (wait_for_current_stream, TENSORS),
+    (wait_for_device, 0),
+    (wait_for_side_stream, 0),
+    (wait_for_event, 0),
+    (let_stream_wait, 0),
+    (let_stream_wait_for_event, 0),
+]
+
+
+@pytest.mark.parametrize(("wait", "hazards"), WAITS)
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_rollback_while_another_stream_writes(
+    gpu: SimulatedCuda, wait: Callable[[Any, Any], None], hazards: int, pinned: bool
+) -> None:
+    """Copies into tensors that another stream writes are a hazard each, unless something orders the two."""
+    targets = [torch.zeros(4, device="cuda") for _ in range(TENSORS)]
+    good = [torch.ones(4) for _ in targets]
+    good = [tensor.pin_memory() for tensor in good] if pinned else good
+    side = new_stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for tensor in targets:
+            tensor.add_(1)
+        written = side.record_event()
+    with gpu.measure() as cost:
+        copies = [tensor.to("cuda", non_blocking=True) for tensor in good]
+        wait(side, written)
+        for tensor, copy in zip(targets, copies, strict=True):
+            tensor.copy_(copy)
+    assert hazards == cost.hazards
+    assert hazards == sum(site.count for site in cost.sites if site.what == "hazards")
+    assert all([1.0] * 4 == tensor.tolist() for tensor in targets)
+
+
+def test_reading_a_value_orders_the_host_after_the_stream(gpu: SimulatedCuda) -> None:
+    """Work launched after the host has read a result on a stream comes after that stream's work."""
+    x = torch.zeros(4, device="cuda")
+    side = new_stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        y = x + 1
+        y[0].item()
+    with gpu.measure() as cost:
+        y.mul_(2)
+    assert 0 == cost.hazards
+
+
+def test_memory_freed_while_another_stream_uses_it(gpu: SimulatedCuda) -> None:
+    """A block reused while another stream still reads it is a hazard, which ``record_stream`` prevents."""
+    for recorded, hazards in ((False, 1), (True, 0)):
+        torch.cuda.synchronize()
+        x = torch.zeros(1000, device="cuda")
+        side = new_stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            y = x + 1
+        if recorded:
+            x.record_stream(side)
+        with gpu.measure() as cost:
+            del x
+            torch.zeros(1000, device="cuda")
+        assert hazards == cost.hazards
+        del y
+
+
+@pytest.mark.usefixtures("gpu")
+def test_elapsed_time_needs_two_recorded_events() -> None:
+    """Events without timing or not yet recorded have no time between them, and say so."""
+    first, second = new_event(enable_timing=True), new_event(enable_timing=True)
+    first.record()
+    with pytest.raises(ValueError, match="must be recorded"):
+        first.elapsed_time(second)
+    second.record()
+    assert first.elapsed_time(second) >= 0
+    with pytest.raises(ValueError, match="enable_timing"):
+        first.elapsed_time(new_event())
