@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -114,6 +115,28 @@ def test_a_reader_that_goes_away_is_no_error(repository: Repository) -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert (0, "1 of 1 documents\n") == (process.wait(), said)
+
+
+def test_a_terminal_without_unicode(repository: Repository) -> None:
+    """Letters that the terminal's encoding lacks are written as escapes."""
+    repository.ticket(title="Größe")
+    line = [*TICKETS, "list", "--root", str(repository.root)]
+    done = subprocess.run(
+        line, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}
+    )
+    assert b"Gr\\xf6\\xdfe" in done.stdout
+
+
+@pytest.mark.parametrize("typed", ["B1", "b1-pt"])
+def test_ids_complete_in_the_shell(repository: Repository, typed: str) -> None:
+    """What was typed, in any case, completes to the IDs of the register that --root names."""
+    for ticket_id in ("B1-PT-01", "B1-PT-02", "B2-PT-01"):
+        repository.ticket(ticket_id)
+    words = f"tickets show --root {repository.root} {typed}"
+    asked = {"_TICKETS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
+    done = subprocess.run(TICKETS, capture_output=True, check=True, text=True, env=os.environ | asked)
+    assert ["b1-pt-01", "b1-pt-02"] == done.stdout.lower().split()
+    assert all(name.startswith(typed) for name in done.stdout.split())
 
 
 def test_the_same_program_by_both_names(repository: Repository) -> None:

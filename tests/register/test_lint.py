@@ -173,6 +173,14 @@ def test_contradiction(repository: Repository, status: str, resolution: str, con
     assert ([("contradiction", "tickets/B1-PT-01.md", STATUS)] if contradicts else []) == problems
 
 
+@pytest.mark.parametrize(("folder", "misfiled"), [("wontfix", True), ("triaged", False)])
+def test_folder(repository: Repository, folder: str, misfiled: bool) -> None:
+    """A ticket that is open in a folder of settled ones is found at its status."""
+    repository.ticket(status="open", path=f"tickets/{folder}/B1-PT-01.md")
+    expected = [("folder", f"tickets/{folder}/B1-PT-01.md", STATUS)] if misfiled else []
+    assert expected == [problem for problem in found(repository) if problem[0] == "folder"]
+
+
 def test_missing_remediation(repository: Repository) -> None:
     """An open ticket that cannot be measured is noted, which fails nothing."""
     repository.ticket(status="open")

@@ -23,7 +23,7 @@ def lint(
     rules: Annotated[bool, typer.Option("--rules", help="Print all rules as Markdown and stop.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Check structure, vocabulary, IDs, relations and remediations of the register."""
+    """Check structure, words, IDs, relations and claims."""
     if rules:
         write(rules_page())
         return ExitCode.OK

@@ -38,7 +38,7 @@ def list_tickets(
     verdict: Annotated[list[str] | None, filter_option("--verdict", "documents with this verdict")] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """List the documents of the register with severity, status and verdict."""
+    """List documents with severity, status and verdict."""
     register = open_register(root)
     words = register.config.vocabulary
     query = Query(

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -32,6 +33,9 @@ DEBUG = "TICKETS_DEBUG"
 
 def main() -> None:
     """Run ``tickets`` with the arguments of this process and exit with the code it ends in."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     # Little of what a short command creates is garbage; searching it for cycles takes a sixth of its time.
     gc.disable()
     code = run(sys.argv[1:])

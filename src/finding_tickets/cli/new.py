@@ -58,7 +58,7 @@ def new(
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Write a new ticket under the next free ID and print the files."""
+    """Write a ticket under the next free ID."""
     register = _register(root)
     options = {
         "title": title,

@@ -15,16 +15,18 @@ from finding_tickets.model.vocabulary import Words, word_for
 HERE = Path()
 
 
-def complete_id(incomplete: str) -> list[str]:
-    """The IDs that what was typed so far may become, in any case; never an error at the prompt."""
+def complete_id(context: typer.Context, incomplete: str) -> list[str]:
+    """The IDs that begin with what was typed, in any case, which they keep; never an error at the prompt."""
     from finding_tickets.register.load import load
 
     # A message between two key strokes would only be in the way.
     try:
-        ids = [document.id.value for document in load(HERE).documents]
+        documents = load(context.params.get("root") or HERE).documents
     except Exception:
         return []
-    return sorted(name for name in ids if name.casefold().startswith(incomplete.casefold()))
+    ids = [document.id.value for document in documents]
+    begun = [name for name in ids if name.casefold().startswith(incomplete.casefold())]
+    return [incomplete + name[len(incomplete) :] for name in begun]
 
 
 def known(option: str, words: Iterable[str] | None, vocabulary: Words) -> list[str]:

@@ -27,7 +27,7 @@ def report(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
     ] = None,
 ) -> ExitCode:
-    """Report counts, laws before and after, refuted claims and open work."""
+    """Report counts, laws, refuted claims and open work."""
     register = open_register(root)
     everything = entries(register)
     text = render(template, {"status": status(everything)}, register.root / register.config.templates)

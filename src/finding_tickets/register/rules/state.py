@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Outcome, Status
+from finding_tickets.model.vocabulary import Outcome, Status, word_for
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
@@ -32,8 +33,28 @@ def contradiction(document: Document, context: Context) -> Iterator[Remark]:
     status, outcome = status_of(document), outcome_of(document)
     if status is None or outcome is None or outcome in FITTING.get(status, set()):
         return
-    line = document.status.span.line if isinstance(document, Ticket) and document.status else 1
-    yield Remark(line, f"the status is {status}, the resolution {outcome}")
+    yield Remark(_status_line(document), f"the status is {status}, the resolution {outcome}")
+
+
+@rule(
+    "folder",
+    Level.WARNING,
+    "A ticket in a folder that is called after an outcome, such as fixed/, is not open any more.",
+    example="**Status** `open` in tickets/fixed/B1-PT-01.md",
+)
+def folder(document: Document, context: Context) -> Iterator[Remark]:
+    """Open tickets that were moved to where the settled ones are."""
+    status = status_of(document)
+    if status not in UNSETTLED:
+        return
+    for name in PurePosixPath(document.path).parts[:-1]:
+        if word_for(name, context.vocabulary.outcomes):
+            yield Remark(_status_line(document), f"the status is {status}, the folder {name}")
+
+
+def _status_line(document: Document) -> int:
+    stated = document.status if isinstance(document, Ticket) else None
+    return stated.span.line if stated else document.id.span.line
 
 
 @rule(
