@@ -60,12 +60,14 @@ def seconds(command: list[str], env: dict[str, str]) -> float:
 
 
 def fill(folder: Path) -> None:
-    """A small register in ``folder``, written by the tool itself, with claims so that yaml is needed."""
+    """A small register in ``folder``, written and measured by the tool: with claims and with evidence."""
     drafts = [{"title": f"Finding {number}", "severity": "P2"} for number in range(DOCUMENTS)]
     source = folder / "drafts.json"
     source.write_text(json.dumps(drafts), encoding="utf-8")
     new = [*TICKETS, "new", "--with-verifier", "--root", str(folder), "--from", str(source)]
     subprocess.run(new, check=True, capture_output=True)
+    verify = [*TICKETS, "verify", "--all", "--meter", "simulated", "--root", str(folder)]
+    subprocess.run(verify, check=True, capture_output=True)
 
 
 def main() -> int:
