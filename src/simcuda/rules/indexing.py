@@ -7,11 +7,16 @@ from dataclasses import replace
 import torch
 
 from simcuda.call import Call, Cost, nbytes
+from simcuda.copies import same_bytes
+from simcuda.indexing import LARGEST_OFFSET
 from simcuda.launches import elementwise
+from simcuda.rules.counting import contiguous
 from simcuda.rules.registry import Rule
 
 MASKS = (torch.bool, torch.uint8)
 INDEX_BYTES = 8
+COUNT_BYTES = 4
+CHUNK_ELEMENTS = 2**30
 
 
 def _indices(call: Call) -> list[torch.Tensor]:
@@ -23,33 +28,44 @@ def _kernels(tensor: torch.Tensor) -> int:
 
 
 def find_true(mask: torch.Tensor, found: int) -> Cost:
-    """The cost of ``nonzero``: a sum and a selection by CUB, and a wait for how many elements there are."""
-    launches = 3 + int(mask.dim() > 1) if mask.numel() else 0
-    count = (("d2h", 4),) if mask.numel() else ()
+    """The cost of ``nonzero``: a sum and a selection by CUB, and a wait for how many elements there are.
+
+    Of CUB's kernels the fewest are counted: one that adds up, two that select.
+    """
+    chunks = 1 if mask.numel() < LARGEST_OFFSET else -(-mask.numel() // CHUNK_ELEMENTS)
+    dense_kernels, dense = contiguous(mask)
+    select = 2 * chunks if mask.dim() else 0
+    unravel = 1 if found and mask.dim() > 1 else 0
     return Cost(
-        launches=launches, waits=len(count), copies=count, temporaries=(found * mask.dim() * INDEX_BYTES,)
+        launches=dense_kernels + chunks + select + unravel,
+        waits=1,
+        copies=(("d2h", COUNT_BYTES * chunks),),
+        temporaries=(*dense, COUNT_BYTES * chunks, found * mask.dim() * INDEX_BYTES),
     )
 
 
 def _resolve(call: Call) -> Cost:
     """Copying host indices to the device, and turning masks into indices."""
-    launches = waits = 0
-    copies: list[tuple[str, int]] = []
-    temporaries: list[int] = []
-    for index in _indices(call):
-        on_host, is_mask = call.is_on_host(index), index.dtype in MASKS
-        if on_host or is_mask:
-            found = int(index.count_nonzero()) if is_mask else index.numel()
-            found_bytes = found * (index.dim() if is_mask else 1) * INDEX_BYTES
-            temporaries.append(found_bytes)
-        if is_mask and not on_host:
-            cost = find_true(index, found)
-            launches, waits = launches + cost.launches, waits + cost.waits
-            copies += cost.copies
-        elif on_host:
-            copies.append(("h2d", found_bytes))
-            waits += 1
-    return Cost(launches=launches, waits=waits, copies=tuple(copies), temporaries=tuple(temporaries))
+    steps = [_resolve_one(index, on_host=call.is_on_host(index)) for index in _indices(call)]
+    return Cost(
+        launches=sum(step.launches for step in steps),
+        waits=sum(step.waits for step in steps),
+        copies=tuple(copy for step in steps for copy in step.copies),
+        temporaries=tuple(size for step in steps for size in step.temporaries),
+    )
+
+
+def _resolve_one(index: torch.Tensor, *, on_host: bool) -> Cost:
+    is_mask = index.dtype in MASKS
+    if is_mask and not on_host:
+        return find_true(index, int(index.count_nonzero()))
+    if not on_host:
+        return Cost()
+    found = int(index.count_nonzero()) if is_mask else index.numel()
+    # A host mask becomes an index for each of its dimensions before anything is copied.
+    sizes = (found * INDEX_BYTES,) * (index.dim() if is_mask else 1)
+    copied = tuple(size for size in sizes if size)
+    return Cost(waits=len(copied), copies=tuple(("h2d", size) for size in copied), temporaries=copied)
 
 
 def _read(call: Call) -> Cost:
@@ -72,15 +88,15 @@ def _writes_one_value_by_mask(call: Call) -> bool:
 
 def _write(call: Call) -> Cost:
     first = _resolve(call)
-    tensor, value = call.args[0], call.argument("values")
+    value = call.argument("values")
     copies, waits = first.copies, first.waits
     temporaries = first.temporaries
     if call.is_on_host(value):
         copies, waits = (*copies, ("h2d", nbytes(value))), waits + 1
         temporaries = (*temporaries, nbytes(value))
-    if call.results()[0] is not tensor:
-        copies = (*copies, ("d2d", nbytes(tensor)))
-    return Cost(first.launches + int(value.numel() > 0), waits, 0, copies, temporaries)
+    copied = _copied(call)
+    kernels = first.launches + copied.launches + int(value.numel() > 0)
+    return Cost(kernels, waits, 0, (*copies, *copied.copies), temporaries)
 
 
 def _accumulate(call: Call) -> Cost:
@@ -92,33 +108,45 @@ def _accumulate(call: Call) -> Cost:
 
 
 def _nonzero(call: Call) -> Cost:
-    mask = call.args[0]
-    # Its temporaries are the result.
-    return replace(find_true(mask, call.results()[0].shape[0]), temporaries=())
+    cost = find_true(call.args[0], len(call.results()[0]))
+    # The indices are the result.
+    return replace(cost, temporaries=cost.temporaries[:-1])
 
 
 def _select(call: Call) -> Cost:
-    mask, result = call.argument("mask"), call.results()[0]
-    found = find_true(mask, result.numel())
+    tensor, mask, result = call.args[0], call.argument("mask"), call.results()[0]
+    shape = torch.broadcast_shapes(tensor.shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
+    found = find_true(mask.expand(shape), result.numel())
     return Cost(found.launches + _kernels(result), found.waits, 0, found.copies, found.temporaries)
 
 
-def _value_from_device(call: Call) -> Cost:
-    tensor, value = call.args[0], call.argument("value")
-    copies: tuple[tuple[str, int], ...] = ()
-    waits = 0
+def _fill_selected(call: Call) -> Cost:
+    result, value = call.results()[0], call.argument("value")
+    copied = _copied(call)
     if isinstance(value, torch.Tensor) and not call.is_on_host(value):
-        copies, waits = (("d2h", value.element_size()),), 1
-    if call.results()[0] is not tensor:
-        copies = (*copies, ("d2d", nbytes(tensor)))
-    return Cost(_kernels(tensor), waits, 0, copies)
+        read = ("d2h", value.element_size())
+        return Cost(copied.launches + _selected(call, result), 1, 0, (read, *copied.copies))
+    return Cost(copied.launches + _selected(call, result), copies=copied.copies)
+
+
+def _selected(call: Call, result: torch.Tensor) -> int:
+    index = call.argument("index")
+    return _kernels(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
+
+
+def _copied(call: Call) -> Cost:
+    """The copy of the first argument in which an operation works that is not in place."""
+    tensor, result = call.args[0], call.results()[0]
+    if result is tensor or not result.numel():
+        return Cost()
+    if same_bytes(result, tensor):
+        return Cost(copies=(("d2d", nbytes(result)),))
+    return Cost(_kernels(result))
 
 
 def _copy_then_one_kernel(call: Call) -> Cost:
-    tensor = call.args[0]
-    copied = call.results()[0] is not tensor and tensor.numel() > 0
-    copies = (("d2d", nbytes(tensor)),) if copied else ()
-    return Cost(int(call.argument("index").numel() > 0), copies=copies)
+    copied = _copied(call)
+    return replace(copied, launches=copied.launches + int(call.argument("index").numel() > 0))
 
 
 _INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
@@ -179,7 +207,7 @@ TOPIC = (
     Rule(
         id="fill-selected",
         ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
-        counts=_value_from_device,
+        counts=_fill_selected,
         source="ATen/native/cuda/Indexing.cu: a device value is read by the host first",
         example="x.masked_fill_(x > 0, value)",
     ),

@@ -1,0 +1,112 @@
+import torch
+
+from simcuda import SimulatedCuda
+
+
+def test_finding_what_is_true_reads_a_count(gpu: SimulatedCuda) -> None:
+    """100 values, 30 of them true: CUB adds up and selects in 3 kernels, 4 bytes are read.
+
+    30 indices of 8 bytes, and the count of 4.
+    """
+    x = torch.arange(100, device="cuda") < 30
+    with gpu.measure() as m:
+        x.nonzero()
+    assert (1, 1, 4, 3, 244) == (m.syncs, m.d2h, m.d2h_bytes, m.launches, m.peak_bytes)
+
+
+def test_indices_of_several_dimensions_take_one_kernel_more(gpu: SimulatedCuda) -> None:
+    """They are worked out from positions, where there are any; a transposed input is copied first."""
+    x = torch.arange(100, device="cuda").view(20, 5) < 30
+    with gpu.measure() as m:
+        x.nonzero()
+    assert (1, 4, 30 * 16 + 4) == (m.syncs, m.launches, m.peak_bytes)
+    with gpu.measure() as m:
+        (x & False).nonzero()
+    assert (1, 4) == (m.syncs, m.launches)
+    with gpu.measure() as m:
+        x.t().nonzero()
+    assert (1, 5, 30 * 16 + 4 + 100) == (m.syncs, m.launches, m.peak_bytes)
+
+
+def test_even_an_empty_search_waits(gpu: SimulatedCuda) -> None:
+    """The count is copied whatever it counts."""
+    x = torch.zeros(0, device="cuda")
+    with gpu.measure() as m:
+        x.nonzero()
+    assert 1 == m.syncs
+
+
+def test_selecting_by_a_mask_finds_then_picks(gpu: SimulatedCuda) -> None:
+    """Beside the 30 floats: 30 indices and the count; one kernel more."""
+    x = torch.arange(100.0, device="cuda")
+    mask = x < 30
+    with gpu.measure() as m:
+        x.masked_select(mask)
+    assert (1, 4, 30 * 4 + 30 * 8 + 4) == (m.syncs, m.launches, m.peak_bytes)
+    with gpu.measure() as indexed:
+        x[mask]
+    assert (m.syncs, m.launches, m.peak_bytes) == (indexed.syncs, indexed.launches, indexed.peak_bytes)
+
+
+def test_a_mask_is_spread_over_what_it_selects_from(gpu: SimulatedCuda) -> None:
+    """A row of 5 truth values over 4 rows becomes 20 in a copy, in which 8 are found, 16 bytes each.
+
+    Beside the 8 floats: the copy of 20 bytes, the count of 4, 128 bytes of indices; 4 + 1 + 1 kernels.
+    """
+    x = torch.zeros(4, 5, device="cuda")
+    mask = torch.arange(5, device="cuda") < 2
+    with gpu.measure() as m:
+        x.masked_select(mask)
+    assert (1, 6, 8 * 4 + 20 + 4 + 128) == (m.syncs, m.launches, m.peak_bytes)
+
+
+def test_a_host_mask_is_searched_on_the_host(gpu: SimulatedCuda) -> None:
+    """An index for each dimension of the mask is copied to the device, with a wait: 30 x 8 bytes each."""
+    x = torch.arange(100.0, device="cuda").view(20, 5)
+    mask = torch.arange(100).view(20, 5) < 30
+    with gpu.measure() as m:
+        x[mask]
+    assert (2, 2, 480, 0, 1) == (m.syncs, m.h2d, m.h2d_bytes, m.d2h, m.launches)
+
+
+def test_filling_with_a_device_value_reads_it(gpu: SimulatedCuda) -> None:
+    """The value of 4 bytes goes to the host and comes back as an argument of one kernel."""
+    x, value = torch.zeros(10, device="cuda"), torch.ones((), device="cuda")
+    index = torch.tensor([1, 2], device="cuda")
+    with gpu.measure() as m:
+        x.masked_fill_(x > 1, value)
+        x.index_fill_(0, index, value)
+    # Compare, fill, fill.
+    assert (2, 2, 8, 3) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
+
+
+def test_filling_with_a_host_value_does_not_wait(gpu: SimulatedCuda) -> None:
+    """A number, or a host tensor of one, is an argument of the kernel."""
+    x, mask = torch.zeros(10, device="cuda"), torch.zeros(10, dtype=torch.bool, device="cuda")
+    with gpu.measure() as m:
+        x.masked_fill_(mask, 1.0)
+        x.masked_fill_(mask, torch.tensor(1.0))
+        x.index_fill_(0, torch.tensor([1, 2], device="cuda"), 1.0)
+    # The index comes from the host, with a wait of its own.
+    assert (1, 1, 0, 3) == (m.syncs, m.h2d, m.d2h, m.launches)
+
+
+def test_filling_a_copy_copies_first(gpu: SimulatedCuda) -> None:
+    """Bytes are copied where the result has the input's layout, elements where it has not."""
+    x = torch.zeros(4, 5, device="cuda")
+    mask = x > 1
+    with gpu.measure() as m:
+        x.masked_fill(mask, 1.0)
+    assert (1, 1, 80) == (m.launches, m.d2d, m.d2d_bytes)
+    with gpu.measure() as m:
+        x[0].masked_fill(mask, 1.0)
+    assert (2, 0) == (m.launches, m.d2d)
+
+
+def test_filling_nothing_launches_nothing(gpu: SimulatedCuda) -> None:
+    """Without an index there is nothing to fill, yet the value is read."""
+    x, value = torch.zeros(10, device="cuda"), torch.ones((), device="cuda")
+    nowhere = torch.zeros(0, dtype=torch.long, device="cuda")
+    with gpu.measure() as m:
+        x.index_fill_(0, nowhere, value)
+    assert (1, 0) == (m.syncs, m.launches)
