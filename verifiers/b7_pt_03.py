@@ -68,7 +68,7 @@ def build(point: Point, device: str, generator: torch.Generator) -> tuple[list[n
     ):
         place = f"{device}:{index % point.devices}" if point.devices > 1 else device
         gradient = _values(point, index, shape, SPECIAL[special[index]], generator).to(place)
-        parameter = nn.Parameter(torch.empty_like(gradient))
+        parameter = nn.Parameter(torch.zeros_like(gradient))
         parameter.grad = gradient
         parameters.append(parameter)
     if point.fragmented:

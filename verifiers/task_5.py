@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import torch
 from torch import nn
 
 from finding_tickets.workload import Point, Workload, main
 
 WIDTH = 8
+SPECIAL = (nan, inf, -inf, 0.0, 1.0, 2.0, 3.0, 4.0)
 
 
 def point(host: int, seed: int, *, largest: int = WIDTH, mixed: int = 0, devices: int = 1) -> Point:
@@ -36,14 +39,19 @@ def build(
 
 
 def _gradients(count: int, device: str, generator: torch.Generator) -> list[torch.Tensor]:
-    """Small gradients in one allocation: every third is a transposed matrix, and the last is empty."""
-    rows = torch.rand(count, 2, WIDTH // 2, generator=generator).to(device).unbind()
+    """Small gradients in one allocation: every third is a transposed matrix, and the last is empty.
+
+    Of three sides about one holds NaN or Inf.
+    """
+    values = torch.rand(count, 2, WIDTH // 2, generator=generator)
+    values[:1, 0, 0] = SPECIAL[int(torch.randint(len(SPECIAL), (), generator=generator))]
+    rows = values.to(device).unbind()
     gradients = [row.t() if index % 3 == 1 else row for index, row in enumerate(rows)]
     return [*gradients[:-1], *(last[:0] for last in gradients[-1:])]
 
 
 def _parameters(gradients: list[torch.Tensor], device: str) -> list[nn.Parameter]:
-    parameters = [nn.Parameter(torch.empty(3).to(device))]
+    parameters = [nn.Parameter(torch.ones(3).to(device))]
     for gradient in gradients:
         parameter = nn.Parameter(gradient.detach())
         parameter.grad = gradient
@@ -70,6 +78,7 @@ workload = Workload(
         point(1000, 11),
         point(4, 800),
         point(6, 5, devices=2),
+        point(9, 0, devices=2),
     ],
 )
 

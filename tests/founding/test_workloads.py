@@ -1,0 +1,121 @@
+"""What all workloads of the founding documents have in common, looked at on the simulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import simcuda
+from finding_tickets.workload import Point, Workload
+
+TICKETS = ["b7_pt_02", "b7_pt_03", "b3_cr_05", "b1_pt_02", "task_5"]
+WITH_TENSORS = [ticket for ticket in TICKETS if ticket != "b3_cr_05"]
+MILLION = 1_000_000
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor among arguments, with the gradients of parameters."""
+    if isinstance(value, nn.Module):
+        yield from tensors([*value.parameters(), *value.buffers()])
+    elif isinstance(value, torch.Tensor):
+        yield value
+        yield from [] if value.grad is None else [value.grad]
+    elif isinstance(value, Mapping):
+        yield from tensors(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors(item)
+
+
+def on_the_host(workload: Workload, point: Point, seed: int = 0) -> list[tuple[str, torch.Tensor]]:
+    """The device of each tensor that a workload builds at a point, and its values on the host."""
+    with simcuda.device(max(1, workload.devices(point)), capacity=workload.memory(point)):
+        built = workload.build(point, "cuda", torch.Generator().manual_seed(seed))
+        return [(str(tensor.device), tensor.detach().cpu()) for tensor in tensors(built)]
+
+
+def everything(workload: Workload) -> Iterable[tuple[str, torch.Tensor]]:
+    """All tensors of a sweep."""
+    return [found for point in workload.sweep for found in on_the_host(workload, point)]
+
+
+@pytest.mark.parametrize("ticket", TICKETS)
+def test_a_sweep_has_enough_points_and_none_twice(workload: Callable[[str], Workload], ticket: str) -> None:
+    """A law needs two points more than it has coefficients, and the same point again is no second one."""
+    sweep = [tuple(point.items()) for point in workload(ticket).sweep]
+    assert len(sweep) == len(set(sweep))
+    assert 9 <= len(sweep) <= 15
+
+
+@pytest.mark.parametrize("ticket", TICKETS)
+def test_a_point_gets_as_many_devices_as_it_uses(workload: Callable[[str], Workload], ticket: str) -> None:
+    """The tensors of a point lie on the devices that it asks for, and on the host."""
+    work = workload(ticket)
+    for point in work.sweep:
+        used = {device for device, _ in on_the_host(work, point)} - {"cpu"}
+        assert len(used) == work.devices(point) or (work.devices(point) == 1 and not used)
+
+
+@pytest.mark.parametrize("ticket", TICKETS)
+def test_runs_get_fresh_values_and_variants_equal_ones(
+    workload: Callable[[str], Workload], ticket: str
+) -> None:
+    """The same seed builds the same values again, another seed builds others."""
+    work = workload(ticket)
+    point = work.sweep[3]
+    once, again, other = (on_the_host(work, point, seed) for seed in (1, 1, 2))
+    assert all(
+        torch.equal(a.nan_to_num(), b.nan_to_num()) for (_, a), (_, b) in zip(once, again, strict=True)
+    )
+    assert not all(torch.equal(a, b) for (_, a), (_, b) in zip(once, other, strict=True))
+
+
+@pytest.mark.parametrize("ticket", WITH_TENSORS)
+def test_a_sweep_contains_the_edges(workload: Callable[[str], Workload], ticket: str) -> None:
+    """Tensors large and empty, of several types, not contiguous; on several devices; and none at all."""
+    work = workload(ticket)
+    found = [tensor for _, tensor in everything(work)]
+    assert any(tensor.numel() >= MILLION for tensor in found)
+    assert any(tensor.numel() == 0 for tensor in found)
+    assert any(not tensor.is_contiguous() for tensor in found)
+    assert len({tensor.dtype for tensor in found}) >= 2
+    assert {1, 2} <= {work.devices(point) for point in work.sweep}
+
+
+@pytest.mark.parametrize("ticket", ["b7_pt_02", "b7_pt_03", "b3_cr_05", "task_5"])
+def test_a_sweep_contains_values_that_are_not_finite(
+    workload: Callable[[str], Workload], ticket: str
+) -> None:
+    """NaN and Inf occur, and so do tensors that are finite."""
+    found = [tensor for _, tensor in everything(workload(ticket))]
+    assert any(tensor.isnan().any() for tensor in found)
+    assert any(tensor.isinf().any() for tensor in found)
+    assert any(tensor.numel() and tensor.isfinite().all() for tensor in found)
+
+
+def test_norms_lie_where_the_point_says(workload: Callable[[str], Workload]) -> None:
+    """Of B3-CR-05's norms the remote ones are off the first device, and the half ones have two bytes."""
+    work = workload("b3_cr_05")
+    for point in work.sweep:
+        norms = on_the_host(work, point)
+        assert point.norms == len(norms)
+        assert point.remote == sum(device != "cuda:0" for device, _ in norms)
+        assert point.half == sum(norm.element_size() == 2 for _, norm in norms)
+
+
+def test_saved_state_lies_where_the_point_says(workload: Callable[[str], Workload]) -> None:
+    """Of B1-PT-02's saved tensors with elements the pageable ones are not pinned, and all others are."""
+    work = workload("b1_pt_02")
+    for point in work.sweep:
+        with simcuda.device(work.devices(point)):
+            model, saved, _ = work.build(point, "cuda", torch.Generator().manual_seed(0))
+            values = [value for value in tensors(saved) if value.numel()]
+            assert point.tensors == len(values)
+            assert point.pageable == sum(not value.is_pinned() for value in values)
+            assert point.remote == sum(
+                parameter.device == torch.device("cuda:1") for parameter in model.parameters()
+            )
