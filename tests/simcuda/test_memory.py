@@ -1,0 +1,216 @@
+"""Device memory: what is charged when, what the statistics say, and running out of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import SimulatedCuda
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """A simulated device."""
+    with simcuda.device() as simulated:
+        yield simulated
+
+
+def test_memory_is_returned_when_the_last_view_is_gone(gpu: SimulatedCuda) -> None:
+    """A storage is live as long as a tensor or a view of it, or the gradient graph, holds it."""
+    x = torch.ones(100, device="cuda")
+    view = x[10:20]
+    assert 400 == gpu.live_bytes()
+    del x
+    assert 400 == gpu.live_bytes()
+    del view
+    assert 0 == gpu.live_bytes()
+    leaf = torch.ones(100, device="cuda", requires_grad=True)
+    result = leaf.exp().sum()
+    # leaf, the result of exp that its gradient needs, and the 0-d sum.
+    assert 400 + 400 + 4 == gpu.live_bytes()
+    del result
+    assert 400 == gpu.live_bytes()
+
+
+def test_temporaries_of_an_expression_live_as_long_as_python_holds_them(gpu: SimulatedCuda) -> None:
+    """Both operands of the last addition are live beside its result."""
+    x = torch.ones(1000, device="cuda")
+    with gpu.measure() as cost:
+        y = x * 2 + x * 3
+    assert 3 * 4000 == cost.peak_bytes
+    assert 4000 == cost.retained_bytes
+    del y
+    assert 0 == cost.retained_bytes
+
+
+def test_zero_dimensional_results_take_a_block_each(gpu: SimulatedCuda) -> None:
+    """A 0-d result asks for its few bytes and occupies a block of 512."""
+    x = torch.ones(10, device="cuda")
+    with gpu.measure() as cost:
+        results = [x.sum(), x.any(), x.argmax()]
+    # float32, bool and int64.
+    assert 3 == len(results)
+    assert 4 + 1 + 8 == cost.peak_bytes
+    assert 3 * 512 == cost.peak_allocated_bytes
+
+
+def test_joining_allocates_the_result_only(gpu: SimulatedCuda) -> None:
+    """``cat`` and ``stack`` make no temporaries, whatever the number of inputs."""
+    parts = [torch.ones(10, device="cuda") for _ in range(300)]
+    with gpu.measure() as cost:
+        torch.cat(parts)
+    # 300 inputs of 40 bytes, 128 of them a kernel.
+    assert (12_000, 1, 3) == (cost.peak_bytes, cost.allocations, cost.launches)
+    with gpu.measure() as cost:
+        torch.stack(parts)
+    assert (12_000, 1, 3) == (cost.peak_bytes, cost.allocations, cost.launches)
+
+
+def test_a_large_reduction_needs_a_workspace(gpu: SimulatedCuda) -> None:
+    """Where several blocks of threads share a result, their partial results and a counter are allocated."""
+    x = torch.ones(1 << 20, device="cuda")
+    with gpu.measure() as cost:
+        x.sum()
+    # Each of the 512 threads of one block would read 2^20 / 512 = 2048 values, which is more than 255. At 16
+    # values a thread that is work for 2048 / 16 = 128 blocks, and 132 x 2048 / 512 = 528 find room.
+    blocks = 128
+    assert (1, 3) == (cost.launches, cost.allocations)
+    assert 4 + 4 * blocks + 4 == cost.peak_bytes
+
+
+def test_the_norms_of_a_list_share_a_buffer(gpu: SimulatedCuda) -> None:
+    """``_foreach_norm`` allocates a partial norm for each chunk of the largest tensor, for every tensor."""
+    tensors = [torch.ones(3, device="cuda"), torch.ones(65_536 * 2 + 1, device="cuda")]
+    with gpu.measure() as cost:
+        torch._foreach_norm(tensors)
+    # 2 results and 2 tensors x 3 chunks of 4 bytes; clear, walk, add up.
+    assert (2 * 4 + 2 * 3 * 4, 3, 3) == (cost.peak_bytes, cost.allocations, cost.launches)
+
+
+def test_gradients_that_meet_are_added_in_place(gpu: SimulatedCuda) -> None:
+    """The engine adds a gradient to the one before it, where nothing else holds that."""
+    leaf = torch.ones(1000, device="cuda", requires_grad=True)
+    middle = leaf * 2
+    total = (middle * 3 + middle.relu() + middle.exp()).sum()
+    with gpu.measure() as cost:
+        torch.autograd.backward(total)
+    # The first gradient, one each through exp, relu and the two products: nothing for the two meetings.
+    assert 5 == cost.allocations
+    assert leaf.grad is not None
+
+
+def test_gradients_held_elsewhere_are_not_changed(gpu: SimulatedCuda) -> None:
+    """A gradient that user code keeps is left alone when another one meets it."""
+    kept: list[torch.Tensor] = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:  # noqa: ARG004 - torch's signature
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: object, gradient: torch.Tensor) -> torch.Tensor:  # noqa: ARG004 - torch's signature
+            kept.append(gradient * 2)
+            return kept[-1]
+
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    middle = leaf * 1
+    double: Any = Double.apply
+    torch.autograd.backward((double(middle) + double(middle)).sum())
+    assert leaf.grad is not None
+    assert [4.0] * 3 == leaf.grad.tolist()
+    assert [[2.0] * 3] * 2 == [gradient.tolist() for gradient in kept]
+    assert gpu.live_bytes() > 0
+
+
+def test_torch_reports_the_allocator(gpu: SimulatedCuda) -> None:
+    """``torch.cuda.memory_*`` answer from the simulated allocator."""
+    x = torch.ones(100, device="cuda")
+    y = torch.ones(1000, device="cuda")
+    del y
+    # 400 and 4000 bytes in blocks of 512, 2 MiB at a time.
+    assert 512 == torch.cuda.memory_allocated()
+    assert 512 + 4096 == torch.cuda.max_memory_allocated()
+    assert 2 * MIB == torch.cuda.memory_reserved()
+    assert 400 == torch.cuda.memory_stats()["requested_bytes.all.current"] == gpu.live_bytes()
+    free, total = torch.cuda.mem_get_info()
+    assert (143_156 * MIB, 2 * MIB) == (total, total - free)
+    torch.cuda.reset_peak_memory_stats()
+    assert 512 == torch.cuda.max_memory_allocated()
+    del x
+    torch.cuda.empty_cache()
+    assert 0 == torch.cuda.memory_reserved()
+
+
+def test_memory_that_is_in_pieces_does_not_serve_a_large_request() -> None:
+    """Free bytes in partly used segments do not help: the request fails, with CUDA's words."""
+    with simcuda.device(capacity=64 * MIB) as gpu:
+        blocks = [torch.empty(6 * MIB, dtype=torch.uint8, device="cuda") for _ in range(9)]
+        # A segment of 20 MiB holds three of them; the middle ones keep every segment in use.
+        del blocks[0::3], blocks[1::2]
+        with gpu.measure() as cost, pytest.raises(torch.OutOfMemoryError) as failed:
+            torch.empty(30 * MIB, dtype=torch.uint8, device="cuda")
+        assert 18 * MIB == torch.cuda.memory_allocated()
+    assert 1 == cost.ooms
+    message = str(failed.value)
+    assert message.startswith(
+        "CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of 64.00"
+    )
+    assert "42.00 MiB is reserved by PyTorch but unallocated" in message
+
+
+def test_more_than_all_memory_is_refused_at_once() -> None:
+    """A request beyond the capacity fails as on CUDA, without asking the host for as much."""
+    with (
+        simcuda.device(capacity=64 * MIB),
+        pytest.raises(torch.cuda.OutOfMemoryError, match=r"93132\.26 GiB"),
+    ):
+        torch.zeros(10**14, dtype=torch.uint8, device="cuda")
+
+
+def test_a_fraction_of_memory_is_a_limit() -> None:
+    """``set_per_process_memory_fraction`` lowers what segments may take."""
+    with simcuda.device(capacity=64 * MIB):
+        torch.cuda.set_per_process_memory_fraction(0.5)
+        torch.empty(30 * MIB, dtype=torch.uint8, device="cuda")
+        with pytest.raises(torch.cuda.OutOfMemoryError, match=r"32\.00 MiB allowed"):
+            torch.empty(40 * MIB, dtype=torch.uint8, device="cuda")
+
+
+def test_host_tensors_are_counted_apart(gpu: SimulatedCuda) -> None:
+    """Host memory made in the block has a peak of its own."""
+    x = torch.ones(1000, device="cuda")
+    with gpu.measure() as cost:
+        first = x.cpu()
+        del first
+        torch.zeros(300)
+    assert (4000, 0) == (cost.host_peak_bytes, cost.peak_bytes)
+
+
+def test_measurements_nest(gpu: SimulatedCuda) -> None:
+    """A measurement within another counts its own part, from what was live when it began."""
+    with gpu.measure() as outer:
+        x = torch.ones(1000, device="cuda")
+        with gpu.measure() as inner:
+            (x * 2).sum().item()
+    # The product and its sum; and x beside them.
+    assert (4004, 1) == (inner.peak_bytes, inner.syncs)
+    assert (8004, 1) == (outer.peak_bytes, outer.syncs)
+
+
+def test_deep_copies_are_copies_on_the_device(gpu: SimulatedCuda) -> None:
+    """A deep copy stays on the device, and costs a copy of its bytes within it."""
+    layer = torch.nn.Linear(3, 3, bias=False, device="cuda")
+    layer.register_buffer("scale", torch.ones(2, device="cuda"))
+    with gpu.measure() as cost:
+        twin = copy.deepcopy(layer)
+    assert {torch.device("cuda", 0)} == {tensor.device for tensor in twin.state_dict().values()}
+    # The weight of 36 bytes and the buffer of 8.
+    assert (2, 44, 0) == (cost.d2d, cost.d2d_bytes, cost.syncs)
