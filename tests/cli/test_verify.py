@@ -1,0 +1,130 @@
+"""``tickets verify``: what it prints, what it records and how it exits."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.conftest import Repository
+from tests.verify.test_session import CLAIMS, FIX, add
+
+from finding_tickets.cli.main import run
+from finding_tickets.errors import ExitCode
+
+TOO_MANY = CLAIMS.replace("syncs: 1", "syncs: 0")
+EXPECTED = CLAIMS.replace("syncs: 1", "syncs: [1, {is: 0, expect: refuted, why: 'one read is needed'}]")
+
+
+def tickets(repository: Repository, *arguments: str) -> int:
+    """The exit code of ``tickets verify`` in the repository."""
+    return run(["verify", "--root", str(repository.root), *arguments])
+
+
+def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Verdict, laws before and after, claims with marks and the lines that wait; progress goes to stderr."""
+    add(repository, "A-1", claims=EXPECTED)
+    assert ExitCode.OK == tickets(repository, "a-1")
+    printed = capsys.readouterr()
+    lines = [" ".join(line.split()) for line in printed.out.split("\n")]
+    assert lines[0].startswith("A-1 failed: fix.syncs[1]: claimed 0, measured 1")
+    for line in [
+        "syncs tensors -> 1",
+        "holds found.syncs tensors",
+        "false fix.syncs[1] 0 | measured 1 (as expected)",
+        "at tensors=1, size=7: 1 and 5 more points",
+        "fixes/a_1/found.py:5 check stream_syncs tensors",
+    ]:
+        assert line in lines
+    assert "[1/1] A-1: failed\n" == printed.err
+
+
+def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """The envelope, and for each ticket the fields that the documentation lists, in the register's order."""
+    add(repository, "A-1")
+    add(repository, "B-1", claims=TOO_MANY)
+    assert ExitCode.GATE_FAILED == tickets(repository, "B-1", "A-1", "--format", "json")
+    document = json.loads(capsys.readouterr().out)
+    assert (1, "verification") == (document["schema_version"], document["kind"])
+    first, second = document["data"]
+    assert [("B-1", "failed"), ("A-1", "verified")] == [
+        (one["ticket"], one["verdict"]) for one in (first, second)
+    ]
+    assert {"tensors": 1, "size": 7} == second["sweep"][0]
+    found = second["variants"]["found"]
+    assert ("tensors", {"tensors": 1, "size": 7}) == (found["laws"]["syncs"], found["samples"][0]["at"])
+    assert {"file", "line", "function", "what", "law"} == set(found["sites"][0])
+    expected = {
+        "variant": "found",
+        "metric": "syncs",
+        "claimed": "tensors",
+        "measured": "tensors",
+        "holds": True,
+    }
+    assert expected.items() <= second["claims"][0].items()
+
+
+def test_all_leaves_out_what_has_no_verifier(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tickets without a verifier are counted; asked for by name, they are unverified and inconclusive."""
+    add(repository, "A-1")
+    repository.ticket("B-1")
+    assert ExitCode.OK == tickets(repository, "--all")
+    assert "1 of 2 documents have a verifier\n" in capsys.readouterr().err
+    assert ExitCode.INCONCLUSIVE == tickets(repository, "B-1")
+    assert "B-1  unverified: it has no verifier\n" == capsys.readouterr().out
+
+
+def test_bad_data_outranks_the_rest_and_stops_nobody(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A block that is no YAML, a claim that does not parse, an ID that nobody has: one line for each."""
+    add(repository, "A-1")
+    add(repository, "B-1", claims="claims: {found: {syncs: 'tensors +'}}")
+    add(repository, "C-1", claims="claims: {found: [")
+    assert ExitCode.BAD_DATA == tickets(repository, "A-1", "B-1", "C-1")
+    printed = capsys.readouterr()
+    assert "A-1  verified" in printed.out
+    assert "Traceback" not in printed.err
+    assert "claim found.syncs: unexpected the end at column 10 of 'tensors +'" in printed.err
+    assert "tickets/C-1.md:" in printed.err
+    assert ExitCode.USAGE == tickets(repository, "A-1", "A-2")
+    assert "A-1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all", "A-1"]])
+def test_it_wants_either_tickets_or_all(repository: Repository, arguments: list[str]) -> None:
+    """Nothing is guessed where nothing, or two different things, are asked for."""
+    add(repository, "A-1")
+    assert ExitCode.USAGE == tickets(repository, *arguments)
+
+
+def test_an_unchecked_claim_is_inconclusive_and_fails_no_gate(repository: Repository) -> None:
+    """A variant that cannot run has no outcome to compare with the expected one."""
+    add(
+        repository,
+        "A-1",
+        claims=CLAIMS.replace("claims: {", "claims: {other: {syncs: 1}, "),
+        other="def check(): ...",
+    )
+    assert ExitCode.INCONCLUSIVE == tickets(repository, "A-1")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent the POSIX way")
+def test_an_interrupt_ends_it_at_once(repository: Repository, tmp_path: Path) -> None:
+    """Ctrl-C ends a hanging verification with the code for it, without a traceback."""
+    note = tmp_path / "started"
+    add(repository, "A-1", fix=FIX, verifier=f"import time\nopen({str(note)!r}, 'w')\ntime.sleep(600)\n")
+    command = [sys.executable, "-m", "finding_tickets", "verify", "A-1", "--root", str(repository.root)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not note.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert (ExitCode.INTERRUPTED, False) == (process.returncode, "Traceback" in errors)

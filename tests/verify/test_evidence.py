@@ -1,0 +1,145 @@
+"""Evidence on disk: the same bytes every time, and stale as soon as an input has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import Repository
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.model.verification import Evidence, Verdict, Verification
+from finding_tickets.verify import evidence as module
+from finding_tickets.verify.evidence import current_verdict, inputs, write
+from finding_tickets.verify.plan import plan
+
+BLOCK = "## Remediation\n\n```yaml\nclaims: {found: {syncs: 1}}\n```\n"
+
+
+@pytest.fixture
+def verified(repository: Repository) -> Repository:
+    """A repository with one ticket that has a verifier, a variant and a module it imports."""
+    repository.ticket(more=BLOCK)
+    repository.write("verifiers/b1_pt_01.py", "")
+    repository.write("fixes/b1_pt_01/found.py", "def check(): ...\n")
+    repository.write("helper.py", "")
+    return repository
+
+
+def record(repository: Repository, verdict: Verdict = Verdict.VERIFIED, meter: str = "simulated") -> Path:
+    """Write evidence for the ticket as it is now."""
+    document = repository.load().find("B1-PT-01")
+    planned = plan(document, repository.root)
+    assert planned is not None
+    verification = Verification(
+        ticket="B1-PT-01",
+        verdict=verdict,
+        reason="so it is",
+        meter=meter,
+        torch="2.13.0",
+        device="h200-cuda13",
+        sweep=({"n": 1},),
+        variants={},
+        claims=(),
+    )
+    digests = inputs(planned, document, ["helper.py"])
+    return write(Evidence(inputs=digests, verification=verification), repository.root, "evidence")
+
+
+def verdict(repository: Repository) -> Verdict:
+    """The verdict that counts now."""
+    return current_verdict(repository.load().find("B1-PT-01"), repository.root).verdict
+
+
+def test_a_file_for_each_document_and_environment(verified: Repository) -> None:
+    """The folder is the ID, the name says meter, torch and device."""
+    file = record(verified).relative_to(verified.root).as_posix()
+    assert "evidence/B1-PT-01/simulated-torch2.13.0-h200-cuda13.json" == file
+
+
+def test_the_same_result_is_the_same_file(verified: Repository) -> None:
+    """Recording it again does not even touch the file, and leaves nothing beside it."""
+    file = record(verified)
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    record(verified)
+    assert before == (file.read_bytes(), file.stat().st_mtime_ns)
+    assert [file] == list(file.parent.iterdir())
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    verified: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new content is put aside first; when that cannot replace the old one, the old one stays alone."""
+    file = record(verified)
+    before = file.read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise OSError("disk on fire")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="disk on fire"):
+        record(verified, Verdict.FAILED)
+    assert (before, [file]) == (file.read_bytes(), list(file.parent.iterdir()))
+
+
+def test_without_evidence_nothing_is_verified(verified: Repository) -> None:
+    """A verifier that has never run proves nothing."""
+    assert Verdict.UNVERIFIED is verdict(verified)
+
+
+def test_fresh_evidence_gives_the_verdict(verified: Repository) -> None:
+    """The verdict is the recorded one as long as nothing it depends on has changed."""
+    record(verified, Verdict.REFUTED)
+    assert Verdict.REFUTED is verdict(verified)
+
+
+@pytest.mark.parametrize(
+    "path", ["verifiers/b1_pt_01.py", "fixes/b1_pt_01/found.py", "fixes/b1_pt_01/fix.py", "helper.py"]
+)
+def test_a_changed_file_makes_evidence_stale(verified: Repository, path: str) -> None:
+    """The verifier, a variant, a new variant and a module that was imported are all inputs."""
+    record(verified)
+    verified.write(path, "def check(): return 1\n")
+    assert Verdict.STALE is verdict(verified)
+
+
+def test_a_missing_file_makes_evidence_stale(verified: Repository) -> None:
+    """Code that is gone was measured once, but is not there to be trusted."""
+    record(verified)
+    (verified.root / "fixes/b1_pt_01/found.py").unlink()
+    assert Verdict.STALE is verdict(verified)
+
+
+def test_a_changed_claim_makes_evidence_stale(verified: Repository) -> None:
+    """Only the Remediation block counts: what people decide elsewhere in the ticket does not."""
+    record(verified)
+    verified.ticket(more=BLOCK, status="open", title="It waits still")
+    assert Verdict.VERIFIED is verdict(verified)
+    verified.ticket(more=BLOCK.replace("syncs: 1", "syncs: 2"))
+    assert Verdict.STALE is verdict(verified)
+
+
+def test_another_version_of_the_tool_makes_evidence_stale(
+    verified: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the tool counts may differ between versions."""
+    record(verified)
+    monkeypatch.setattr(module, "__version__", "999")
+    assert Verdict.STALE is verdict(verified)
+
+
+def test_a_real_gpu_outranks_the_simulation(verified: Repository) -> None:
+    """The verdict is that of the GPU, and that they disagree is said."""
+    record(verified, Verdict.VERIFIED)
+    record(verified, Verdict.FAILED, meter="cuda")
+    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    assert (Verdict.FAILED, "cuda: failed, simulated: verified") == (current.verdict, current.disagreement)
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b'{"schema_version": 1}', b'{"schema_version": 2}'])
+def test_what_is_no_evidence_is_an_error(verified: Repository, content: bytes) -> None:
+    """A damaged file is named; it is neither believed nor passed over."""
+    record(verified).write_bytes(content)
+    with pytest.raises(BadDataError) as caught:
+        verdict(verified)
+    assert "evidence/B1-PT-01/simulated-torch2.13.0-h200-cuda13.json" == caught.value.file

@@ -1,0 +1,186 @@
+"""Verifying documents from end to end on the simulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.conftest import Repository
+
+from finding_tickets.model.verification import Verdict
+from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.session import Settings, Verified, verify
+
+VERIFIER = """
+import torch
+
+from finding_tickets.workload import Point, Workload
+
+
+def build(point, device, generator):
+    return ([torch.rand(point.size, generator=generator).to(device) for _ in range(point.tensors)],)
+
+
+workload = Workload(
+    ticket="{ticket}",
+    build=build,
+    sweep=[Point(tensors=n, size=s) for n, s in [(1, 7), (2, 640), (3, 64), (5, 9), (8, 1000), (13, 100)]],
+)
+"""
+FOUND = """
+def check(tensors):
+    total = 0.0
+    for tensor in tensors:
+        total += tensor.sum().item()
+    return total
+"""
+FIX = """
+import torch
+
+
+def check(tensors):
+    return torch.stack([tensor.sum() for tensor in tensors]).double().sum().item()
+"""
+CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is: found, tolerance: 0.001}}}"
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """One server for all tests of this file: it takes a second to load torch."""
+    with Isolation() as server:
+        yield server
+
+
+def add(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str) -> None:
+    """A ticket with a verifier and the variants ``found`` and ``fix``, unless ``files`` says otherwise."""
+    name = ticket.lower().replace("-", "_")
+    repository.ticket(ticket, more=f"## Remediation\n\n```yaml\n{claims}\n```\n")
+    repository.write(f"verifiers/{name}.py", files.pop("verifier", VERIFIER.format(ticket=ticket)))
+    for variant, text in ({"found": FOUND, "fix": FIX} | files).items():
+        repository.write(f"fixes/{name}/{variant}.py", text)
+
+
+def run(repository: Repository, isolation: Isolation, **more: Any) -> dict[str, Verified]:
+    """Verify everything in the repository, by ID."""
+    settings = Settings(
+        **{
+            "root": repository.root,
+            "evidence": "evidence",
+            "meter": "auto",
+            "timeout": 60.0,
+            "memory": 2 << 30,
+            **more,
+        }
+    )
+    verified = verify(repository.load().documents, isolation, settings)
+    return {one.document.id.value: one for one in verified}
+
+
+def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: Isolation) -> None:
+    """The law of each variant, the line that waits, and every claim beside what was measured."""
+    add(repository, "A-1")
+    found = run(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert (Verdict.VERIFIED, "simulated", "2.13.0") == (found.verdict, found.meter, found.torch)
+    # ``found`` reads each of the sums; ``fix`` reads one.
+    assert ("tensors", "1") == tuple(found.variants[name].laws["syncs"] for name in ("found", "fix"))
+    waits = [site for site in found.variants["found"].sites if site.what == "stream_syncs"]
+    assert [("fixes/a_1/found.py", 5, "check", "tensors")] == [
+        (s.file, s.line, s.function, s.law) for s in waits
+    ]
+    assert [True, True, True] == [claim.holds for claim in found.claims]
+    assert 6 == len(found.variants["fix"].samples)
+
+
+def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, isolation: Isolation) -> None:
+    """A read slipped into the loop of the fix is counted, and its line has the law."""
+    slipped = FIX.replace("    return", "    for tensor in tensors:\n        tensor[0].item()\n    return")
+    add(repository, "A-1", fix=slipped)
+    found = run(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert Verdict.FAILED is found.verdict
+    assert "fix.syncs: claimed 1, measured tensors + 1" == found.reason
+    waits = [site for site in found.variants["fix"].sites if site.what == "stream_syncs"]
+    assert [(7, "tensors"), (8, "1")] == [(site.line, site.law) for site in waits]
+
+
+def test_the_verdict_is_kept_as_evidence(repository: Repository, isolation: Isolation) -> None:
+    """The same run leaves the same bytes, and the verdict is read from there until something changes."""
+    add(repository, "A-1")
+    run(repository, isolation)
+    (file,) = repository.root.glob("evidence/A-1/*.json")
+    before = file.read_bytes()
+    run(repository, isolation)
+    assert before == file.read_bytes()
+    assert str(repository.root).encode() not in before
+    document = repository.load().find("A-1")
+    assert Verdict.VERIFIED is current_verdict(document, repository.root).verdict
+    repository.write("fixes/a_1/fix.py", FIX + "\n")
+    assert Verdict.STALE is current_verdict(document, repository.root).verdict
+
+
+BAD = {
+    "verifiers/b_1.py:2: ModuleNotFoundError: No module named 'no_such_module'": {
+        "verifier": "\nimport no_such_module\n"
+    },
+    "verifiers/b_1.py: defines no 'workload' that is a finding_tickets.workload.Workload": {
+        "verifier": "a = 1\n"
+    },
+    "still running after 3 s": {"verifier": "import time\ntime.sleep(600)\n"},
+    "ended with exit code 0 before it had a result": {"verifier": "import os\nos._exit(0)\n"},
+    "verifiers/b_1.py:2 called sys.exit(0)": {"verifier": "import sys\nsys.exit(0)\n"},
+    "found at tensors=3, size=64: fixes/b_1/found.py:4: ValueError: three": {
+        "found": "def check(tensors):\n    total = sum(t.sum().item() for t in tensors)\n"
+        "    if len(tensors) == 3:\n        raise ValueError('three')\n    return total\n"
+    },
+}
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_what_cannot_be_measured_is_inconclusive(
+    repository: Repository, isolation: Isolation, reason: str
+) -> None:
+    """The reason is given, no claim has an outcome, and the next ticket is verified all the same."""
+    add(repository, "B-1", **BAD[reason])
+    add(repository, "C-1")
+    done = run(repository, isolation, timeout=3.0)
+    bad, good = done["B-1"].verification, done["C-1"].verification
+    assert bad is not None
+    assert good is not None
+    assert (Verdict.INCONCLUSIVE, reason) == (bad.verdict, bad.reason)
+    assert not [claim for claim in bad.claims if claim.variant == "found" and claim.holds is not None]
+    assert Verdict.VERIFIED is good.verdict
+
+
+def test_a_claim_about_an_unknown_variable_is_bad_data(repository: Repository, isolation: Isolation) -> None:
+    """Only the sweep knows the variables, so it shows after measuring; file and line are the claim's."""
+    add(repository, "B-1", claims="claims:\n  found:\n    syncs: 4*tensor")
+    add(repository, "C-1")
+    done = run(repository, isolation)
+    error = done["B-1"].error
+    assert error is not None
+    lines = (repository.root / "tickets/B-1.md").read_text(encoding="utf-8").split("\n")
+    assert ("tickets/B-1.md", "    syncs: 4*tensor") == (error.file, lines[(error.line or 0) - 1])
+    assert "did you mean 'tensors'? known: tensors, size" == error.hint
+    assert [] == list(repository.root.glob("evidence/B-1/*"))
+    assert done["C-1"].verification is not None
+
+
+def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolation) -> None:
+    """Until there is a meter for one, the verdict is inconclusive, and no evidence is left."""
+    add(repository, "A-1")
+    found = run(repository, isolation, meter="cuda")["A-1"].verification
+    assert found is not None
+    assert (Verdict.INCONCLUSIVE, "cuda") == (found.verdict, found.meter)
+    assert "this version has no meter for a real GPU yet: use --meter simulated" == found.reason
+    assert not (repository.root / "evidence").exists()
+
+
+def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:
+    """Nothing was run, and the verdict says so."""
+    repository.ticket("A-1")
+    found = run(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert (Verdict.UNVERIFIED, "it has no verifier") == (found.verdict, found.reason)
