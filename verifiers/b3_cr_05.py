@@ -71,6 +71,7 @@ workload = Workload(
         point(6, 4, 4, large=1),
         point(3, 9, 8, half=7),
         point(30, 20, 25),
+        point(100, 60),
     ],
 )
 
