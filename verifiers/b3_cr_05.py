@@ -62,7 +62,7 @@ workload = Workload(
         point(1),
         point(2, large=1),
         point(7),
-        point(40, special=1),
+        point(120, special=1),
         point(1, 1),
         point(3, 5),
         point(9, 2, special=1),

@@ -43,7 +43,7 @@ def test_the_workload_has_the_norms_it_announces(
 ) -> None:
     """Each point on one device has as many norms as it says, each without a dimension."""
     points = [point for point in workload("b3_cr_05").sweep if point.devices == 1]
-    assert [0, 1, 2, 7, 40] == [point.norms for point in points]
+    assert [0, 1, 2, 7, 120] == [point.norms for point in points]
     for point in points:
         (norms,) = arguments("b3_cr_05", point)
         assert [()] * point.norms == [tuple(norm.shape) for norm in norms]
