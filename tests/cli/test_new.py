@@ -79,6 +79,14 @@ def test_json_is_written_and_read_back(
     assert "Each norm is copied." == tickets("show", "B7-PT-02", "--format", "json").data[0]["summary"]
 
 
+def test_drafts_before_one_that_fails_are_named(tickets: Tickets, repository: Repository) -> None:
+    """Of two drafts the second has a category that the register does not have: the first is there."""
+    wrong = {"title": "x", "severity": "P2", "categories": ["odd"]}
+    file = repository.write("drafts.json", json.dumps([DRAFT, wrong]))
+    ran = tickets("new", "--from", str(file))
+    assert (4, "tickets/B7-PT-01.md\n") == (ran.code, ran.out)
+
+
 def test_a_list_of_drafts_makes_as_many_tickets(tickets: Tickets, repository: Repository) -> None:
     """JSON may come from a file, and holds one draft or several."""
     file = repository.write("drafts.json", json.dumps([DRAFT, {"title": "x", "severity": "P4"}]))
@@ -137,6 +145,17 @@ def test_a_terminal_is_asked_for_what_is_missing(
     assert ("Waits too long", "Waits too long") == (item["title"], item["summary"])
 
 
+def test_a_terminal_is_asked_for_nothing_that_is_not_needed(
+    tickets: Tickets, stdin: Callable[[str, bool], None]
+) -> None:
+    """With title and severity given, a terminal is no reason to ask."""
+    stdin("", True)
+    assert (0, "created T-01\n") == (
+        (ran := tickets("new", "--title", "x", "--severity", "P2")).code,
+        ran.err,
+    )
+
+
 def test_an_end_of_input_at_a_question_interrupts(
     tickets: Tickets, repository: Repository, stdin: Callable[[str, bool], None]
 ) -> None:
@@ -189,6 +208,15 @@ def test_an_id_taken_by_another_process_is_passed_over(tickets: Tickets, reposit
     assert "not a ticket yet" == (repository.root / "tickets/T-01.md").read_text()
     assert "mine" == (repository.root / "verifiers/t_02.py").read_text()
     assert not (repository.root / "tickets/T-02.md").exists()
+
+
+def test_a_file_where_a_folder_is_needed(tickets: Tickets, repository: Repository) -> None:
+    """What no other ID can mend is said at once, and nothing is left behind."""
+    repository.write("verifiers", "a file")
+    ran = tickets("new", "--title", "x", "--severity", "P2", "--with-verifier")
+    assert 2 == ran.code
+    assert f"error: {repository.root}/verifiers: cannot write: Not a directory" in ran.err
+    assert [] == list((repository.root / "tickets").iterdir())
 
 
 def test_a_template_of_the_repository_comes_first(tickets: Tickets, repository: Repository) -> None:

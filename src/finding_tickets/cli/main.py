@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; every failure becomes one message on stderr and a documented exit code."""
     try:
         wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
-        application(wanted or COMMANDS)(list(arguments))
+        application(wanted or COMMANDS).main(list(arguments), prog_name="tickets")
     except SystemExit as end:
         return int(end.code or 0)
     except TicketsError as error:
@@ -64,7 +64,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def application(names: Iterable[str]) -> Any:
-    """A callable that runs a command line over the commands ``names`` and ends in SystemExit."""
+    """The command line of the commands ``names``; its ``main`` ends in SystemExit."""
     app = typer.Typer(
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -77,12 +77,7 @@ def application(names: Iterable[str]) -> Any:
     for name in names:
         module = import_module(f"finding_tickets.cli.{name}")
         app.command(name)(getattr(module, COMMANDS[name]))
-    return _named(app)
-
-
-def _named(app: typer.Typer) -> Any:
-    command = typer.main.get_command(app)
-    return lambda arguments: command.main(arguments, prog_name="tickets")
+    return typer.main.get_command(app)
 
 
 def _exit(code: ExitCode | None, **_: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,7 +21,7 @@ def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
     try:
         for name, text in texts.items():
             path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(path.parent)
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 created.append(path)
                 file.write(text)
@@ -28,3 +30,10 @@ def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
             path.unlink()
         raise
     return created
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it; a file of that name is in the way for good, unlike a taken ID."""
+    if folder.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
