@@ -45,21 +45,21 @@ class Call:
 
     Attributes:
         op: Name with overload, such as ``aten.sum.dim_IntList``.
-        device: Index of the device it runs on.
+        names: Names of the schema's arguments, in order.
         args: Positional arguments.
         kwargs: Arguments by name.
-        names: Names of the schema's arguments, in order.
-        result: What it returned.
+        inputs: Every tensor among them, in order, those in lists included.
+        outputs: Every tensor of the result.
         storages: Where every tensor lies.
         profile: The kind of device.
     """
 
     op: str
-    device: int
+    names: Sequence[str]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
-    names: Sequence[str]
-    result: Any
+    inputs: list[torch.Tensor]
+    outputs: list[torch.Tensor]
     storages: Storages
     profile: Profile
 
@@ -72,11 +72,11 @@ class Call:
 
     def tensors(self) -> list[torch.Tensor]:
         """Every tensor among the arguments, in order, those in lists included."""
-        return [*tensors_in(self.args), *tensors_in(self.kwargs.values())]
+        return self.inputs
 
     def results(self) -> list[torch.Tensor]:
         """Every tensor of the result."""
-        return list(tensors_in((self.result,)))
+        return self.outputs
 
     def is_on_host(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor lies in host memory."""
@@ -87,6 +87,18 @@ class Call:
         """Whether a tensor lies in page-locked host memory."""
         tag = self.storages.of(tensor)
         return tag is not None and tag.pinned
+
+
+def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors among the arguments of an operation, and within lists of theirs."""
+    # A loop without the generator below for what most operations have: it runs for every one of them.
+    found = []
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += tensors_in(value)
+    return found
 
 
 def tensors_in(values: Any) -> Iterator[torch.Tensor]:

@@ -15,13 +15,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from simcuda.backward import is_in_backward, joins_gradients
-from simcuda.call import Call, Cost, tensors_in
+from simcuda.call import Call, all_tensors_in
+from simcuda.charges import Charges
 from simcuda.copies import charge_copy
-from simcuda.launches import elementwise
 from simcuda.machine import Machine
 from simcuda.meeting import meet
 from simcuda.plans import Plan, plan_of
-from simcuda.storages import HOST, NO_STORAGE, Tag
+from simcuda.storages import HOST, Tag
 
 CPU = torch.device("cpu")
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
@@ -35,6 +35,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._machine = machine
         self._plans: dict[Any, Plan] = {}
+        self._charges = Charges(machine)
+        self._of = machine.storages.of
         self._destination: int | None = None
         self._last_device = HOST
 
@@ -67,38 +69,32 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             self._destination = None
 
     def _run(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        kwargs, asked = self._take_device(plan, kwargs)
-        pinned = bool(kwargs.get("pin_memory"))
-        if pinned:
-            kwargs = {**kwargs, "pin_memory": False}
-        tensors = list(tensors_in(args))
+        asked, pinned = None, False
         if kwargs:
-            tensors += tensors_in(kwargs.values())
-        tags = [self._machine.storages.of(tensor) for tensor in tensors]
+            kwargs, asked = self._take_device(plan, kwargs)
+            pinned = bool(kwargs.get("pin_memory"))
+            if pinned:
+                kwargs = {**kwargs, "pin_memory": False}
+        inputs = all_tensors_in(args, kwargs)
+        tags = [self._of(tensor) for tensor in inputs]
         if plan.is_foreach and len({HOST if tag is None else tag.device for tag in tags}) > 1:
             return self._one_by_one(plan, func, args, kwargs)
-        device = meet(self._machine, plan, args, kwargs, tensors, tags) if asked is None else asked
+        device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
         if plan.makes and device != HOST:
             self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
-        result = func(*args, **kwargs)
+        result = func._op(*args, **kwargs)
+        outputs = [result] if isinstance(result, torch.Tensor) else all_tensors_in((result,), {})
         floating = device == HOST and _is_floating(plan, kwargs, tags)
         if floating and plan.makes and is_in_backward():
             device = self._last_device
         self._last_device = device
+        call = Call(
+            plan.op, plan.names, args, kwargs, inputs, outputs, self._machine.storages, self._machine.profile
+        )
         if device == HOST:
-            self._keep_on_host(plan, tensors, result, pinned=pinned, floating=floating)
+            self._charges.on_host(plan, call, tags, pinned=pinned, floating=floating)
         else:
-            call = Call(
-                plan.op,
-                device,
-                args,
-                kwargs,
-                plan.names,
-                result,
-                self._machine.storages,
-                self._machine.profile,
-            )
-            self._charge(plan, call, tensors)
+            self._charges.on_device(plan, call, tags, device)
         return result
 
     def _one_by_one(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
@@ -128,75 +124,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         meant = index != HOST or plan.makes or is_from_python
         return {**kwargs, "device": CPU}, index if meant else None
 
-    def _keep_on_host(
-        self, plan: Plan, tensors: Sequence[torch.Tensor], result: Any, *, pinned: bool, floating: bool
-    ) -> None:
-        for tensor in tensors_in((result,)):
-            if plan.hands_out or not _is_among(tensor, tensors):
-                self._place_on_host(tensor, pinned=pinned, floating=floating)
-        if plan.resizes:
-            self._follow_sizes(tensors)
-
-    def _place_on_host(self, tensor: torch.Tensor, *, pinned: bool = False, floating: bool = False) -> None:
-        storage = _storage(tensor)
-        if storage is not None and self._machine.storages.of_storage(storage) is None:
-            self._machine.place_on_host(storage, pinned=pinned, floating=floating)
-
-    def _place(self, tensor: torch.Tensor, device: int) -> None:
-        storage = _storage(tensor)
-        if storage is not None and self._machine.storages.of_storage(storage) is None:
-            self._machine.place(storage, device)
-
-    def _follow_sizes(self, tensors: Sequence[torch.Tensor]) -> None:
-        for tensor in tensors:
-            storage = _storage(tensor)
-            tag = None if storage is None else self._machine.storages.of_storage(storage)
-            if storage is not None and tag is not None and tag.nbytes != storage.nbytes():
-                self._machine.resized(tag, storage.nbytes())
-
-    def _charge(self, plan: Plan, call: Call, tensors: Sequence[torch.Tensor]) -> None:
-        machine, device = self._machine, call.device
-        cost = self._cost(plan, call)
-        if plan.resizes:
-            self._follow_sizes(tensors)
-        blocks = machine.use_for_a_while(device, cost.temporaries)
-        try:
-            for tensor in call.results():
-                self._place(tensor, device)
-            blocks += machine.use_for_a_while(device, cost.workspaces)
-        finally:
-            machine.free(device, blocks)
-        for kind, size in cost.copies:
-            machine.ledger.copy(kind, size)
-        machine.ledger.count("implicit_syncs", cost.implicit_waits)
-        if cost.launches or cost.copies:
-            reads, writes = self._accesses(plan, call, tensors)
-            machine.run(device, cost.launches, reads, writes)
-        for _ in range(cost.waits):
-            machine.wait_for_stream(machine.stream(device))
-
-    def _cost(self, plan: Plan, call: Call) -> Cost:
-        for rule in plan.rules:
-            if rule.when(call):
-                if rule.approximate:
-                    self._machine.ledger.approximate(plan.op)
-                return rule.cost(call)
-        if plan.is_unknown:
-            self._machine.ledger.unknown(plan.op)
-        elif not plan.is_one_kernel:
-            self._machine.ledger.approximate(plan.op)
-        return Cost(max((elementwise(t.numel(), t.element_size()) for t in call.results()), default=0))
-
-    def _accesses(
-        self, plan: Plan, call: Call, tensors: Sequence[torch.Tensor]
-    ) -> tuple[list[int], list[int]]:
-        of = self._machine.storages.of
-        reads = [tag.serial for tensor in tensors if (tag := of(tensor)) is not None and tag.device != HOST]
-        written = [*call.results(), *tensors_in(call.argument(name) for name in plan.written)]
-        return reads, [tag.serial for tensor in written if (tag := of(tensor)) is not None]
-
     def _copy(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        machine, of = self._machine, self._machine.storages.of
         makes_its_target = plan.op == "aten._to_copy.default"
         source = args[0] if makes_its_target else args[1]
         destination, self._destination = self._destination, None
@@ -205,34 +133,18 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
         result = func(*args, **kwargs)
         if makes_its_target:
-            tag = of(source)
+            tag = self._of(source)
             here = HOST if tag is None else tag.device
-            self._place_copy(result, here if destination is None else destination, here, non_blocking)
-        charge_copy(machine, result, source, non_blocking=non_blocking)
+            there = here if destination is None else destination
+            self._charges.place(result, there, pinned=non_blocking and here != there)
+        charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
-
-    def _place_copy(self, result: torch.Tensor, device: int, source: int, non_blocking: bool) -> None:
-        if device == HOST:
-            self._place_on_host(result, pinned=non_blocking and source != HOST)
-        else:
-            self._place(result, device)
 
 
 def _bytes_to_make(plan: Plan, args: Sequence[Any], kwargs: Arguments) -> int:
     size = args[plan.names.index("size")] if "size" in plan.names[: len(args)] else ()
     dtype = kwargs.get("dtype") or torch.get_default_dtype()
     return math.prod(size) * dtype.itemsize
-
-
-def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
-    try:
-        return tensor.untyped_storage()
-    except NO_STORAGE:
-        return None
-
-
-def _is_among(tensor: torch.Tensor, tensors: Sequence[torch.Tensor]) -> bool:
-    return any(tensor is other for other in tensors)
 
 
 def _is_floating(plan: Plan, kwargs: Arguments, tags: Sequence[Tag | None]) -> bool:

@@ -153,6 +153,11 @@ class Machine:
         self.ledger.launch(kernels)
         self.found(self.ordering.launch(self.stream(device), reads, writes))
 
+    def host_touches(self, data: int, *, writes: bool) -> None:
+        """Let the host read, or write, data that it shares with the devices."""
+        conflict = self.ordering.host_writes(data) if writes else self.ordering.host_reads(data)
+        self.found([] if conflict is None else [conflict])
+
     def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
         """Copy between two devices, whose current streams wait for each other."""
         self.found(self.ordering.copy_across(self.stream(source), self.stream(destination), read, written))

@@ -1,0 +1,104 @@
+"""What an operation is charged once it has run on the CPU: places for its results, and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from simcuda.call import FREE, Call, Cost, tensors_in
+from simcuda.launches import elementwise
+from simcuda.machine import Machine
+from simcuda.plans import Plan
+from simcuda.storages import HOST, NO_STORAGE, Tag
+
+Tags = Sequence[Tag | None]
+
+
+class Charges:
+    """Charges operations to one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._storages = machine.storages
+
+    def on_host(self, plan: Plan, call: Call, tags: Tags, *, pinned: bool, floating: bool) -> None:
+        """Note what an operation on the host has made; see ``Tag`` for ``pinned`` and ``floating``."""
+        self._touch(plan, call, tags)
+        for tensor in call.outputs:
+            if plan.hands_out or not any(tensor is other for other in call.inputs):
+                self.place(tensor, HOST, pinned=pinned, floating=floating)
+        if plan.resizes:
+            self._follow_sizes(call.inputs)
+
+    def on_device(self, plan: Plan, call: Call, tags: Tags, device: int) -> None:
+        """Charge an operation on a device."""
+        machine = self._machine
+        cost = self._cost(plan, call)
+        if plan.resizes:
+            self._follow_sizes(call.inputs)
+        blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
+        try:
+            written = [self.place(tensor, device) for tensor in call.outputs]
+            if cost.workspaces:
+                blocks += machine.use_for_a_while(device, cost.workspaces)
+        finally:
+            if blocks:
+                machine.free(device, blocks)
+        for kind, size in cost.copies:
+            machine.ledger.copy(kind, size)
+        machine.ledger.count("implicit_syncs", cost.implicit_waits)
+        if cost.launches or cost.copies:
+            written += self._written(plan, call)
+            reads = [tag.serial for tag in tags if tag is not None and tag.device != HOST]
+            machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
+        for _ in range(cost.waits):
+            machine.wait_for_stream(machine.stream(device))
+
+    def place(
+        self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False
+    ) -> Tag | None:
+        """The tag of a result, which is new unless it shares the storage of another tensor."""
+        try:
+            storage = tensor.untyped_storage()
+        except NO_STORAGE:
+            return None
+        tag = self._storages.of_storage(storage)
+        if tag is not None:
+            return tag
+        if device == HOST:
+            return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
+        return self._machine.place(storage, device)
+
+    def _touch(self, plan: Plan, call: Call, tags: Tags) -> None:
+        """Let the host read and write pinned memory, which copies may still be using."""
+        pinned = [tag for tag in tags if tag is not None and tag.pinned]
+        if pinned:
+            written = [tag.serial for tag in self._written(plan, call)]
+            for tag in pinned:
+                self._machine.host_touches(tag.serial, writes=tag.serial in written)
+
+    def _written(self, plan: Plan, call: Call) -> list[Tag]:
+        if not plan.written:
+            return []
+        tensors = tensors_in(call.argument(name) for name in plan.written)
+        return [tag for tensor in tensors if (tag := self._storages.of(tensor)) is not None]
+
+    def _follow_sizes(self, tensors: Sequence[torch.Tensor]) -> None:
+        for tensor in tensors:
+            tag = self._storages.of(tensor)
+            if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
+                self._machine.resized(tag, tensor.untyped_storage().nbytes())
+
+    def _cost(self, plan: Plan, call: Call) -> Cost:
+        for rule in plan.rules:
+            if rule.when(call):
+                if rule.approximate:
+                    self._machine.ledger.approximate(plan.op)
+                return rule.cost(call)
+        if plan.is_unknown:
+            self._machine.ledger.unknown(plan.op)
+        elif not plan.is_one_kernel:
+            self._machine.ledger.approximate(plan.op)
+        kernels = max([elementwise(t.numel(), t.element_size()) for t in call.outputs], default=0)
+        return Cost(kernels) if kernels else FREE
