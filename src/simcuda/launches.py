@@ -63,21 +63,35 @@ def concatenation(
         contiguous: Whether every input is contiguous.
         converted: Positions of the inputs whose type is not that of the result.
     """
-    if (
-        len(elements) > 1
-        and not converted
-        and dimensions <= CAT_DIMENSIONS
-        and sum(elements) < LARGEST_OFFSET
-    ):
+    if _takes_batches(elements, dimensions, converted):
         batch = INPUTS_PER_CAT if contiguous else INPUTS_PER_CAT // 2
         # Batches of empty inputs are skipped only before the first that has elements.
         first = next((place for place, count in enumerate(elements) if count), None)
         return 0 if first is None else -(-len(elements) // batch) - first // batch
-    dense = contiguous and (outermost or len(elements) == 1)
-    return sum(
-        copy(count, itemsize, as_bytes=dense and place not in converted)
-        for place, count in enumerate(elements)
+    as_bytes = copied_as_bytes(
+        elements, dimensions=dimensions, outermost=outermost, contiguous=contiguous, converted=converted
     )
+    return sum(copy(count, itemsize, as_bytes=place in as_bytes) for place, count in enumerate(elements))
+
+
+def copied_as_bytes(
+    elements: Sequence[int],
+    *,
+    dimensions: int,
+    outermost: bool,
+    contiguous: bool = True,
+    converted: Collection[int] = (),
+) -> list[int]:
+    """Positions of the inputs that ``cat`` copies one by one without a kernel; see ``concatenation``."""
+    dense = contiguous and (outermost or len(elements) == 1)
+    if not dense or _takes_batches(elements, dimensions, converted):
+        return []
+    return [place for place, count in enumerate(elements) if count and place not in converted]
+
+
+def _takes_batches(elements: Sequence[int], dimensions: int, converted: Collection[int]) -> bool:
+    fits = dimensions <= CAT_DIMENSIONS and sum(elements) < LARGEST_OFFSET
+    return len(elements) > 1 and not converted and fits
 
 
 def multi_tensor(

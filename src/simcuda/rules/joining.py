@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
-from simcuda.call import Call, Cost, tensors_in
-from simcuda.launches import concatenation
+from simcuda.call import Call, Cost, nbytes, tensors_in
+from simcuda.launches import concatenation, copied_as_bytes
 from simcuda.rules.registry import Rule
 
 
 def _join(call: Call) -> Cost:
     result = call.results()[0]
     inputs = list(tensors_in(call.argument("tensors")))
-    kernels = concatenation(
-        [tensor.numel() for tensor in inputs],
-        result.element_size(),
-        dimensions=result.dim(),
-        outermost=_is_outermost(call, result),
-        contiguous=all(tensor.is_contiguous() for tensor in inputs),
-        converted=[place for place, tensor in enumerate(inputs) if tensor.dtype != result.dtype],
+    elements = [tensor.numel() for tensor in inputs]
+    layout: dict[str, Any] = {
+        "dimensions": result.dim(),
+        "outermost": _is_outermost(call, result),
+        "contiguous": all(tensor.is_contiguous() for tensor in inputs),
+        "converted": [place for place, tensor in enumerate(inputs) if tensor.dtype != result.dtype],
+    }
+    return Cost(
+        launches=concatenation(elements, result.element_size(), **layout),
+        copies=tuple(("d2d", nbytes(inputs[place])) for place in copied_as_bytes(elements, **layout)),
     )
-    return Cost(launches=kernels)
 
 
 def _is_outermost(call: Call, result: torch.Tensor) -> bool:
