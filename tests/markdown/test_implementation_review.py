@@ -158,6 +158,12 @@ def test_issues() -> None:
     ] == [(issue.severity, issue.id, issue.title, issue.details) for issue in read()[0].issues]
 
 
+def test_issues_under_headings() -> None:
+    """An issue may be a heading instead of bold words."""
+    text = REVIEW.replace("**Minor-2: A name**", "##### Minor-2: A name\n")
+    assert ["Minor-1", "Minor-2"] == [issue.id for issue in read(text)[0].issues]
+
+
 def test_issue_counts() -> None:
     """The stated counts are kept even where they are wrong; without them the issues are counted."""
     assert {"critical": 0, "minor": 3} == read()[0].issue_counts
@@ -201,6 +207,18 @@ def test_checklist_and_code() -> None:
     review, _ = read()
     assert [("Count the waits", True)] == [(item.text, item.done) for item in review.checklist]
     assert ["python"] == [block.language for block in review.evidence]
+
+
+def test_another_table_is_no_requirement() -> None:
+    """A table without a column of requirements says nothing about them."""
+    text = REVIEW.replace("| Plan Requirement |", "| Phase |")
+    assert 3 == len(read(text)[0].requirements)
+
+
+def test_a_review_without_a_verdict() -> None:
+    """A review that states no verdict and no commits has none."""
+    review, _ = read("# Task 1 Implementation Review: t\n")
+    assert (None, None) == (review.verdict, review.commits)
 
 
 def test_a_status_that_says_nothing() -> None:

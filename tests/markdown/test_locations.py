@@ -58,6 +58,12 @@ def test_lines_named_by_file(finding: Finding) -> None:
     )
 
 
+def test_lines_with_their_file_behind(finding: Finding) -> None:
+    """The file may stand in brackets behind its lines."""
+    text = section("`x/a.py`, `x/b.py`", "`7-8, 9` (b.py), `1-2` (a.py)")
+    assert [("x/a.py", [(1, 2)], None), ("x/b.py", [(7, 8), (9, 9)], None)] == places(finding, text)
+
+
 def test_lines_in_order(finding: Finding) -> None:
     """As many ranges as files are taken in pairs."""
     assert [("a.py", [(1, 2)], None), ("b.py", [(3, 4)], None)] == places(

@@ -159,6 +159,34 @@ def test_an_id_from_the_file_name() -> None:
     assert [("id-missing", 1)] == [(problem.rule, problem.line) for problem in problems]
 
 
+def test_an_id_in_the_title() -> None:
+    """A title may begin with the ID, if the file's name does too."""
+    data = b"# BUG-025: Stages are not checked\n\n- **Status:** Resolved\n"
+    ticket, problems = read_document(data, "BUG-025-P2-stages.md")
+    assert isinstance(ticket, Ticket)
+    assert ticket.status
+    assert ("BUG-025", "Stages are not checked", Status.CLOSED, ()) == (
+        ticket.id.value,
+        ticket.title.value,
+        ticket.status.value,
+        problems,
+    )
+
+
+def test_a_title_that_only_looks_like_an_id() -> None:
+    """Where the file's name says nothing of it, a title such as this makes no ticket."""
+    assert read_document(b"# UTF-8: what it is\n", "notes.md")[0] is None
+
+
+def test_an_id_before_the_title() -> None:
+    """The title does not repeat the ID of its own ticket, but keeps what only resembles one."""
+    own, _ = read_document(b"# A-1: It waits\n\n**Ticket ID:** A-1\n", "a.md")
+    other, _ = read_document(b"# UTF-8: It waits\n\n**Ticket ID:** A-1\n", "a.md")
+    assert own
+    assert other
+    assert ("It waits", "UTF-8: It waits") == (own.title.value, other.title.value)
+
+
 def test_an_id_of_another_form() -> None:
     """An ID that does not match the register's pattern is kept and reported."""
     ticket, problems = read_document(b"# Finding Ticket: t\n\n**Ticket ID:** `seven`\n", "a.md")

@@ -60,6 +60,21 @@ def test_closure_notes(finding: Finding) -> None:
     assert Outcome.FIXED == ticket.outcome.value
 
 
+@pytest.mark.parametrize("title", ["Fix", "Fix Applied", "Fix Implemented (Option 2)", "Implemented Fix"])
+def test_a_section_on_the_fix(finding: Finding, title: str) -> None:
+    """A section that describes the fix that was made says that one was made."""
+    ticket = finding(f"## {title}\n\nCalled it.\n").ticket
+    assert ticket.outcome
+    assert Outcome.FIXED == ticket.outcome.value
+
+
+def test_a_recommended_fix_that_was_implemented(finding: Finding) -> None:
+    """A remark in a section's title does not change what the section is."""
+    fix = finding("## Recommended Fix (IMPLEMENTED)\n\nCall it.\n").ticket.recommended_fix
+    assert fix
+    assert "Call it." == fix.raw
+
+
 def test_a_recommendation_elsewhere_is_none(finding: Finding) -> None:
     """What the recommended fix calls its verdict is not how the ticket ended."""
     ticket = finding("## Recommended Fix\n\n### Verdict\n\n**Acceptable as-is**\n").ticket

@@ -149,3 +149,15 @@ def test_several_reviewers_in_order(finding: Finding) -> None:
     assert [("pytorch", "NEUTRAL"), ("drl", "OBJECT"), ("codereview", "ENDORSE")] == [
         (review.reviewer and review.reviewer.value, review.opinion) for review in reading.ticket.reviews
     ]
+
+
+def test_two_tables(finding: Finding) -> None:
+    """Each table of verdicts in a section counts; other tables do not."""
+    head = "| Agent | Verdict | Evaluation |\n|---|---|---|\n"
+    reading = finding(
+        f"## Cross-Review\n\n| a | b |\n|---|---|\n| c | d |\n\n{head}| DRL | OBJECT | No. |\n\nThen:\n\n"
+        f"{head}| PyTorch | ENDORSE | Yes. |\n"
+    )
+    assert [("drl", "OBJECT"), ("pytorch", "ENDORSE")] == [
+        (review.reviewer and review.reviewer.value, review.opinion) for review in reading.ticket.reviews
+    ]

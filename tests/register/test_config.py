@@ -140,6 +140,8 @@ def test_mistake(tmp_path: Path, text: str, message: str) -> None:
         (b"timeout = \n", ":1: not TOML:"),
         (b"a = 1\nb = \n", ":2: not TOML:"),
         (b"\xff", ": cannot be read:"),
+        (b"id_pattern = '(?P<id>a)'\n", ": id_pattern: must be a regular expression: "),
+        (b"id_pattern = 'a)|(b'\n", ": id_pattern: must be a regular expression: "),
         (b"id_pattern = '['\n", ": id_pattern: must be a regular expression: "),
     ],
 )

@@ -38,14 +38,15 @@ _OUTCOME_OF_STATUS = {
 def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, title: Text | None) -> Ticket:
     """The ticket that ``sections`` make up."""
     roles, words = by_role(sections), source.vocabulary
+    identity = read_id(source, metadata, title)
     status = metadata.word("Status", Field[Status | None], words.statuses)
     described = [*roles.get(Role.PROBLEM, ()), *roles.get(Role.DESCRIPTION, ()), *roles.get(None, ())]
     resolutions = roles.get(Role.RESOLUTION, ())
     resolution = next((part for part in resolutions if read_outcome(part)), next(iter(resolutions), None))
     return Ticket(
         path=source.path,
-        id=read_id(source, metadata, title),
-        title=read_title(source, title, "finding"),
+        id=identity,
+        title=read_title(source, title, identity.value),
         metadata=metadata.rows,
         severity=metadata.word("Severity", Field[Severity | None], words.severities),
         status=status,
@@ -54,7 +55,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         agent=metadata.string("Agent"),
         domains=metadata.strings("Domain"),
         assignee=metadata.string("Assignee"),
-        created=metadata.string("Created"),
+        created=metadata.string("Created", "Date Discovered", "Date"),
         updated=metadata.string("Updated"),
         code_repository=metadata.string("Code Repository"),
         locations=_locations(roles),

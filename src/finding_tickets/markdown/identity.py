@@ -11,7 +11,6 @@ from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.source import Source
-from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Text
 
 Kind = Literal["finding", "review"]
@@ -34,30 +33,39 @@ def title_of(sections: Sequence[Part]) -> Text | None:
 def kind_of(title: Text | None, metadata: Metadata, path: str) -> Kind | None:
     """Whether a document is a finding or a review; None where nothing says that it is either."""
     words = plain(title.raw) if title else ""
-    if metadata.get("Plan Reference", "Commits") or _REVIEW_TITLE.search(words.partition(":")[0]):
-        return "review"
-    named_by_id = re.fullmatch(metadata.source.vocabulary.id_pattern, PurePosixPath(path).stem, re.IGNORECASE)
-    if metadata.get("Ticket ID", "Severity") or _FINDING_TITLE.match(words) or named_by_id:
+    if metadata.get("Severity") or _FINDING_TITLE.match(words):
         return "finding"
-    return None
+    if metadata.get("Plan Reference") or _REVIEW_TITLE.search(words.partition(":")[0]):
+        return "review"
+    pattern, stem = metadata.source.vocabulary.id_pattern, PurePosixPath(path).stem
+    leading = _leading_id(metadata.source, words)
+    named = re.fullmatch(pattern, stem, re.IGNORECASE) or (leading and stem.upper().startswith(leading))
+    return "finding" if named or metadata.get("Ticket ID") else None
 
 
-def read_title(source: Source, title: Text | None, kind: Kind) -> Field[str]:
-    """The title without the words that only say what kind of document it is."""
+def read_title(source: Source, title: Text | None, document_id: str) -> Field[str]:
+    """The title without the ID and the words that only say what kind of document it is."""
     if title is None:
         source.report("title", 1, "no title; write one as '# Finding Ticket: ...'")
         return field(source.text(0, 0), PurePosixPath(source.path).stem)
     words = plain(title.raw)
-    rest = words.partition(":")[2].strip() if kind == "review" else _FINDING_TITLE.sub("", words, count=1)
+    before, _, after = words.partition(":")
+    if _REVIEW_TITLE.search(before) or _leading_id(source, words) == document_id:
+        rest = after.strip()
+    else:
+        rest = _FINDING_TITLE.sub("", words, count=1)
     return field(title, rest or words)
 
 
 def read_id(source: Source, metadata: Metadata, title: Text | None) -> Field[str]:
-    """The ID from the metadata, else from a title such as ``Task 5 ... Review``, else the file's name."""
+    """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
     stated = metadata.string(*_ID_LABELS)
     if stated:
         return _checked(source, stated)
-    task = _TASK.search(plain(title.raw).partition(":")[0]) if title else None
+    words = plain(title.raw) if title else ""
+    leading, task = _leading_id(source, words), _TASK.search(words.partition(":")[0])
+    if title and leading:
+        return field(title, leading)
     if title and task:
         return field(title, f"{task['word']}-{task['number']}".upper())
     name = PurePosixPath(source.path).stem
@@ -66,11 +74,15 @@ def read_id(source: Source, metadata: Metadata, title: Text | None) -> Field[str
     return field(title or source.text(0, 0), name.upper())
 
 
+def _leading_id(source: Source, title: str) -> str | None:
+    """The ID with which a title begins: ``BUG-025: ...``."""
+    match = re.match(rf"({source.vocabulary.id_pattern})\s*:", title)
+    return match[1].upper() if match else None
+
+
 def _checked(source: Source, stated: Field[str]) -> Field[str]:
     pattern = source.vocabulary.id_pattern
     if not re.fullmatch(pattern, stated.value, re.IGNORECASE):
         message = f"{stated.value!r} is not an ID of this register"
-        source.report(
-            "id-form", stated.span.line, message, hint=f"the pattern is {pattern}", level=Level.WARNING
-        )
+        source.report("id-form", stated.span.line, message, hint=f"the pattern is {pattern}")
     return field(stated, stated.value.upper())

@@ -10,7 +10,8 @@ from finding_tickets.markdown.inline import code_spans
 from finding_tickets.markdown.places import Lines, line_ranges, names
 from finding_tickets.markdown.source import Source
 
-_FILE_IN_LINES = re.compile(r"(?<![\w./\\-])([\w./\\-]+\.\w+)\s*:")
+_FILE_BEFORE = re.compile(r"(?<![\w./\\-])([\w./\\-]+\.\w+)\s*:")
+_FILE_AFTER = re.compile(r"\(([\w./\\-]{1,300}\.\w{1,20})\)")
 _NOWHERE = re.compile(r"n/?a\b|none\b|multiple\b|various\b|several\b|all\b|-+$|\u2014$|$", re.IGNORECASE)
 
 
@@ -33,8 +34,9 @@ def pair_lines(source: Source, files: Sequence[str], lines: Entry | None) -> lis
     """The lines of each file: by the file named before them, in order, or all of them for a single file."""
     if lines is None or is_nowhere(lines):
         return [()] * len(files)
-    if _FILE_IN_LINES.search(lines.plain):
-        return _by_name(source, files, lines)
+    named = _named(lines.plain)
+    if named:
+        return _by_name(source, files, lines.line, named)
     ranges = line_ranges(lines.plain)
     if ranges and len(files) == 1:
         return [ranges]
@@ -48,15 +50,22 @@ def pair_lines(source: Source, files: Sequence[str], lines: Entry | None) -> lis
     return [()] * len(files)
 
 
-def _by_name(source: Source, files: Sequence[str], lines: Entry) -> list[Lines]:
-    """Lines after the name of their file: ``a.py: 10-20, b.py: 5``."""
-    pieces = _FILE_IN_LINES.split(lines.plain)
+def _named(text: str) -> list[tuple[str, str]]:
+    """File and lines, where each file is named: ``a.py: 10-20, b.py: 5`` or ``10-20 (a.py), 5 (b.py)``."""
+    after, before = _FILE_AFTER.split(text), _FILE_BEFORE.split(text)
+    if len(after) > 1:
+        return list(zip(after[1::2], after[0::2], strict=False))
+    return list(zip(before[1::2], before[2::2], strict=True))
+
+
+def _by_name(
+    source: Source, files: Sequence[str], line: int, named: Sequence[tuple[str, str]]
+) -> list[Lines]:
     found: dict[str, Lines] = {}
-    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+    for name, text in named:
         path = next((path for path in files if names(name, path)), None)
         if path is None:
-            message = f"{name} is none of the files of this location"
-            source.report("location-lines", lines.line, message)
+            source.report("location-lines", line, f"{name} is none of the files of this location")
         else:
             found[path] = found.get(path, ()) + line_ranges(text)
     return [found.get(path, ()) for path in files]

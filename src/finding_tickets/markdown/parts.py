@@ -38,7 +38,7 @@ class Part:
     @property
     def name(self) -> str:
         """The title in lower case with single spaces between its words, for comparing."""
-        return _NOT_A_WORD.sub(" ", self.title.lower()).strip()
+        return words_of(self.title)
 
     @property
     def line(self) -> int:
@@ -63,6 +63,11 @@ class Part:
         """The part cut at its headings of the highest level; what precedes them comes first, if anything."""
         levels = [block.level for block in self.blocks if block.level]
         return tuple(cut(self.source, self.blocks, self.start, self.end, min(levels, default=0)))
+
+
+def words_of(title: str) -> str:
+    """A title in lower case with single spaces between its words."""
+    return _NOT_A_WORD.sub(" ", title.lower()).strip()
 
 
 def sections(source: Source) -> tuple[Part, ...]:

@@ -18,7 +18,9 @@ from finding_tickets.model.vocabulary import Outcome, squeeze
 _STATEMENTS = frozenset(
     ["status", "decision", "finaldisposition", "disposition", "outcome", "resolution", "verdict"]
 )
-_FIX = re.compile(r"(the |final |implemented )*fix(es)?( description| applied)?( \(.*\))?", re.IGNORECASE)
+_FIX = re.compile(
+    r"(the |final |implemented )*fix(es)?( description| applied| implemented)?( \(.*\))?", re.IGNORECASE
+)
 _LEAD = re.compile(rb"\*\*([^*]+)\*\*")
 
 

@@ -32,12 +32,13 @@ def read_review(
 ) -> ImplementationReview:
     """The review that ``sections`` make up."""
     roles = by_role(sections)
+    identity = read_id(source, metadata, title)
     issues, artifacts = tuple(read_issues(sections)), tuple(read_artifacts(sections))
     stated = tuple(place for part in roles.get(Role.LOCATION, ()) for place in read_locations(part))
     return ImplementationReview(
         path=source.path,
-        id=read_id(source, metadata, title),
-        title=read_title(source, title, "review"),
+        id=identity,
+        title=read_title(source, title, identity.value),
         metadata=metadata.rows,
         reviewer=metadata.string("Reviewer"),
         date=metadata.string("Date"),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.parts import Part, words_of
 from finding_tickets.markdown.reviewers import is_cross_review
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Section
@@ -40,9 +40,12 @@ _TITLES: Mapping[str, Role] = {
     "locations": Role.LOCATION,
     "files changed": Role.FILES_CHANGED,
     "summary": Role.SUMMARY,
+    "one line summary": Role.SUMMARY,
     "problem": Role.PROBLEM,
+    "symptom": Role.PROBLEM,
     "detailed description": Role.DESCRIPTION,
     "description": Role.DESCRIPTION,
+    "root cause": Role.DESCRIPTION,
     "root cause analysis": Role.DESCRIPTION,
     "reproduction": Role.DESCRIPTION,
     "impact": Role.DESCRIPTION,
@@ -60,6 +63,8 @@ _TITLES: Mapping[str, Role] = {
     "closure notes": Role.RESOLUTION,
     "fix": Role.RESOLUTION,
     "implemented fix": Role.RESOLUTION,
+    "fix applied": Role.RESOLUTION,
+    "fix implemented": Role.RESOLUTION,
     "remediation": Role.REMEDIATION,
     "appendix": Role.APPENDIX,
     "original report reference": Role.APPENDIX,
@@ -67,8 +72,10 @@ _TITLES: Mapping[str, Role] = {
 
 
 def role_of(part: Part) -> Role | None:
-    """The role of a section, or None where its title is not known."""
-    return Role.CROSS_REVIEW if is_cross_review(part.title) else _TITLES.get(part.name)
+    """The role of a section, a remark in brackets aside; None where its title is not known."""
+    if is_cross_review(part.title):
+        return Role.CROSS_REVIEW
+    return _TITLES.get(part.name) or _TITLES.get(words_of(part.title.partition("(")[0]))
 
 
 def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:

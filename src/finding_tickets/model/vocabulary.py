@@ -83,6 +83,12 @@ AGENTS = {
     "codereview": ("code quality",),
 }
 
+STATUS_SPELLINGS = {
+    Status.IN_PROGRESS.value: ("in progress",),
+    Status.IN_REVIEW.value: ("review",),
+    Status.CLOSED.value: ("resolved", "done"),
+}
+
 ID_PATTERN = r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+"
 
 Words = Mapping[str, tuple[str, ...]]
@@ -106,7 +112,7 @@ class Vocabulary(Record):
 
     id_pattern: str = ID_PATTERN
     severities: Words = Field(default_factory=lambda: _words(Severity))
-    statuses: Words = Field(default_factory=lambda: _words(Status))
+    statuses: Words = Field(default_factory=lambda: {**_words(Status), **STATUS_SPELLINGS})
     outcomes: Words = Field(default_factory=lambda: _words(Outcome))
     opinions: Words = Field(default_factory=lambda: _words(Opinion))
     agents: Words = Field(default_factory=lambda: dict(AGENTS))

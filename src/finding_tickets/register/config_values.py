@@ -57,6 +57,8 @@ def pattern(value: Any, _root: Path) -> str:
         raise WrongValueError(f"must be a regular expression, not {value!r}")
     try:
         re.compile(value)
+        # As it will be used: its groups must not have the names of ours.
+        re.compile(rf"(?P<id>{value})(?P<kind>)")
     except (re.error, RecursionError, OverflowError) as error:
         raise WrongValueError(f"must be a regular expression: {error}") from error
     return value
