@@ -22,9 +22,10 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     to_tag, source_tag = of(to), of(source)
     there = HOST if to_tag is None else to_tag.device
     here = HOST if source_tag is None else source_tag.device
-    if here == there:
-        if here != HOST:
-            _within(machine, here, to, source)
+    if here == there == HOST:
+        _on_host(machine, to, source)
+    elif here == there:
+        _within(machine, here, to, source)
     elif here == HOST:
         _to_device(machine, there, to, source, non_blocking=non_blocking)
     elif there == HOST:
@@ -62,6 +63,13 @@ def _serials(machine: Machine, tensor: torch.Tensor) -> tuple[int, ...]:
 def _is_pinned(machine: Machine, tensor: torch.Tensor) -> bool:
     tag = machine.storages.of(tensor)
     return tag is not None and tag.pinned
+
+
+def _on_host(machine: Machine, to: torch.Tensor, source: torch.Tensor) -> None:
+    for serial in _serials(machine, source):
+        machine.host_touches(serial, writes=False)
+    for serial in _serials(machine, to):
+        machine.host_touches(serial, writes=True)
 
 
 def _within(machine: Machine, device: int, to: torch.Tensor, source: torch.Tensor) -> None:

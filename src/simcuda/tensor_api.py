@@ -144,6 +144,7 @@ class TensorApi:
 
     def tolist(self, tensor: Tensor) -> Any:
         """``torch.Tensor.tolist``."""
+        self._read_by_host(tensor)
         return _Base.tolist(self.on_host(tensor))
 
     def numpy(self, tensor: Tensor, *, force: bool = False) -> Any:
@@ -155,6 +156,7 @@ class TensorApi:
                 f"can't convert {self.device(tensor)} device type tensor to numpy. "
                 "Use Tensor.cpu() to copy the tensor to host memory first."
             )
+        self._read_by_host(tensor)
         return _Base.numpy(tensor)
 
     def record_stream(self, tensor: Tensor, stream: Any) -> None:
@@ -221,6 +223,11 @@ class TensorApi:
             made = self._asarray(obj, dtype=dtype, device="cpu", copy=copy)
             made = self.to(made, _default_device() if device is None else device)
         return made.requires_grad_(requires_grad) if requires_grad else made
+
+    def _read_by_host(self, tensor: Tensor) -> None:
+        tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.pinned:
+            self.machine.host_touches(tag.serial, writes=False)
 
     def _read_elements(self, data: Any) -> None:
         # C++ reads 0-d tensors among the elements one by one, where no dispatch mode sees it.

@@ -152,6 +152,33 @@ def test_reading_a_value_orders_the_host_after_the_stream(gpu: SimulatedCuda) ->
     assert 0 == cost.hazards
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_host_reads_what_is_still_being_copied(gpu: SimulatedCuda, waits: bool) -> None:
+    """The result of an asynchronous copy is a hazard for a host that has not waited for it."""
+    x = torch.ones(4, device="cuda")
+    with gpu.measure() as cost:
+        host = x.to("cpu", non_blocking=True)
+        if waits:
+            torch.cuda.current_stream().synchronize()
+        host.tolist()
+        host.sum()
+    # The list and the sum.
+    assert (0 if waits else 2) == cost.hazards
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_host_overwrites_what_is_still_being_copied(gpu: SimulatedCuda, waits: bool) -> None:
+    """The source of an asynchronous copy must not change before the host has waited for it."""
+    pinned = torch.ones(4).pin_memory()
+    with gpu.measure() as cost:
+        pinned.to("cuda", non_blocking=True)
+        if waits:
+            torch.cuda.synchronize()
+        pinned.sum()
+        pinned.copy_(torch.zeros(4))
+    assert (0 if waits else 1) == cost.hazards
+
+
 def test_memory_freed_while_another_stream_uses_it(gpu: SimulatedCuda) -> None:
     """A block reused while another stream still reads it is a hazard, which ``record_stream`` prevents."""
     for recorded, hazards in ((False, 1), (True, 0)):
