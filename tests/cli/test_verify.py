@@ -40,7 +40,7 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
         "fixes/a_1/found.py:5 check stream_syncs tensors",
     ]:
         assert line in lines
-    assert "[1/1] A-1: failed\n" == printed.err
+    assert "measuring 1 documents\n[1/1] A-1: failed\n" == printed.err
 
 
 def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +97,21 @@ def test_bad_data_outranks_the_rest_and_stops_nobody(
     assert "A-1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["--all", "A-1"]])
+def test_what_is_stale_can_be_measured_again(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--stale`` leaves alone what is fresh and what was never measured."""
+    for ticket in ("A-1", "B-1"):
+        add(repository, ticket)
+    tickets(repository, "--all")
+    add(repository, "C-1")
+    repository.write("fixes/b_1/fix.py", FIX + "\n")
+    capsys.readouterr()
+    assert ExitCode.OK == tickets(repository, "--stale")
+    assert ["B-1"] == [line.split()[0] for line in capsys.readouterr().out.split("\n") if "verified:" in line]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all", "A-1"], ["--all", "--stale"]])
 def test_it_wants_either_tickets_or_all(repository: Repository, arguments: list[str]) -> None:
     """Nothing is guessed where nothing, or two different things, are asked for."""
     add(repository, "A-1")
