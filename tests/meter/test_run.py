@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from tests.meter.conftest import TallyMeter, workload
 
@@ -110,6 +111,13 @@ def test_a_workload_may_compare_in_its_own_way(meter: TallyMeter) -> None:
     variants = {"found": lambda values: values.numel(), "fix": lambda values: values.numel() + 3}
     report = run(workload(2, same=parity), variants, meter, ROOT, [SAME])
     assert ["odd and even"] == [agreement.difference for agreement in report.agreements]
+
+
+def test_a_comparison_that_gives_no_words_is_an_error(meter: TallyMeter) -> None:
+    """A ``same`` that returns True for equal results would make all of them differ."""
+    jobs = workload(2, same=lambda expected, actual: bool(expected == actual))
+    with pytest.raises(TypeError, match="same must return None or the difference in words, not True"):
+        run(jobs, {"found": total, "fix": total}, meter, ROOT, [SAME])
 
 
 def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:

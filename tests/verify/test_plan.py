@@ -99,6 +99,7 @@ def test_a_revision_cannot_be_run_yet(measurable: Repository) -> None:
     [
         ("found: {syncs: 4*}", "found:", "claim found.syncs: unexpected the end at column 3 of '4*'", None),
         ("found: {syncs: {is: 1, at: {n: '>'}}}", "found:", "claim found.syncs: unexpected the end", None),
+        ("found: {syncs: {is: 1, at: {n: O(n)}}}", "found:", "n: a growth class selects no points", None),
         ("fixed: {syncs: 1}", "fixed:", "claim fixed.syncs: unknown variant 'fixed'", "did you mean 'fix'?"),
         ("fix: {sinks: 1}", "fix:", "claim fix.sinks: unknown metric 'sinks'", "did you mean 'syncs'?"),
         ("fix: {same_result_as: fund}", "fix:", "unknown variant 'fund'", "did you mean 'found'?"),

@@ -39,6 +39,7 @@ def verify(
         typer.Argument(metavar="[ID...]", autocompletion=complete_id, help="Tickets, in any case."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
+    stale: Annotated[bool, typer.Option("--stale", help="Every document with stale evidence.")] = False,
     root: Root = HERE,
     meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
     timeout: Annotated[
@@ -50,15 +51,15 @@ def verify(
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.session import Settings
 
-    if everything == bool(ids):
-        raise UsageError("name the tickets to verify, or say --all", hint="tickets list shows them all")
+    if [bool(ids), everything, stale].count(True) != 1:
+        raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first.
     with Isolation() as isolation:
         register = load(root)
-        documents, code = find_all(register, ids) if ids else _measurable(register)
-        sound, reading = _sound(register, documents, register.problems if everything else ())
+        documents, code = find_all(register, ids or _chosen(register, stale=stale))
+        sound, reading = _sound(register, documents, () if ids else register.problems)
         settings = Settings(
-            root=register.root,
+            root=register.root.resolve(),
             evidence=register.config.evidence,
             meter=meter,
             timeout=timeout or register.config.timeout,
@@ -69,13 +70,17 @@ def verify(
     return ExitCode.worst(code, reading, *map(_code, done))
 
 
-def _measurable(register: Register) -> tuple[list[Document], ExitCode]:
-    """Every document with a verifier; an ID that several share is an error, and says so once."""
+def _chosen(register: Register, *, stale: bool) -> Iterable[str]:
+    """The IDs, each once, of the documents with stale evidence, or else of all that have a verifier."""
+    from finding_tickets.verify.evidence import current_verdict
     from finding_tickets.verify.plan import verifier_of
 
-    chosen = [document for document in register.documents if verifier_of(document, register.root)]
+    root, folder = register.root, register.config.evidence
+    chosen = [document for document in register.documents if verifier_of(document, root)]
     say(f"{len(chosen)} of {len(register.documents)} documents have a verifier")
-    return find_all(register, dict.fromkeys(document.id.value for document in chosen))
+    if stale:
+        chosen = [one for one in chosen if current_verdict(one, root, folder).verdict is Verdict.STALE]
+    return dict.fromkeys(document.id.value for document in chosen)
 
 
 def _sound(
@@ -96,6 +101,7 @@ def _measure(documents: Sequence[Document], isolation: Isolation, settings: Sett
     """Verify all, tell of each as soon as it is done, and return them in their own order."""
     from finding_tickets.verify.session import verify as run
 
+    say(f"measuring {len(documents)} documents")
     done = []
     for number, verified in enumerate(run(documents, isolation, settings), 1):
         if verified.error:
@@ -104,7 +110,8 @@ def _measure(documents: Sequence[Document], isolation: Isolation, settings: Sett
             what = verified.verification.verdict if verified.verification else "not measured"
             say(f"[{number}/{len(documents)}] {verified.document.id.value}: {what}")
         done.append(verified)
-    return sorted(done, key=lambda verified: documents.index(verified.document))
+    places = [document.path for document in documents]
+    return sorted(done, key=lambda verified: places.index(verified.document.path))
 
 
 def _show(verifications: Sequence[Verification], output_format: Format) -> None:

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -91,8 +92,16 @@ def _agreement(
         return Agreement(comparison, dict(point), skipped=True)
     if actual.error:
         return Agreement(comparison, dict(point), difference=f"raised {actual.error}")
-    if workload.same and comparison.tolerance is None:
-        return Agreement(comparison, dict(point), workload.same(expected.result, actual.result))
     return Agreement(
-        comparison, dict(point), difference(expected.result, actual.result, comparison.tolerance)
+        comparison, dict(point), _difference(workload, comparison, expected.result, actual.result)
     )
+
+
+def _difference(workload: Workload, comparison: Comparison, expected: Any, actual: Any) -> str | None:
+    """By the workload's own way where it has one and the claim states no tolerance."""
+    if workload.same is None or comparison.tolerance is not None:
+        return difference(expected, actual, comparison.tolerance)
+    found = workload.same(expected, actual)
+    if found is not None and not isinstance(found, str):
+        raise TypeError(f"same must return None or the difference in words, not {found!r}")
+    return found

@@ -16,7 +16,11 @@ from typing import IO, Any, Self, cast
 
 from finding_tickets.verify.worker import LOG, RESULT
 
-PRELOADED = ("finding_tickets.meter.run", "finding_tickets.meter.simulated")
+PRELOADED = (
+    "finding_tickets.meter.run",
+    "finding_tickets.meter.simulated",
+    "finding_tickets.verify.measuring",
+)
 SHUTDOWN_SECONDS = 10.0
 
 
@@ -49,6 +53,7 @@ class Isolation:
     def __init__(self, preload: Sequence[str] = PRELOADED, workers: int | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
         self._log = Path(self._folder.name) / LOG
+        self._running: set[str] = set()
         module = "finding_tickets.verify.forkserver"
         with self._log.open("wb") as log:
             self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
@@ -71,7 +76,9 @@ class Isolation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the server and whatever it still runs."""
+        """End the server and whatever it still runs; with nothing to end, do not wait until it has loaded."""
+        if not self._running:
+            self._server.kill()
         with suppress(BrokenPipeError):
             self._stdin.close()
         self._stdout.close()
@@ -84,15 +91,17 @@ class Isolation:
 
     def run(self, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Outcome]]:
         """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there."""
-        pending = {self._send(task): name for name, task in tasks.items()}
-        while pending and (line := self._stdout.readline()):
+        names = {self._send(task): name for name, task in tasks.items()}
+        while self._running and (line := self._stdout.readline()):
             ended = json.loads(line)
-            yield pending.pop(ended["id"]), self._outcome(ended["id"], ended["reason"])
-        yield from ((name, Outcome(reason=self._failure())) for name in pending.values())
+            self._running.remove(ended["id"])
+            yield names.pop(ended["id"]), self._outcome(ended["id"], ended["reason"])
+        yield from ((name, Outcome(reason=self._failure())) for name in names.values())
 
     def _send(self, task: Task) -> str:
         """Give a task to the server; its folder is its name there."""
         folder = tempfile.mkdtemp(dir=self._folder.name)
+        self._running.add(folder)
         order = {**asdict(task), "root": str(task.root), "id": folder, "folder": folder}
         # A server that is gone has closed its output too, which is where that shows.
         with suppress(BrokenPipeError):

@@ -13,7 +13,7 @@ from finding_tickets.meter.measurement import METRICS
 from finding_tickets.meter.report import Comparison, Job, Source
 from finding_tickets.model.remediation import Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
-from finding_tickets.verify.expressions import ExpressionError, suggest
+from finding_tickets.verify.expressions import ExpressionError, Growth, suggest
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.variants import find_variants
 
@@ -153,12 +153,15 @@ def _check_claim(claim: Claim, variants: dict[str, Source]) -> None:
             raise BadDataError(
                 f"claim {claim.id}: unknown {kind} '{word}'", line=claim.line, hint=suggest(word, known)
             )
-    texts = list(claim.at.values()) if claim.metric == SAME_RESULT else [claim.value, *claim.at.values()]
     try:
-        for text in texts:
-            parse_condition(text)
+        if claim.metric != SAME_RESULT:
+            parse_condition(claim.value)
+        conditions = {name: parse_condition(text) for name, text in claim.at.items()}
     except ExpressionError as error:
         raise BadDataError(f"claim {claim.id}: {error.message}", line=claim.line, hint=error.hint) from None
+    for name, condition in conditions.items():
+        if isinstance(condition, Growth):
+            raise BadDataError(f"claim {claim.id}: {name}: a growth class selects no points", line=claim.line)
 
 
 def _words(claim: Claim, variants: list[str]) -> Iterator[tuple[str, str, list[str]]]:
