@@ -47,7 +47,8 @@ class Charges:
                 machine.free(device, blocks)
         for kind, size in cost.copies:
             machine.ledger.copy(kind, size)
-        machine.ledger.count("implicit_syncs", cost.implicit_waits)
+        if cost.implicit_waits:
+            machine.ledger.count("implicit_syncs", cost.implicit_waits)
         if cost.launches or cost.copies:
             written += self._written(plan, call)
             reads = [tag.serial for tag in tags if tag is not None and tag.device != HOST]

@@ -27,8 +27,8 @@ def meet(
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations.
     """
     device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
-    if device == HOST:
-        return HOST
+    if device == HOST or len(tags) == 1:
+        return device
     for tensor, tag in zip(tensors, tags, strict=True):
         if tag is not None and tag.device == device:
             continue
