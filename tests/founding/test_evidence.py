@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_the_kept_evidence_is_fresh(ticket: str, verdict: str) -> None:
-    """Nothing that the evidence depends on has changed since it was recorded; ``tickets verify`` renews it."""
+    """Nothing that the evidence depends on changed since it was recorded; ``tickets verify`` renews it."""
     assert verdict == current_verdict(load(ROOT).find(ticket), ROOT).verdict
 
 
