@@ -15,12 +15,13 @@ from simcuda.rules import (
     sampling,
     scalars,
     sorting,
+    viewing,
 )
 from simcuda.rules.registry import RULES, Registry, Rule
 
 _TOPICS = (
     *(scalars, factories, comparisons, reducing, joining, copying),
-    *(foreach, indexing, answers, counting, kernels, sampling, sorting, factorizing),
+    *(foreach, indexing, answers, counting, kernels, sampling, sorting, factorizing, viewing),
 )
 for _topic in _TOPICS:
     RULES.add(*_topic.TOPIC)

@@ -40,6 +40,14 @@ def _multi_tensor(call: Call) -> Cost:
     return Cost(launches=multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
 
 
+def _unscale(call: Call) -> Cost:
+    gradients = list(tensors_in(call.argument("self")))
+    elements = [tensor.numel() for tensor in gradients]
+    if _walks_side_by_side([gradients]):
+        return Cost(multi_tensor(elements, call.profile.multi_tensor, depth=1))
+    return Cost(sum(elementwise(t.numel(), t.element_size()) for t in gradients))
+
+
 def _norm(call: Call) -> Cost:
     tensors, results = _lists(call)[0], call.results()
     fast = _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
@@ -76,5 +84,12 @@ TOPIC = (
         source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
         "types or strides differ",
         example="torch._foreach_add_([x, x], 1.0)",
+    ),
+    Rule(
+        id="unscale",
+        ops=("aten._amp_foreach_non_finite_check_and_unscale_",),
+        counts=_unscale,
+        source="ATen/native/cuda/AmpKernels.cu: one walk over dense gradients of one type",
+        example="torch._amp_foreach_non_finite_check_and_unscale_([x, x], value, value)",
     ),
 )

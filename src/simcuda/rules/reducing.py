@@ -14,7 +14,7 @@ FAMILIES = {
     "sum": ("sum", "nansum", "prod", "mean"),
     "norm": ("norm", "linalg_vector_norm"),
     "extremum": ("amax", "amin"),
-    "logical": ("any", "all"),
+    "logical": ("any", "all", "_is_any_true", "_is_all_true"),
     "argument": ("argmax", "argmin"),
     "moment": ("var", "std", "var_mean", "std_mean"),
     "aminmax": ("aminmax",),
