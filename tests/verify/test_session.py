@@ -178,6 +178,16 @@ def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolatio
     assert not (repository.root / "evidence").exists()
 
 
+def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, isolation: Isolation) -> None:
+    """The result is shown all the same, with the reason why it was not kept."""
+    add(repository, "A-1")
+    repository.write("evidence", "a file where the folder should be")
+    done = run(repository, isolation)["A-1"]
+    assert done.verification is not None
+    assert done.error is not None
+    assert (Verdict.VERIFIED, "evidence") == (done.verification.verdict, done.error.file)
+
+
 def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:
     """Nothing was run, and the verdict says so."""
     repository.ticket("A-1")

@@ -106,9 +106,8 @@ def _measure(documents: Sequence[Document], isolation: Isolation, settings: Sett
     for number, verified in enumerate(run(documents, isolation, settings), 1):
         if verified.error:
             say_error(verified.error)
-        else:
-            what = verified.verification.verdict if verified.verification else "not measured"
-            say(f"[{number}/{len(documents)}] {verified.document.id.value}: {what}")
+        what = verified.verification.verdict if verified.verification else "not measured"
+        say(f"[{number}/{len(documents)}] {verified.document.id.value}: {what}")
         done.append(verified)
     places = [document.path for document in documents]
     return sorted(done, key=lambda verified: places.index(verified.document.path))
@@ -123,7 +122,7 @@ def _show(verifications: Sequence[Verification], output_format: Format) -> None:
 
 def _code(verified: Verified) -> ExitCode:
     """What one document contributes to the exit code; a claim that was not checked fails no gate."""
-    if verified.verification is None:
+    if verified.error or verified.verification is None:
         return ExitCode.BAD_DATA
     claims = verified.verification.claims
     if any(claim.holds is not None and not claim.as_expected for claim in claims):

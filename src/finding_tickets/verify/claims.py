@@ -19,7 +19,8 @@ from finding_tickets.verify.expressions import (
 from finding_tickets.verify.fitting import ENDINGS, fit
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.growth import bounded, undominated
-from finding_tickets.verify.plan import SAME_RESULT, comparison_of
+from finding_tickets.verify.metrics import SAME_RESULT
+from finding_tickets.verify.plan import comparison_of
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,19 @@ def at_text(at: At) -> str:
     return ", ".join(f"{name}={value}" for name, value in at.items())
 
 
+def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
+    """Every claim as one that nothing was measured for."""
+    return tuple(_beside(claim, Checked(None, "nothing")) for claim in claims)
+
+
 def _result(claim: Claim, report: Report, troubles: Mapping[str, str | None]) -> ClaimResult:
     try:
-        checked = _check(claim, report, troubles.get(claim.variant))
+        return _beside(claim, _check(claim, report, troubles.get(claim.variant)))
     except ExpressionError as error:
         raise BadDataError(f"claim {claim.id}: {error.message}", line=claim.line, hint=error.hint) from None
+
+
+def _beside(claim: Claim, checked: Checked) -> ClaimResult:
     where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
     return ClaimResult(
         id=claim.id,

@@ -13,6 +13,7 @@ import selectors
 import signal
 import sys
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -78,7 +79,7 @@ def _finish(done: Running) -> None:
     sys.stdout.flush()
 
 
-def _abort(running: Any) -> None:
+def _abort(running: Collection[Running]) -> None:
     for process in running:
         os.kill(process.pid, signal.SIGTERM)
     for process in running:

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.measurement import METRICS
 from finding_tickets.meter.report import Comparison, Job, Source
 from finding_tickets.model.remediation import Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
 from finding_tickets.verify.expressions import ExpressionError, Growth, suggest
 from finding_tickets.verify.grammar import parse_condition
+from finding_tickets.verify.metrics import CLAIMABLE, SAME_RESULT
 from finding_tickets.verify.variants import find_variants
-
-SAME_RESULT = "same_result_as"
 
 
 @dataclass(frozen=True)
@@ -166,6 +164,6 @@ def _check_claim(claim: Claim, variants: dict[str, Source]) -> None:
 
 def _words(claim: Claim, variants: list[str]) -> Iterator[tuple[str, str, list[str]]]:
     yield "variant", claim.variant, variants
-    yield "metric", claim.metric, [*METRICS, SAME_RESULT]
+    yield "metric", claim.metric, list(CLAIMABLE)
     if claim.metric == SAME_RESULT:
         yield "variant", claim.value, variants

@@ -13,7 +13,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verification import Evidence, Verdict, Verification
-from finding_tickets.verify.claims import check, trouble
+from finding_tickets.verify.claims import check, trouble, unchecked
 from finding_tickets.verify.evidence import inputs, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.measuring import TARGET, Measured
@@ -35,7 +35,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Verified:
-    """A document and its verification, or the error that kept it from being measured."""
+    """A document, its verification, and the error that kept it from being measured or recorded."""
 
     document: Document
     verification: Verification | None = None
@@ -52,15 +52,21 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
             yield Verified(document, error=error)
             continue
         if todo is None:
-            yield Verified(document, _blank(document, settings, Verdict.UNVERIFIED, "it has no verifier"))
+            yield Verified(document, _unverified(document, settings))
         elif todo.trouble:
-            yield Verified(document, _blank(document, settings, Verdict.INCONCLUSIVE, todo.trouble))
+            yield Verified(document, _inconclusive(todo, settings, todo.trouble))
         else:
             planned[document.path] = document, todo
     # Tracing for graph breaks takes longest: started first, it overlaps with the others.
     order = sorted(planned, key=lambda path: not planned[path][1].job(settings.meter).graph_breaks)
     for path, outcome in isolation.run({path: _task(planned[path][1], settings) for path in order}):
-        yield _conclude(*planned[path], outcome, settings)
+        document, todo = planned[path]
+        try:
+            yield _conclude(document, todo, outcome, settings)
+        except BadDataError as error:
+            place = error.file or document.path
+            located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
+            yield Verified(document, error=located)
 
 
 def _task(todo: Plan, settings: Settings) -> Task:
@@ -74,29 +80,36 @@ def _task(todo: Plan, settings: Settings) -> Task:
 
 
 def _conclude(document: Document, todo: Plan, outcome: Outcome, settings: Settings) -> Verified:
-    """Check what was measured and record it; what a real GPU could not do is no evidence about the code."""
+    """Check what was measured and record it; what a real GPU could not do is no evidence about the code.
+
+    Raises:
+        BadDataError: A claim has no meaning on the sweep.
+    """
+    measured = _measured(outcome)
+    if isinstance(measured, Measured):
+        verification = _verification(todo, measured)
+    else:
+        verification = _inconclusive(todo, settings, measured)
+        if settings.meter == "cuda":
+            return Verified(document, verification)
+    files = measured.report.files if isinstance(measured, Measured) else ()
+    evidence = Evidence(inputs=inputs(todo, document, files), verification=verification)
     try:
-        measured = TypeAdapter(Measured).validate_python(outcome.value) if outcome.reason is None else None
-        reason = outcome.reason or ""
-    except ValidationError as error:
-        measured, reason = (
-            None,
-            f"the measuring process returned what is no result: {error.errors()[0]['msg']}",
-        )
-    try:
-        verification = (
-            _verification(todo, measured)
-            if measured
-            else _blank(document, settings, Verdict.INCONCLUSIVE, reason)
-        )
-    except BadDataError as error:
-        located = BadDataError(error.message, file=document.path, line=error.line, hint=error.hint)
-        return Verified(document, error=located)
-    if measured or settings.meter != "cuda":
-        files = measured.report.files if measured else ()
-        evidence = Evidence(inputs=inputs(todo, document, files), verification=verification)
         write(evidence, settings.root, settings.evidence)
+    except OSError as error:
+        message = f"the evidence cannot be written: {error.strerror}"
+        return Verified(document, verification, BadDataError(message, file=settings.evidence))
     return Verified(document, verification)
+
+
+def _measured(outcome: Outcome) -> Measured | str:
+    """What was measured, or the reason why nothing was."""
+    if outcome.reason is not None:
+        return outcome.reason
+    try:
+        return TypeAdapter(Measured).validate_python(outcome.value)
+    except ValidationError as error:
+        return f"what came back is no measurement: {error.errors()[0]['msg']}"
 
 
 def _verification(todo: Plan, measured: Measured) -> Verification:
@@ -120,11 +133,20 @@ def _verification(todo: Plan, measured: Measured) -> Verification:
     )
 
 
-def _blank(document: Document, settings: Settings, verdict: Verdict, reason: str) -> Verification:
-    """A verification without samples."""
+def _unverified(document: Document, settings: Settings) -> Verification:
+    return _blank(document.id.value, settings, Verdict.UNVERIFIED, "it has no verifier")
+
+
+def _inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
+    """A verification without samples: every claim stays open."""
+    blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
+    return blank.model_copy(update={"claims": unchecked(todo.claims)})
+
+
+def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
     real = settings.meter == "cuda"
     return Verification(
-        ticket=document.id.value,
+        ticket=ticket,
         verdict=verdict,
         reason=reason,
         meter="cuda" if real else "simulated",
