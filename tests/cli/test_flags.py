@@ -14,7 +14,7 @@ FLAGS = {
     "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "
     "--symbol --title --with-verifier",
     "lint": "--format --help --root --rules",
-    "verify": "--all --format --help --meter --root --timeout",
+    "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",
 }
 
