@@ -52,6 +52,7 @@ class Call:
         outputs: Every tensor of the result.
         storages: Where every tensor lies.
         profile: The kind of device.
+        is_alone: Whether it is one tensor's part of an operation on lists that are spread over devices.
     """
 
     op: str
@@ -62,6 +63,7 @@ class Call:
     outputs: list[torch.Tensor]
     storages: Storages
     profile: Profile
+    is_alone: bool = False
 
     def argument(self, name: str, default: Any = None) -> Any:
         """An argument by its name in the schema, however it was passed."""

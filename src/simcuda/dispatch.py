@@ -68,7 +68,9 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         finally:
             self._destination = None
 
-    def _run(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+    def _run(
+        self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments, *, is_alone: bool = False
+    ) -> Any:
         asked, pinned = None, False
         if kwargs:
             kwargs, asked = self._take_device(plan, kwargs)
@@ -77,7 +79,11 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
                 kwargs = {**kwargs, "pin_memory": False}
         inputs = all_tensors_in(args, kwargs)
         tags = [self._of(tensor) for tensor in inputs]
-        if plan.is_foreach and len({HOST if tag is None else tag.device for tag in tags}) > 1:
+        if (
+            plan.is_foreach
+            and not is_alone
+            and len({HOST if tag is None else tag.device for tag in tags}) > 1
+        ):
             return self._one_by_one(plan, func, args, kwargs)
         device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
         if plan.makes and device != HOST:
@@ -88,9 +94,9 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         if floating and plan.makes and is_in_backward():
             device = self._last_device
         self._last_device = device
-        call = Call(
-            plan.op, plan.names, args, kwargs, inputs, outputs, self._machine.storages, self._machine.profile
-        )
+        machine = self._machine
+        storages, profile = machine.storages, machine.profile
+        call = Call(plan.op, plan.names, args, kwargs, inputs, outputs, storages, profile, is_alone)
         if device == HOST:
             self._charges.on_host(plan, call, tags, pinned=pinned, floating=floating)
         else:
@@ -108,7 +114,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         for position in range(len(args[0])):
             own = [[value[position]] if isinstance(value, list | tuple) else value for value in args]
             named = {n: [v[position]] if isinstance(v, list | tuple) else v for n, v in kwargs.items()}
-            results.append(self._run(plan, func, own, named))
+            results.append(self._run(plan, func, own, named, is_alone=True))
         return None if results[0] is None else [tensor for result in results for tensor in result]
 
     def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None]:

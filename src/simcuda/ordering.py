@@ -92,9 +92,9 @@ class Ordering:
                 found.append(_read_conflict(data, accesses, stream, clock))
                 accesses.reads[stream] = tick
         for data in written:
-            accesses = self._accesses.get(data)
-            if accesses is not None and not accesses.are_all_by(stream):
-                found.append(_write_conflict(data, accesses, stream, clock))
+            earlier = self._accesses.get(data)
+            if earlier is not None and not earlier.are_all_by(stream):
+                found.append(_write_conflict(data, earlier, stream, clock))
             self._accesses[data] = Accesses((stream, tick))
         return [conflict for conflict in found if conflict is not None]
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 import torch.utils._device
 
 from simcuda import repairs
+from simcuda.autocast import Autocast
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
 from simcuda.imports import torch_imports_outside
@@ -79,6 +80,7 @@ def device(
         TensorApi(machine, dispatcher).install(patches)
         StorageApi(machine).install(patches)
         CudaApi(machine).install(patches)
+        Autocast(machine.ledger).install(patches)
         repairs.install(patches)
         stack.enter_context(torch_imports_outside(patches))
         simulated = SimulatedCuda(machine)

@@ -32,7 +32,7 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
 def _multi_tensor(call: Call) -> Cost:
     lists, results = _lists(call), call.results()
     elements = [tensor.numel() for tensor in lists[0]]
-    if not _walks_side_by_side(lists):
+    if call.is_alone or not _walks_side_by_side(lists):
         return Cost(launches=sum(elementwise(t.numel(), t.element_size()) for t in lists[0]))
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
     scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
@@ -43,14 +43,14 @@ def _multi_tensor(call: Call) -> Cost:
 def _unscale(call: Call) -> Cost:
     gradients = list(tensors_in(call.argument("self")))
     elements = [tensor.numel() for tensor in gradients]
-    if _walks_side_by_side([gradients]):
+    if not call.is_alone and _walks_side_by_side([gradients]):
         return Cost(multi_tensor(elements, call.profile.multi_tensor, depth=1))
     return Cost(sum(elementwise(t.numel(), t.element_size()) for t in gradients))
 
 
 def _norm(call: Call) -> Cost:
     tensors, results = _lists(call)[0], call.results()
-    fast = _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
+    fast = not call.is_alone and _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
     if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
         costs = [
             reduce("norm", tensor, tuple(range(tensor.dim())), result, call.profile)

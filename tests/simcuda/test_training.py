@@ -1,0 +1,175 @@
+"""Whole training steps on simulated devices: optimizers, lists of tensors, scaling, dropout, lazy layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import SimulatedCuda
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """Two simulated devices."""
+    with simcuda.device(2) as simulated:
+        yield simulated
+
+
+def backward(tensor: torch.Tensor) -> None:
+    """The backward pass of a sum over all elements."""
+    torch.autograd.backward(tensor.sum())
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "step_kernels"),
+    [
+        # p.add_(grad, alpha=-lr), for all parameters at once.
+        (torch.optim.SGD, 1),
+        # lerp, mul, addcmul, sqrt, div, add, addcdiv.
+        (torch.optim.Adam, 7),
+        # The weight decay besides.
+        (torch.optim.AdamW, 8),
+    ],
+)
+def test_optimizers_never_wait(
+    gpu: SimulatedCuda, optimizer: type[torch.optim.Optimizer], step_kernels: int
+) -> None:
+    """A step waits for nothing and walks all parameters side by side."""
+    make: Any = optimizer
+    model = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Linear(3, 3)).to("cuda")
+    stepper = make(model.parameters(), lr=0.1)
+    for _ in range(2):
+        backward(model(torch.ones(4, 5, device="cuda")))
+        with gpu.measure() as cost:
+            stepper.step()
+    assert (0, step_kernels) == (cost.syncs, cost.launches)
+    assert () == cost.unknown
+
+
+def test_a_step_gives_the_values_of_the_cpu(gpu: SimulatedCuda) -> None:
+    """What the simulation computes is what plain CPU code computes."""
+    results = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Dropout(), torch.nn.Linear(3, 1)).to(
+            device
+        )
+        stepper = torch.optim.AdamW(model.parameters(), lr=0.1, foreach=True)
+        for _ in range(3):
+            stepper.zero_grad()
+            backward(model(torch.ones(4, 5, device=device)))
+            stepper.step()
+        results.append([parameter.detach().cpu() for parameter in model.parameters()])
+    # Dropout draws from another operation than on the CPU, with the same seed and the same values.
+    torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
+    assert gpu.live_bytes() > 0
+
+
+def test_clipping_never_waits(gpu: SimulatedCuda) -> None:
+    """Clipping by the norm stays on the device, unless it is asked to raise for a norm that is not finite."""
+    layer = torch.nn.Linear(3, 3, device="cuda")
+    backward(layer(torch.ones(1, 3, device="cuda")))
+    with gpu.measure() as cost:
+        torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+    # Norms: clear, walk, add up. Then stack, norm, + 1e-6, 1 / that, * 1.0, clamp, and one product for all.
+    assert (0, 10) == (cost.syncs, cost.launches)
+    with gpu.measure() as cost:
+        torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0, error_if_nonfinite=True)
+    assert 1 == cost.syncs
+
+
+def test_lists_over_several_devices_go_tensor_by_tensor(gpu: SimulatedCuda) -> None:
+    """Lists that are spread over devices take the slow path; lists at odds with each other fail."""
+    here, there = torch.full((3,), 2.0, device="cuda:0"), torch.full((4,), 1.0, device="cuda:1")
+    with gpu.measure() as cost:
+        norms = torch._foreach_norm([here, there])
+    assert ["cuda:0", "cuda:1"] == [str(norm.device) for norm in norms]
+    assert (2, 2.0) == (cost.launches, norms[1].item())
+    with pytest.raises(RuntimeError, match="same device"):
+        torch._foreach_add([here, there], [there, there])
+
+
+def test_lists_are_copied_between_devices(gpu: SimulatedCuda) -> None:
+    """``_foreach_copy_`` copies across devices one by one."""
+    targets = [torch.zeros(3, device="cuda:1"), torch.zeros(3, device="cuda:1")]
+    with gpu.measure() as cost:
+        torch._foreach_copy_(targets, [torch.ones(3), torch.ones(3, device="cuda:0")])
+    assert (1, 1, 1) == (cost.h2d, cost.p2p, cost.syncs)
+    assert [[1.0] * 3] * 2 == [target.tolist() for target in targets]
+
+
+def test_a_gradient_scaler_waits_once_a_step(gpu: SimulatedCuda) -> None:
+    """``GradScaler.step`` reads once whether any gradient overflowed."""
+    layer = torch.nn.Linear(3, 3, device="cuda")
+    stepper = torch.optim.SGD(layer.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for _ in range(2):
+        backward(scaler.scale(layer(torch.ones(1, 3, device="cuda"))))
+        with gpu.measure() as cost:
+            scaler.step(stepper)
+            scaler.update()
+    assert 1 == cost.syncs
+
+
+def test_dropout_is_one_kernel(gpu: SimulatedCuda) -> None:
+    """Dropout makes its mask and its result in one kernel."""
+    x = torch.ones(1000, device="cuda")
+    with gpu.measure() as cost:
+        torch.nn.functional.dropout(x)
+    # The result and a mask of one byte an element.
+    assert (1, 5000) == (cost.launches, cost.peak_bytes)
+
+
+def test_lazy_layers_move_before_their_first_use(gpu: SimulatedCuda) -> None:
+    """A lazy layer can be moved to the device, and its parameters are made there."""
+    layer = torch.nn.LazyLinear(3).to("cuda")
+    layer(torch.ones(2, 5, device="cuda"))
+    assert torch.device("cuda", 0) == layer.weight.device
+    assert gpu.live_bytes() > 0
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_default_device_can_be_a_simulated_one() -> None:
+    """Within ``torch.device("cuda")`` factories and Python data end up on the device."""
+    with torch.device("cuda"):
+        made = [torch.zeros(2), torch.tensor([1]), torch.nn.Linear(2, 2).weight]
+    assert [torch.device("cuda", 0)] * 3 == [tensor.device for tensor in made]
+
+
+@pytest.mark.usefixtures("gpu")
+def test_generators_belong_to_a_device() -> None:
+    """A generator made for the device says so and seeds what is drawn there."""
+    draws = []
+    for _ in range(2):
+        generator = torch.Generator("cuda").manual_seed(3)
+        draws.append(torch.rand(2, device="cuda", generator=generator).tolist())
+        assert "cuda" == generator.device.type
+    assert draws[0] == draws[1]
+    assert isinstance(torch.default_generator, torch.Generator)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_compiling_is_refused() -> None:
+    """``torch.compile`` says that it does not run here."""
+    with pytest.raises(RuntimeError, match="does not run on a simulated CUDA device"):
+        torch.compile(torch.sin)
+
+
+def test_operations_that_might_wait_and_have_no_rule_are_named(gpu: SimulatedCuda) -> None:
+    """An operation whose waits are not known is never counted as none in silence."""
+    x = torch.eye(3, device="cuda")
+    with gpu.measure() as cost:
+        torch.linalg.lstsq(x, x)
+    assert ("aten.linalg_lstsq.default",) == cost.unknown
+
+
+def test_operations_of_libraries_are_named(gpu: SimulatedCuda) -> None:
+    """A product of matrices is one kernel in the model, which a library may do otherwise."""
+    x = torch.eye(3, device="cuda")
+    with gpu.measure() as cost:
+        x.mm(x)
+    assert (1, ("aten.mm.default",)) == (cost.launches, cost.approximate)
