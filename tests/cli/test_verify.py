@@ -40,7 +40,7 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
         "fixes/a_1/found.py:5 check stream_syncs tensors",
     ]:
         assert line in lines
-    assert "measuring 1 documents\n[1/1] A-1: failed\n" == printed.err
+    assert "measuring A-1\n[1/1] A-1: failed\n" == printed.err
 
 
 def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:

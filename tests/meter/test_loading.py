@@ -59,11 +59,11 @@ def test_functions_come_from_files_and_from_modules(repository: Repository) -> N
     """A file may import its neighbours by their path from the root; a method of a class is a function too."""
     repository.write("fixes/x/helper.py", "VALUE = 5\n")
     repository.write("fixes/x/found.py", "from fixes.x.helper import VALUE\ndef check(): return VALUE\n")
-    repository.write("package/core.py", "class Part:\n    @staticmethod\n    def check(): return 6\n")
+    repository.write("src/package/core.py", "class Part:\n    @staticmethod\n    def check(): return 6\n")
     found = load_function(Source("fixes/x/found.py", "check"), repository.root)
     other = load_function(Source("package.core", "Part.check"), repository.root)
     assert (5, 6) == (found(), other())
-    expected = ("fixes/x/found.py", "fixes/x/helper.py", "package/core.py")
+    expected = ("fixes/x/found.py", "fixes/x/helper.py", "src/package/core.py")
     assert expected == imported_files(repository.root)
 
 

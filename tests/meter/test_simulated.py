@@ -88,6 +88,27 @@ def test_running_out_of_host_memory_is_no_result() -> None:
         measure(greedy)
 
 
+def test_settings_do_not_leak() -> None:
+    """A variant that changes torch's settings does not change what the next one computes."""
+
+    def meddle(_: torch.Tensor) -> None:
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+
+    measure(meddle)
+    assert (torch.float32, True) == (torch.get_default_dtype(), torch.is_grad_enabled())
+
+
+def test_memory_that_only_cycles_keep_is_retained() -> None:
+    """No collection hides it: 400 bytes of 100 floats stay until the collector would run."""
+
+    def tie(values: torch.Tensor) -> None:
+        knot: list[Any] = [values * 2]
+        knot.append(knot)
+
+    assert 400 == measure(tie).measurement.metrics["retained_bytes"]
+
+
 def test_a_point_gets_its_devices() -> None:
     """Variants meet as many devices as the workload says, and no more."""
     count = measure(lambda _: torch.cuda.device_count(), devices=lambda _: 3).result

@@ -67,6 +67,13 @@ def talk(_: Any) -> str:
     return "heard"
 
 
+def flood(_: Any) -> str:
+    """Write a file without end, sparsely so that the test is quick."""
+    with Path("/dev/stdout").open("wb") as stream:
+        os.truncate(stream.fileno(), 2 << 30)
+    return "flooded"
+
+
 def no_json(_: Any) -> Any:
     """Return what JSON cannot carry."""
     return object()

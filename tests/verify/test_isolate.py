@@ -68,6 +68,7 @@ BAD = {
     "fail": "bad_targets.py:{raise ValueError}: ValueError: not like this",
     "crash": "killed by SIGSEGV at bad_targets.py:{ctypes.string_at}",
     "kill_itself": "killed by SIGKILL",
+    "flood": "bad_targets.py:{os.truncate}: OSError: [Errno 27] File too large",
     "eat_memory": "bad_targets.py:{eaten.append} needs more memory than the 256 MiB allowed",
 }
 

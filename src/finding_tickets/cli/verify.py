@@ -101,7 +101,8 @@ def _measure(documents: Sequence[Document], isolation: Isolation, settings: Sett
     """Verify all, tell of each as soon as it is done, and return them in their own order."""
     from finding_tickets.verify.session import verify as run
 
-    say(f"measuring {len(documents)} documents")
+    if documents:
+        say(f"measuring {', '.join(document.id.value for document in documents)}")
     done = []
     for number, verified in enumerate(run(documents, isolation, settings), 1):
         if verified.error:

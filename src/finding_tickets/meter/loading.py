@@ -53,8 +53,9 @@ def imported_files(root: Path) -> tuple[str, ...]:
 
 
 def _module(name: str, root: Path) -> ModuleType:
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
+    for folder in (str(root / "src"), str(root)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
     return _from_file(root / name, root) if name.endswith(".py") else importlib.import_module(name)
 
 

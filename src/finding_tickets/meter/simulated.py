@@ -8,7 +8,7 @@ import simcuda
 from finding_tickets.meter.compare import to_host
 from finding_tickets.meter.measurement import COUNTS, Measurement, Site
 from finding_tickets.meter.report import SIMULATED_DEVICE
-from finding_tickets.meter.trial import Function, Trial, arguments, attempt, steady_memory, warm_up
+from finding_tickets.meter.trial import Function, Trial, arguments, attempt, steady_state, warm_up
 from finding_tickets.workload import Point, Workload
 
 DEVICE = "cuda"
@@ -29,7 +29,7 @@ class SimulatedMeter:
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
         """Count one run of ``function`` on fresh data."""
         count, capacity = max(1, workload.devices(point)), workload.memory(point)
-        with steady_memory(), simcuda.device(count, profile=self.device, capacity=capacity) as gpu:
+        with steady_state(), simcuda.device(count, profile=self.device, capacity=capacity) as gpu:
             warm_up(workload, point, function, DEVICE)
             inputs = arguments(workload, point, DEVICE, workload.seed)
             before = gpu.live_bytes()

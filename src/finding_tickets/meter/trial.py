@@ -80,11 +80,18 @@ def attempt(
 
 
 @contextmanager
-def steady_memory() -> Iterator[None]:
-    """No garbage collection within: what cycles keep alive stays, so peaks do not depend on its timing."""
+def steady_state() -> Iterator[None]:
+    """No garbage collection within, and settings that a variant changes are put back for the next one.
+
+    What cycles keep alive stays alive, so that peaks do not depend on when the collector runs.
+    """
+    dtype, grad, threads = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+        torch.set_num_threads(threads)

@@ -16,6 +16,7 @@ from finding_tickets.meter.report import CannotMeasureError
 
 RESULT = "result.json"
 LOG = "output.log"
+LARGEST_FILE = 1 << 30
 INHERITED = 256
 """More file descriptors than the server has open."""
 
@@ -24,6 +25,7 @@ def work(task: dict[str, Any]) -> NoReturn:
     """Call the task's target with its payload and write what it returns, or why it failed; never returns."""
     folder = Path(task["folder"])
     _silence(folder / LOG)
+    _bound_disk()
     _bound_memory(int(task["memory"]))
     _write(folder, _outcome(task))
     sys.stdout.flush()
@@ -65,9 +67,14 @@ def _silence(log: Path) -> None:
     faulthandler.enable(file=2)
 
 
-def _bound_memory(extra: int) -> None:
-    """Allow ``extra`` bytes beyond what is in use; a limit on address space breaks OpenMP."""
+def _bound_disk() -> None:
+    """No core dumps, and no output without end."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+
+
+def _bound_memory(extra: int) -> None:
+    """Allow ``extra`` bytes beyond what is in use; a limit on address space would break OpenMP."""
     if used := _data_bytes():
         resource.setrlimit(resource.RLIMIT_DATA, (used + extra, used + extra))
 
