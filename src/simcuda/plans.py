@@ -13,7 +13,10 @@ from simcuda.rules import RULES, Rule
 MIGHT_WAIT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 MIGHT_WAIT_PREFIXES = tuple(
     f"aten.{name}"
-    for name in ("_linalg", "linalg", "_sparse", "sparse", "quantize", "_to_sparse", "to_sparse", "mode.")
+    for name in (
+        *("_linalg", "linalg", "_sparse", "sparse", "quantize", "_to_sparse", "to_sparse", "mode."),
+        "segment_reduce.",
+    )
 )
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})

@@ -6,7 +6,9 @@ single matrices are covered. What has no rule here is reported as unknown.
 
 from __future__ import annotations
 
-from simcuda.call import Call, Cost
+from dataclasses import replace
+
+from simcuda.call import FREE, Call, Cost
 from simcuda.rules.registry import Rule
 
 _UNCHECKED = (
@@ -14,6 +16,8 @@ _UNCHECKED = (
     *("_linalg_det", "_linalg_slogdet", "linalg_qr", "linalg_householder_product"),
 )
 _UNCHECKED_IN_BATCHES = ("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve")
+
+CODE_BYTES = 4
 
 
 def _is_single(call: Call) -> bool:
@@ -24,11 +28,25 @@ def _one_kernel_at_least(call: Call) -> Cost:
     return Cost(launches=1 if any(tensor.numel() for tensor in call.tensors()) else 0)
 
 
-def _eigenvalues(call: Call) -> Cost:
+def _checked(call: Call) -> Cost:
     if not call.tensors()[0].numel():
-        return Cost()
+        return FREE
     # A single error code is converted by a kernel, the truth value copied, then read.
-    return Cost(launches=2, waits=1, copies=(("d2d", 1), ("d2h", 1)), temporaries=(4, 1, 1))
+    return Cost(launches=2, waits=1, copies=(("d2d", 1), ("d2h", 1)), temporaries=(CODE_BYTES, 1, 1))
+
+
+def _singular_values(call: Call) -> Cost:
+    checked = _checked(call)
+    if checked is FREE:
+        return FREE
+    # Before that, all error codes are copied to see whether the iteration converged.
+    return replace(checked, waits=2, copies=(("d2h", CODE_BYTES), *checked.copies))
+
+
+def _pseudo_inverse(call: Call) -> Cost:
+    """By eigenvalues or singular values; then 7 operations choose those that count, invert and multiply."""
+    values = _checked(call) if call.argument("hermitian", default=False) else _singular_values(call)
+    return FREE if values is FREE else replace(values, launches=values.launches + 7)
 
 
 def _cross(call: Call) -> Cost:
@@ -54,11 +72,29 @@ TOPIC = (
         approximate=True,
     ),
     Rule(
-        id="eigenvalues-of-symmetric",
-        ops=("aten._linalg_eigh",),
-        counts=_eigenvalues,
+        id="factorize-checked",
+        ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse"),
+        counts=_checked,
         source="ATen/native/BatchLinearAlgebra.cpp: the error codes are read",
         example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
+        approximate=True,
+    ),
+    Rule(
+        id="singular-values",
+        ops=("aten._linalg_svd",),
+        counts=_singular_values,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
+        example="torch.linalg.svd(torch.eye(2, device='cuda'))",
+        when=lambda call: _is_single(call) and call.argument("driver") is None,
+        approximate=True,
+    ),
+    Rule(
+        id="pseudo-inverse",
+        ops=("aten.linalg_pinv.atol_rtol_tensor",),
+        counts=_pseudo_inverse,
+        source="ATen/native/LinearAlgebra.cpp: the singular values, or the eigenvalues of a hermitian matrix",
+        example="torch.linalg.pinv(torch.eye(2, device='cuda'))",
+        when=_is_single,
         approximate=True,
     ),
     Rule(

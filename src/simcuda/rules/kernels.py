@@ -12,6 +12,7 @@ from simcuda.reductions import arithmetic, reduce_all
 from simcuda.rules.registry import Rule
 
 HALF_BYTES = 2
+POSITION_BYTES = 8
 
 UNTAGGED = (
     *("abs_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "gcd_", "lcm_", "heaviside_", "copysign_"),
@@ -42,6 +43,12 @@ LAYERS = (
 )
 
 ONE = (*UNTAGGED, *LAYERS)
+
+FILLED_FIRST = (
+    *("eye", "constant_pad_nd", "diag_embed", "nll_loss_backward", "max_pool2d_with_indices_backward"),
+    *("reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"),
+    *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
+)
 
 
 def _one(call: Call) -> Cost:
@@ -81,7 +88,28 @@ def _reduced(call: Call, tensor: torch.Tensor) -> Cost | None:
     return Cost(kernels + work.launches, workspaces=work.workspaces)
 
 
+def _search_by_order(call: Call) -> Cost:
+    """The least and the largest position in the given order are read before anything is searched."""
+    ends = (("d2h", POSITION_BYTES),) * 2
+    return Cost(1 + _one(call).launches, 2, 0, ends, (POSITION_BYTES,) * 2)
+
+
 TOPIC = (
+    Rule(
+        id="search-by-order",
+        ops=("aten.searchsorted",),
+        when=lambda call: call.argument("sorter") is not None and bool(call.argument("sorter").numel()),
+        counts=_search_by_order,
+        source="ATen/native/BucketizationUtils.h: the positions given are checked, by two reads",
+        example="torch.searchsorted(y, x, sorter=index)",
+    ),
+    Rule(
+        id="assertion",
+        ops=("aten._assert_async",),
+        counts=ONE_KERNEL,
+        source="ATen/native/cuda/TensorCompare.cu: the device itself complains",
+        example="torch._assert_async(value > -1)",
+    ),
     Rule(
         id="one-kernel",
         ops=tuple(f"aten.{name}" for name in ONE),
@@ -91,7 +119,7 @@ TOPIC = (
     ),
     Rule(
         id="fill-then-kernel",
-        ops=("aten.eye", "aten.constant_pad_nd", "aten.nll_loss_backward"),
+        ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
         counts=_fill_then_kernel,
         source="ATen/native: a fill, then one kernel on a part",
         example="torch.eye(3, device='cuda')",

@@ -14,6 +14,11 @@ from simcuda import SimulatedCuda
         ("cholesky_ex", 0),
         ("lu_factor", 1),
         ("eigh", 1),
+        # Whether the iteration converged is one more read.
+        ("svd", 2),
+        ("svdvals", 2),
+        ("matrix_rank", 2),
+        ("pinv", 2),
         ("det", 0),
         ("slogdet", 0),
         ("qr", 0),
@@ -38,7 +43,7 @@ def test_batches_whose_library_is_chosen_by_size_are_unknown(gpu: SimulatedCuda)
     assert ("aten.linalg_inv_ex.default",) == m.unknown
 
 
-@pytest.mark.parametrize("function", ["eig", "matrix_exp", "svd"])
+@pytest.mark.parametrize("function", ["eig", "matrix_exp"])
 def test_factorizations_without_a_rule_are_unknown(gpu: SimulatedCuda, function: str) -> None:
     """What waits a number of times that nobody worked out is never counted as no wait."""
     matrix = torch.eye(3, device="cuda")
@@ -53,6 +58,33 @@ def test_a_batch_of_cholesky_factors_is_known(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         torch.linalg.cholesky(matrices)
     assert (1, ()) == (m.syncs, m.unknown)
+
+
+def test_older_names_wait_too(gpu: SimulatedCuda) -> None:
+    """The Cholesky factor and the inverse from it each read their error codes within one operation."""
+    matrix = torch.eye(3, device="cuda")
+    with gpu.measure() as m:
+        torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix).L)
+    assert (1, ()) == (m.syncs, m.unknown)
+
+
+def test_a_hermitian_pseudo_inverse_needs_eigenvalues(gpu: SimulatedCuda) -> None:
+    """Eigenvalues are checked once, singular values twice; of nothing there is nothing to check."""
+    matrix = torch.eye(3, device="cuda")
+    with gpu.measure() as m:
+        torch.linalg.pinv(matrix, hermitian=True)
+    assert (1, ()) == (m.syncs, m.unknown)
+    with gpu.measure() as m:
+        torch.linalg.pinv(matrix[:0])
+    assert 0 == m.syncs
+
+
+def test_batches_of_singular_values_are_unknown(gpu: SimulatedCuda) -> None:
+    """For batches another algorithm may be chosen, and with a driver given it is."""
+    matrix = torch.eye(3, device="cuda")
+    with gpu.measure() as m:
+        torch.linalg.svd(matrix.repeat(2, 1, 1))
+    assert ("aten._linalg_svd.default",) == m.unknown
 
 
 def test_a_cross_product_is_one_kernel(gpu: SimulatedCuda) -> None:

@@ -35,6 +35,35 @@ def test_one_kernel(gpu: SimulatedCuda, code: str) -> None:
     assert (1, 0, (), ()) == (m.launches, m.syncs, m.unknown, m.approximate)
 
 
+def test_searching_by_a_given_order_checks_it(gpu: SimulatedCuda) -> None:
+    """The least and the largest of the positions, 8 bytes each, are read; otherwise nothing is."""
+    x, order = torch.rand(4, device="cuda"), torch.arange(4, device="cuda")
+    with gpu.measure() as m:
+        torch.searchsorted(x, x, sorter=order)
+    assert (2, 2, 16, 2) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
+    with gpu.measure() as m:
+        torch.searchsorted(x, x)
+    assert (0, 1) == (m.syncs, m.launches)
+
+
+def test_the_gradient_of_padding_is_filled_first(gpu: SimulatedCuda) -> None:
+    """Zeros, then what belongs to each place is added up: 2 kernels, beside one for the padding."""
+    x = torch.rand(1, 2, 4, 4, device="cuda", requires_grad=True)
+    padded = functional.pad(x, (1, 1, 1, 1), mode="replicate")
+    gradient = torch.ones(padded.shape, device="cuda")
+    with gpu.measure() as m:
+        torch.autograd.grad(padded, x, gradient)
+    assert (2, ()) == (m.launches, m.approximate)
+
+
+def test_an_assertion_on_the_device_does_not_wait(gpu: SimulatedCuda) -> None:
+    """One kernel looks at the truth value."""
+    truth = torch.ones((), dtype=torch.bool, device="cuda")
+    with gpu.measure() as m:
+        torch._assert_async(truth)
+    assert (0, 1) == (m.syncs, m.launches)
+
+
 def test_a_loss_is_computed_by_element_then_reduced(gpu: SimulatedCuda) -> None:
     """The mean of 16 losses: PyTorch makes room for 64 bytes in the result, and as much for the losses.
 
