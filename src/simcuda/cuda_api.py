@@ -56,7 +56,6 @@ class CudaApi:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.sync_debug_mode = 0
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
@@ -95,7 +94,7 @@ class CudaApi:
             _cuda_getArchFlags=lambda: f"sm_{major}{minor}",
             _cuda_synchronize=lambda: machine.wait_for_device(machine.current_device),
             _cuda_set_sync_debug_mode=self._set_sync_debug_mode,
-            _cuda_get_sync_debug_mode=lambda: self.sync_debug_mode,
+            _cuda_get_sync_debug_mode=lambda: machine.sync_debug_mode,
             _cuda_isCurrentStreamCapturing=lambda: False,
         )
 
@@ -105,7 +104,7 @@ class CudaApi:
             _cuda_memoryStats=self._memory_stats,
             _cuda_resetPeakMemoryStats=self._reset_peak,
             _cuda_resetAccumulatedMemoryStats=self._reset_accumulated,
-            _cuda_emptyCache=self.empty_cache,
+            _cuda_emptyCache=self.machine.empty_caches,
             _cuda_setMemoryFraction=self.set_memory_fraction,
             _cuda_getMemoryFraction=lambda device: self.machine.fractions[device],
         )
@@ -133,7 +132,7 @@ class CudaApi:
             _accelerator_exchangeDevice=self.exchange_device,
             _accelerator_maybeExchangeDevice=self.exchange_device,
             _accelerator_synchronizeDevice=machine.wait_for_device,
-            _accelerator_emptyCache=self.empty_cache,
+            _accelerator_emptyCache=machine.empty_caches,
             _accelerator_isAllocatorInitialized=lambda: True,
             _accelerator_getDeviceStats=self._memory_stats,
             _accelerator_resetPeakStats=self._reset_peak,
@@ -153,11 +152,6 @@ class CudaApi:
         """Make a stream current on its device, and the device current."""
         self.machine.current_streams[device_index] = stream_id or device_index
         self.machine.current_device = device_index
-
-    def empty_cache(self) -> None:
-        """Give every device its cached memory back."""
-        for allocator in self.machine.allocators:
-            allocator.empty_cache()
 
     def set_memory_fraction(self, fraction: float, device: int) -> None:
         """Let this process use no more than a part of a device's memory."""
@@ -184,4 +178,4 @@ class CudaApi:
         return stream_id, self.machine.stream_devices[stream], streams.CUDA_DEVICE_TYPE
 
     def _set_sync_debug_mode(self, mode: int) -> None:
-        self.sync_debug_mode = mode
+        self.machine.sync_debug_mode = mode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 
 import torch
@@ -14,6 +15,7 @@ from simcuda.profile import Profile
 from simcuda.storages import HOST, Storages, Tag
 
 STREAMS_IN_POOL = 32
+WAITS_ARE_ERRORS = 2
 
 
 class Machine:
@@ -36,6 +38,7 @@ class Machine:
         self.current_device = 0
         self.current_streams = list(range(count))
         self.stream_devices = list(range(count))
+        self.sync_debug_mode = 0
         self._streams_taken = [0] * count
         self.host_bytes = 0
         self.ledger = Ledger(self.usage)
@@ -72,6 +75,7 @@ class Machine:
         """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
         pool = self.streams_of(device)[1:]
         taken = self._streams_taken[device]
+        self.sync_debug_mode = 0
         self._streams_taken[device] += 1
         if taken >= STREAMS_IN_POOL:
             return pool[taken % STREAMS_IN_POOL]
@@ -96,6 +100,13 @@ class Machine:
         if block is not None:
             self.ledger.allocation(nbytes)
         return block
+
+    def empty_caches(self) -> None:
+        """Give every device its cached memory back, waiting for the events that blocks still wait for."""
+        for allocator in self.allocators:
+            waits = allocator.stats.event_waits
+            allocator.empty_cache()
+            self.ledger.count("event_syncs", allocator.stats.event_waits - waits)
 
     def refuse_more_than_all(self, device: int, nbytes: int) -> None:
         """Fail for want of memory before the host tries to find more bytes than the device has."""
@@ -168,7 +179,13 @@ class Machine:
             self.ledger.count("hazards", len(conflicts))
 
     def wait_for_stream(self, stream: int) -> None:
-        """The host waits for a stream."""
+        """The host waits for a stream.
+
+        Raises:
+            RuntimeError: ``torch.cuda.set_sync_debug_mode`` asks for an error.
+        """
+        if self.sync_debug_mode:
+            warn_or_raise(self.sync_debug_mode)
         self.ledger.count("stream_syncs")
         self.ordering.host_waits_for_streams((stream,))
 
@@ -202,6 +219,14 @@ class Machine:
             self.ordering.forget(tag.serial)
         else:
             self._return_block(tag)
+
+
+def warn_or_raise(sync_debug_mode: int) -> None:
+    """What ``torch.cuda.set_sync_debug_mode`` asks for at a wait: 1 warns, 2 raises."""
+    message = "called a synchronizing CUDA operation"
+    if sync_debug_mode == WAITS_ARE_ERRORS:
+        raise RuntimeError(message)
+    warnings.warn(message, stacklevel=2)
 
 
 def out_of_memory_message(device: int, error: OutOfMemory) -> str:
