@@ -76,12 +76,23 @@ def test_lines_that_cannot_be_paired(finding: Finding) -> None:
     reading = finding(section("`a.py`, `b.py`", "1, 2, 3"))
     assert [(), ()] == [place.lines for place in reading.ticket.locations]
     assert [("location-lines", 10)] == reading.rules
+    assert ["cannot tell which of the 2 files each of the 3 line ranges is in"] == [
+        problem.message for problem in reading.problems
+    ]
 
 
-@pytest.mark.parametrize("lines", ["(DDP integration)", "c.py:5"])
-def test_lines_that_say_nothing(finding: Finding, lines: str) -> None:
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("(DDP integration)", "no line numbers in '(DDP integration)'"),
+        ("c.py:5", "c.py is none of the files of this location"),
+    ],
+)
+def test_lines_that_say_nothing(finding: Finding, lines: str, message: str) -> None:
     """Words without a number, and lines of a file that is not named, are reported."""
-    assert [("location-lines", 10)] == finding(section("`a.py`", lines)).rules
+    reading = finding(section("`a.py`", lines))
+    assert [("location-lines", 10)] == reading.rules
+    assert [message] == [problem.message for problem in reading.problems]
 
 
 def test_lines_beside_the_file(finding: Finding) -> None:

@@ -16,7 +16,7 @@ _BLOCKS = frozenset(["Heading", "Paragraph", "List", "Item", "CodeBlock", "Block
 
 @dataclass
 class Block:
-    """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text.
+    """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text, if any.
 
     ``kind`` is the parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
     Rule, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's language;
@@ -28,10 +28,13 @@ class Block:
     end: int
     info: str = ""
     checked: bool | None = None
-    first: int = -1
-    last: int = -1
+    first: int = field(init=False)
+    last: int = field(init=False)
     children: list[Block] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.first = self.last = self.end
 
     @property
     def level(self) -> int:
@@ -45,8 +48,9 @@ class Block:
 
     def cover(self, start: int, end: int) -> None:
         """Extend the block's text to ``[start, end)``."""
-        self.first = start if self.first < 0 else min(self.first, start)
-        self.last = max(self.last, end)
+        first_piece = self.first == self.last
+        self.first = start if first_piece else min(self.first, start)
+        self.last = end if first_piece else max(self.last, end)
 
 
 def parse(data: bytes) -> list[Block]:

@@ -64,8 +64,8 @@ def labelled(source: Source, start: int, end: int) -> Iterator[Entry]:
 def text_of(item: Block) -> tuple[int, int]:
     """The text of a list item, without the blocks nested in it."""
     paragraphs = [child for child in item.children if child.kind == "Paragraph"]
-    block = paragraphs[0] if item.first < 0 and paragraphs else item
-    return max(block.first, 0), max(block.last, 0)
+    block = paragraphs[0] if item.first == item.last and paragraphs else item
+    return block.first, block.last
 
 
 def _of_table(source: Source, table: Block) -> Iterator[Entry]:

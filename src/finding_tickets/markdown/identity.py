@@ -25,7 +25,7 @@ _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b",
 
 def title_of(sections: Sequence[Part]) -> Text | None:
     """The text of the first heading of level 1, or else of the first heading."""
-    headings = [part.heading for part in sections if part.heading and part.heading.first >= 0]
+    headings = [part.heading for part in sections if part.heading and part.heading.first < part.heading.last]
     best = next((heading for heading in headings if heading.level == 1), next(iter(headings), None))
     return sections[0].source.text(best.first, best.last) if best else None
 

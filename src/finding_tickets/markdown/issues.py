@@ -65,7 +65,7 @@ def _of_severity(part: Part) -> Iterator[Issue]:
 
 def _headline(part: Part, block: Block) -> Text | None:
     """The text of a heading, or the bold words that begin a paragraph."""
-    if block.kind == "Heading" and block.first >= 0:
+    if block.kind == "Heading":
         return part.source.text(block.first, block.last)
     bold = _BOLD.match(part.source.raw(block.start, block.end)) if block.kind == "Paragraph" else None
     return part.source.text(block.start, block.start + len(bold[0].encode())) if bold else None

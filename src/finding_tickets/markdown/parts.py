@@ -33,7 +33,7 @@ class Part:
     def title(self) -> str:
         """The heading's text without markup; empty where there is no heading."""
         heading = self.heading
-        return plain(self.source.raw(heading.first, heading.last)) if heading and heading.first >= 0 else ""
+        return plain(self.source.raw(heading.first, heading.last)) if heading else ""
 
     @property
     def name(self) -> str:

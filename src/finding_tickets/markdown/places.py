@@ -32,9 +32,9 @@ def path_and_lines(text: str) -> tuple[str, Lines]:
     return (match["path"], line_ranges(match["lines"] or "")) if match else (text, ())
 
 
-def location_of(text: Text) -> Location | None:
-    """The place that ``text`` names, or None where it does not look like a path."""
-    path, lines = path_and_lines(plain(text.raw))
+def location_of(text: Text, name: str | None = None) -> Location | None:
+    """The place that ``text``, or ``name`` within it, names; None where it does not look like a path."""
+    path, lines = path_and_lines(name or plain(text.raw))
     if not _FILE.fullmatch(path):
         return None
     return Location(raw=text.raw, span=text.span, file=path, lines=lines, symbol=None)

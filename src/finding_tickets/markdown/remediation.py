@@ -24,8 +24,7 @@ def read_remediation(part: Part) -> Remediation | None:
         part.source.report("remediation-block", line, message, level=Level.ERROR)
         return None
     block = blocks[0]
-    first_line = part.source.line(block.first) if block.first >= 0 else part.source.line(block.start)
-    root = read_yaml(part.source, block.code, first_line)
+    root = read_yaml(part.source, block.code, part.source.line(block.first))
     keys = root.mapping("the Remediation block", _KEYS) if root else {}
     return Remediation(
         verifier=_verifier(keys.get("verifier")),

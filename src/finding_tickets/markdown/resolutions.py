@@ -59,7 +59,7 @@ def _statements(part: Part, found: list[Entry]) -> Iterator[Text]:
 
 def _headings(part: Part) -> Iterator[Text]:
     """The headings that state something: ``Status: FIXED``."""
-    for heading in (block for block in part.blocks if block.level and block.first >= 0):
+    for heading in (block for block in part.blocks if block.level):
         label, _, words = part.source.raw(heading.first, heading.last).partition(":")
         if words and squeeze(label) in _STATEMENTS:
             yield part.source.text(heading.last - len(words.encode()), heading.last)
@@ -75,7 +75,7 @@ def _leads(part: Part) -> Iterator[Text]:
 
 def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
     """A heading or label that announces the fix that was made says that one was made."""
-    headings = [block for block in (part.heading, *part.blocks) if block and block.level and block.first >= 0]
+    headings = [block for block in (part.heading, *part.blocks) if block and block.level]
     titles = [part.source.text(block.first, block.last) for block in headings]
     yield from (title for title in titles if _FIX.fullmatch(plain(title.raw)))
     yield from (entry.value for entry in found if _FIX.fullmatch(entry.label))

@@ -75,9 +75,5 @@ def _commits(source: Source, metadata: Metadata) -> Commits | None:
 
 def _files(artifacts: Sequence[Artifact]) -> tuple[Location, ...]:
     """The files that the change made or touched."""
-    texts = (
-        Text(raw=artifact.name, span=artifact.span)
-        for artifact in artifacts
-        if "file" in artifact.group.lower()
-    )
-    return tuple(place for place in map(location_of, texts) if place)
+    places = (location_of(each, each.name) for each in artifacts if "file" in each.group.lower())
+    return tuple(place for place in places if place)

@@ -51,7 +51,7 @@ def read_performance(parts: Iterable[Part]) -> Iterator[PerformanceClaim]:
         found = [
             (entry.value, f"{entry.label}: {entry.plain}") for entry in entries(part.source, part.blocks)
         ]
-        for block in (each for each in walk(part.blocks) if each.kind == "CodeBlock" and each.first >= 0):
+        for block in (each for each in walk(part.blocks) if each.kind == "CodeBlock"):
             content = part.source.raw(block.first, block.last)
             for match in _TOTAL.finditer(content):
                 start = block.first + len(content[: match.start(1)].encode())

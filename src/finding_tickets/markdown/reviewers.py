@@ -20,7 +20,7 @@ def is_cross_review(title: str) -> bool:
 def named_in_heading(part: Part) -> Text | None:
     """The reviewer that a heading names: ``Cross-Review (DRL)``, ``Cross-Review: DRL`` or ``DRL``."""
     heading = part.heading
-    if heading is None or heading.first < 0:
+    if heading is None:
         return None
     match = _TITLE.match(part.source.raw(heading.first, heading.last))
     start = heading.first + (len(match[0].encode()) if match else 0)

@@ -16,8 +16,6 @@ def cells(source: Source, row: Block) -> tuple[Text, ...]:
     A pipe ends a cell even inside backticks, and cells beyond the header's are dropped by Markdown: here
     they stay part of the last cell.
     """
-    if not row.children:
-        return ()
     ends = [*(cell.end for cell in row.children[:-1]), max(row.children[-1].end, _end(source, row))]
     return tuple(source.text(cell.start, end) for cell, end in zip(row.children, ends, strict=True))
 
