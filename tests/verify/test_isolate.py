@@ -127,7 +127,7 @@ def test_a_server_that_cannot_start_says_why() -> None:
     with Isolation(preload=("no_such_module",)) as server:
         outcome = run(server, task("answer"))
     expected = "the measuring process ended: ModuleNotFoundError: No module named 'no_such_module'"
-    assert expected == outcome.reason
+    assert Outcome(reason=expected, never_ran=True) == outcome
 
 
 INTERRUPTED = """

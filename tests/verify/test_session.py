@@ -178,6 +178,16 @@ def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolatio
     assert not (repository.root / "evidence").exists()
 
 
+def test_a_tool_that_does_not_start_leaves_the_evidence_alone(repository: Repository) -> None:
+    """A broken installation says nothing about the code that was verified before."""
+    add(repository, "A-1")
+    with Isolation(preload=("no_such_module",)) as broken:
+        found = run(repository, broken)["A-1"].verification
+    assert found is not None
+    assert Verdict.INCONCLUSIVE is found.verdict
+    assert not (repository.root / "evidence").exists()
+
+
 def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, isolation: Isolation) -> None:
     """The result is shown all the same, with the reason why it was not kept."""
     add(repository, "A-1")

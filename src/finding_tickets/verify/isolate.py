@@ -41,10 +41,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task returned, or the reason why it did not."""
+    """What a task returned, or the reason why it did not; ``never_ran`` where that is not its fault."""
 
     value: Any = None
     reason: str | None = None
+    never_ran: bool = False
 
 
 class Isolation:
@@ -96,7 +97,7 @@ class Isolation:
             ended = json.loads(line)
             self._running.remove(ended["id"])
             yield names.pop(ended["id"]), self._outcome(ended["id"], ended["reason"])
-        yield from ((name, Outcome(reason=self._failure())) for name in names.values())
+        yield from ((name, Outcome(reason=self._failure(), never_ran=True)) for name in names.values())
 
     def _send(self, task: Task) -> str:
         """Give a task to the server; its folder is its name there."""

@@ -80,7 +80,7 @@ def _task(todo: Plan, settings: Settings) -> Task:
 
 
 def _conclude(document: Document, todo: Plan, outcome: Outcome, settings: Settings) -> Verified:
-    """Check what was measured and record it; what a real GPU could not do is no evidence about the code.
+    """Check what was measured and record it; a tool or a GPU that did not work is no evidence.
 
     Raises:
         BadDataError: A claim has no meaning on the sweep.
@@ -90,7 +90,7 @@ def _conclude(document: Document, todo: Plan, outcome: Outcome, settings: Settin
         verification = _verification(todo, measured)
     else:
         verification = _inconclusive(todo, settings, measured)
-        if settings.meter == "cuda":
+        if outcome.never_ran or settings.meter == "cuda":
             return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
     evidence = Evidence(inputs=inputs(todo, document, files), verification=verification)
