@@ -1,0 +1,42 @@
+"""Whatever a record says of a file, its raw text is exactly the bytes of its span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from finding_tickets.markdown.reading import read_document
+from finding_tickets.model.record import Text
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared"
+FILES = [*ROOT.glob("tickets/**/*.md"), *SHARED.glob("seeds/*.md"), *SHARED.glob("corpus/*/*.md")]
+
+
+def texts(value: Any) -> Iterator[Text]:
+    """Every text in a record, however deep."""
+    if isinstance(value, Text):
+        yield value
+    if isinstance(value, BaseModel):
+        value = list(value.__dict__.values())
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from texts(each)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_raw_text(file: Path, line_end: bytes) -> None:
+    """True of each of the hundred and more texts of a document, and of the lines on which they start."""
+    data = file.read_bytes().replace(b"\n", line_end)
+    found = list(texts(read_document(data, file.name)[0]))
+    assert [] == [text for text in found if data[text.span.start : text.span.end].decode() != text.raw]
+    assert [] == [text for text in found if data[: text.span.start].count(b"\n") + 1 != text.span.line]
+    # B-METRIC-01, the shortest of them, has 5 rows of metadata, 5 checks and 6 sections.
+    assert len(found) > 5 + 5 + 6
