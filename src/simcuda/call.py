@@ -21,6 +21,7 @@ class Cost:
         waits: Times the host waits for the current stream.
         implicit_waits: Places where the host may block without a synchronise call.
         copies: Each copy as its kind (``h2d``, ``d2h``, ``d2d``) and its bytes.
+        passing: Bytes allocated together at the beginning, and freed before anything else is.
         temporaries: Bytes allocated before the results, each freed at the end of the operation.
         workspaces: Bytes allocated after the results, each freed at the end of the operation.
     """
@@ -31,6 +32,7 @@ class Cost:
     copies: tuple[tuple[str, int], ...] = ()
     temporaries: tuple[int, ...] = ()
     workspaces: tuple[int, ...] = ()
+    passing: tuple[int, ...] = ()
 
 
 FREE = Cost()

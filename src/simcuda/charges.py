@@ -37,6 +37,8 @@ class Charges:
         cost = self._cost(plan, call)
         if plan.resizes:
             self._follow_sizes(call.inputs)
+        if cost.passing:
+            machine.free(device, machine.use_for_a_while(device, cost.passing))
         blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
         try:
             written = [self.place(tensor, device) for tensor in call.outputs]

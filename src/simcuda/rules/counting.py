@@ -6,6 +6,8 @@ kernels only the fewest are counted, and its temporaries of lower order are left
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from simcuda.call import Call, Cost, nbytes
@@ -92,12 +94,12 @@ def _bincount(call: Call) -> Cost:
     found = _read_ends(call, tensor, ends)
     kernels, partial = _histogram(call, tensor)
     return Cost(
-        found.launches + len(widened) + kernels,
-        ends,
-        0,
-        found.copies,
-        (*widened, *found.temporaries),
-        partial,
+        launches=found.launches + len(widened) + kernels,
+        waits=ends,
+        copies=found.copies,
+        passing=found.passing,
+        temporaries=widened,
+        workspaces=partial,
     )
 
 
@@ -107,13 +109,14 @@ def _histc(call: Call) -> Cost:
     if not tensor.numel() or call.argument("min", 0) != call.argument("max", 0):
         return Cost(kernels, workspaces=partial)
     found = _read_ends(call, tensor, 2)
-    return Cost(found.launches + kernels, 2, 0, found.copies, found.temporaries, partial)
+    return replace(found, launches=found.launches + kernels, workspaces=partial)
 
 
 def _read_ends(call: Call, tensor: torch.Tensor, ends: int) -> Cost:
     size = tensor.element_size()
     work = reduce_all(tensor.numel(), arithmetic("extremum", size), call.profile)
-    return Cost(ends * work.launches, ends, 0, _read(ends, size), (size, *work.workspaces))
+    reads = _read(ends, size)
+    return Cost(ends * work.launches, ends, 0, reads, passing=(size, *work.workspaces) * ends)
 
 
 def _histogram(call: Call, tensor: torch.Tensor) -> tuple[int, tuple[int, ...]]:

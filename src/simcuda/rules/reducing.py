@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from simcuda.call import Call, Cost, nbytes
@@ -71,6 +73,33 @@ def _one_value(tensor: torch.Tensor) -> Cost:
     return Cost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
 
 
+def _count_nonzero(call: Call) -> Cost:
+    """Truth values, which are widened to be added up."""
+    tensor, result = call.args[0], call.results()[0]
+    truths = torch.empty_like(tensor, dtype=torch.bool, device="meta")
+    total = reduce("sum", truths, _dimensions(call, tensor), result, call.profile)
+    compared = elementwise(tensor.numel(), tensor.element_size())
+    return replace(total, launches=compared + total.launches, temporaries=(truths.numel(),))
+
+
+def _logsumexp(call: Call) -> Cost:
+    """The maxima, of which infinite ones become 0; the exponentials of what exceeds them, and their sum."""
+    tensor, result = call.args[0], call.results()[0]
+    dimensions = _dimensions(call, tensor)
+    if not tensor.numel():
+        return Cost(launches=2 * elementwise(result.numel(), result.element_size()))
+    maxima = reduce("extremum", tensor, dimensions, result, call.profile)
+    total = reduce("sum", tensor, dimensions, result, call.profile)
+    of_result = elementwise(result.numel(), result.element_size())
+    of_tensor = elementwise(tensor.numel(), tensor.element_size())
+    return Cost(
+        launches=maxima.launches + total.launches + 5 * of_result + 2 * of_tensor,
+        passing=(nbytes(result), nbytes(result), result.numel()),
+        temporaries=(nbytes(result), nbytes(tensor)),
+        workspaces=total.workspaces,
+    )
+
+
 def _dimensions(call: Call, tensor: torch.Tensor) -> tuple[int, ...]:
     dim = call.argument("dim")
     if dim is None or dim == []:
@@ -88,5 +117,19 @@ TOPIC = (
         "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
         "except half to single; any and all copy a single value",
         example="x.sum()",
+    ),
+    Rule(
+        id="count-nonzero",
+        ops=("aten.count_nonzero",),
+        counts=_count_nonzero,
+        source="ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
+        example="torch.count_nonzero(x)",
+    ),
+    Rule(
+        id="logsumexp",
+        ops=("aten.logsumexp",),
+        counts=_logsumexp,
+        source="ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
+        example="x.logsumexp(0)",
     ),
 )

@@ -22,10 +22,10 @@ def _normal(call: Call) -> Cost:
     # Drawn, multiplied, added; a mean that is a number becomes a tensor first.
     drawing = 3 * _kernels(result)
     mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
-    # The function checks the deviations, then calls the one with a result given, which does so again.
-    checks = 1 if call.op.endswith("_out") else 2
     if not deviations.numel():
         return Cost(drawing + len(mean_bytes), workspaces=mean_bytes)
+    # The function checks the deviations, then calls the one with a result given, which does so again.
+    checks = 1 if call.op.endswith("_out") else 2
     half = deviations.dtype in (torch.float16, torch.bfloat16)
     how = arithmetic("extremum", deviations.element_size(), half=half)
     least = reduce_all(deviations.numel(), how, call.profile)
@@ -33,7 +33,7 @@ def _normal(call: Call) -> Cost:
         launches=checks * (least.launches + 1) + drawing + len(mean_bytes),
         waits=checks,
         copies=(("d2h", 1),) * checks,
-        temporaries=(deviations.element_size(), 1, *least.workspaces),
+        passing=(deviations.element_size(), 1, *least.workspaces) * checks,
         workspaces=mean_bytes,
     )
 
