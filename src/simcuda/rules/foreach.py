@@ -23,7 +23,7 @@ def _lists(call: Call) -> list[list[torch.Tensor]]:
 def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     first = lists[0]
     return all(
-        tensor.dtype == first[0].dtype and same_bytes(tensor, other)
+        tensor.dtype == first[0].dtype and tensor.shape == other.shape and same_bytes(tensor, other)
         for tensors in lists
         for tensor, other in zip(tensors, first, strict=True)
     )
