@@ -15,7 +15,7 @@ def test_lists_of_other_shapes_are_walked_tensor_by_tensor(gpu: SimulatedCuda) -
 def test_every_optimizer_takes_a_step(gpu: SimulatedCuda) -> None:
     """The optimizers of torch.optim that follow gradients run unmodified, and only two of them wait.
 
-    ASGD makes eta and mu of each parameter on the host, Adafactor compares norms there: 2 for each of 3.
+    ASGD reads mu of each parameter and copies eta to it, Adafactor reads two norms: 2 for each of 3.
     """
     waits = {}
     for name in (
