@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from simcuda.backward import is_in_backward, joins_gradients
@@ -24,6 +25,7 @@ from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
 
 CPU = torch.device("cpu")
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
 
@@ -52,13 +54,28 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         plan = self._plans.get(func)
         if plan is None:
             plan = self._plans[func] = plan_of(func)
+        if plan.is_composite:
+            with self:
+                return func._op_dk(_COMPOSITE, *args, **kwargs or {})
         if plan.is_view:
             return func(*args, **kwargs) if kwargs else func(*args)
+        if plan.is_foreign:
+            return self._run_inside(plan, func, args, kwargs or {})
         if plan.is_copy:
             return self._copy(plan, func, args, kwargs or {})
         if plan.joins_gradients and joins_gradients(args, kwargs):
             plan, func = plan_of(_ADD_IN_PLACE), _ADD_IN_PLACE
         return self._run(plan, func, args, kwargs or {})
+
+    def _run_inside(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
+        definition = OPDEFS.get(plan.op.rpartition(".")[0].replace(".", "::"))
+        kernels = {} if definition is None else definition._backend_fns
+        kernel = kernels.get("cuda", kernels.get(None))
+        if kernel is None:
+            return self._run(plan, func, args, kwargs)
+        with self:
+            return kernel(*args, **kwargs)
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""

@@ -196,7 +196,9 @@ def user_line() -> tuple[str, int, str]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        file = _user_code[code] if code in _user_code else _remember(code)
+        file = _user_code.get(code, "")
+        if file == "":
+            file = _remember(code)
         if file is not None:
             return file, frame.f_lineno, code.co_name
         frame = frame.f_back

@@ -10,6 +10,7 @@ import torch
 
 from simcuda.rules import RULES, Rule
 
+COMPOSITE = "CompositeImplicitAutograd"
 MIGHT_WAIT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 MIGHT_WAIT_PREFIXES = tuple(
     f"aten.{name}"
@@ -34,7 +35,10 @@ class Plan:
     Attributes:
         op: Its name, such as ``aten.add.Tensor``.
         names: Names of its arguments.
+        is_composite: Whether it is made of other operations, which autograd would have taken apart; in
+            inference mode, and within custom operations, it arrives whole.
         is_view: Whether its results share the storage of an argument, and nothing runs.
+        is_foreign: Whether it is not one of ATen's own, but made of them.
         is_copy: Whether it copies one tensor, perhaps between devices.
         hands_out: Whether C++ code hands out by it a tensor that it made on the host, unseen.
         joins_gradients: Whether the backward pass adds up by it the gradients that meet at one tensor.
@@ -52,7 +56,9 @@ class Plan:
 
     op: str
     names: tuple[str, ...]
+    is_composite: bool
     is_view: bool
+    is_foreign: bool
     is_copy: bool
     hands_out: bool
     joins_gradients: bool
@@ -79,7 +85,9 @@ def plan_of(operation: Any) -> Plan:
     return Plan(
         op=op,
         names=tuple(argument.name for argument in schema.arguments),
+        is_composite=torch._C._dispatch_has_kernel_for_dispatch_key(operation.name(), COMPOSITE),
         is_view=_is_view(schema) and packet not in HANDS_OUT,
+        is_foreign=not op.startswith(("aten.", "prims.")),
         is_copy=packet in COPIES,
         hands_out=packet in HANDS_OUT,
         joins_gradients=op == "aten.add.Tensor",

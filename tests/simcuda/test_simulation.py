@@ -138,3 +138,39 @@ def test_entering_twice_is_refused() -> None:
     """A simulation within a simulation is an error that says so."""
     with pytest.raises(RuntimeError, match="active already"), simcuda.device():
         pass
+
+
+def test_inference_mode_counts_like_any_other(gpu: SimulatedCuda) -> None:
+    """Operations made of others are counted by their parts, with and without autograd."""
+    costs = []
+    for mode in (torch.no_grad(), torch.inference_mode()):
+        with mode:
+            x = torch.ones(3, 3, device="cuda")
+            with gpu.measure() as cost:
+                torch.nn.functional.linear(torch.isfinite(x).to(x.dtype), x)
+                bool((x > 0).all())
+        # isfinite is 4 kernels (abs, ne, eq, mul), then a conversion, a product, a comparison and all.
+        costs.append((cost.launches, cost.syncs, cost.unknown))
+    assert [(8, 1, ())] * 2 == costs
+
+
+def test_custom_operations_are_counted_by_their_parts(gpu: SimulatedCuda) -> None:
+    """What a custom operation written in Python does is seen like any other code."""
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.sum().item() > 0 else x.clone()
+
+    custom: Any = torch.library.custom_op
+    operation = custom("simcuda_tests::twice", mutates_args=())(twice)
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        result = operation(x)
+    assert (torch.device("cuda", 0), 2, 1, ()) == (result.device, cost.launches, cost.syncs, cost.unknown)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_memory_that_torch_makes_for_itself_is_on_the_device() -> None:
+    """Tensors that C++ code makes within an operation belong where that operation runs."""
+    x = torch.rand(5, device="cuda")
+    results = [torch.quantile(x, 0.5), torch.combinations(x), torch.linalg.pinv(x[:, None] @ x[None])]
+    assert [torch.device("cuda", 0)] * 3 == [result.device for result in results]
