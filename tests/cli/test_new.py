@@ -105,6 +105,7 @@ def test_a_list_of_drafts_makes_as_many_tickets(tickets: Tickets, repository: Re
         ('{"title": "x", "severity": "urgent"}', "severity: must be 'P0', 'P1', 'P2', 'P3' or 'P4'"),
         ('{"title": "x", "severity": "P2", "tilte": "y"}', "tilte: there is no such key"),
         ('{"title": "x", "severity": "P2", "locations": [{"lines": []}]}', "locations[0].file: is missing"),
+        ('{"title": "x", "severity": "P2", "batch": -1, "agent": "a"}', "batch: "),
         ("[4]", "[0]must be an object"),
         ('{"title": "x", "severity": "P2", "categories": ["odd"]}', "unknown category odd"),
         ('{"title": "x", "severity": "P2", "batch": 7}', "give both --batch and --agent"),

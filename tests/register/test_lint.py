@@ -255,6 +255,20 @@ def test_missing_variant(repository: Repository) -> None:
     assert [("missing-variant", YAML + 1), ("missing-variant", YAML + 2)] == problems
 
 
+def test_variants_that_are_there(repository: Repository) -> None:
+    """A function may be imported or assigned; one at a revision is not looked for in the working tree."""
+    repository.write("fixes/b1_pt_01/fix.py", "from found import slow as imported\nassigned = imported\n")
+    problems = measured(
+        repository,
+        "variants:",
+        "  found: fixes/b1_pt_01/fix.py:imported",
+        "  fix: fixes/b1_pt_01/fix.py:assigned",
+        "  before: fixes/b1_pt_01/gone.py:slow@HEAD~1",
+        *ANSWER,
+    )
+    assert [] == problems
+
+
 def test_missing_verifier(repository: Repository) -> None:
     """A verifier that is named and not there is found where the block begins."""
     problems = measured(repository, "verifier: verifiers/gone.py", *ANSWER)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         (["B7-PT-003"], 8, "pytorch", "B8-PT-001"),
         (["PERF-7"], None, None, "PERF-8"),
         (["B7-PT-03", "B7-DRL-09"], None, None, "T-01"),
+        # The IDs of other schemes do not say what an agent is called.
+        (["PERF-7"], 7, "pytorch", "B7-PT-1"),
         (["b7-pt-03"], 7, "pytorch", "B7-PT-04"),
     ],
 )
@@ -36,7 +38,7 @@ def test_the_next_id(
 ) -> None:
     """The number after the highest of the series that batch and agent, or the register, name."""
     for ticket_id in ids:
-        repository.ticket(ticket_id)
+        repository.ticket(ticket_id, rows="| **Agent** | `pytorch` |\n")
     assert expected == next(free_ids(repository.load().documents, batch, agent))
 
 

@@ -48,7 +48,7 @@ def one_way(document: Document, context: Context) -> Iterator[Remark]:
     if not isinstance(document, Ticket):
         return
     for relation in document.related:
-        others = [other for other in context.named(relation.id) if other.path != document.path]
+        others = context.named(relation.id)
         if others and not any(_names(other, document.id.value) for other in others):
             yield Remark(
                 relation.span.line,
