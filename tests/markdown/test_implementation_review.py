@@ -185,6 +185,7 @@ def test_performance_claims() -> None:
     assert ["Total: O(N) waits", "After: 1-2 waits per call", "Speedup: 25-50x"] == [
         claim.text for claim in read()[0].performance_claims
     ]
+    assert "Total: O(N) waits" == read()[0].performance_claims[0].raw
 
 
 def test_artifacts() -> None:

@@ -127,6 +127,18 @@ def test_a_table_of_places(finding: Finding) -> None:
     assert [("a.py", [(3, 3)], "f"), ("b.py", [(4, 5)], None)] == places(finding, text)
 
 
+def test_a_table_of_files_and_changes(finding: Finding) -> None:
+    """A table of files with a remark on each is no table of lines; its paths are the places."""
+    text = "## Location\n\n| File | Change |\n|---|---|\n| `src/a.py` | Call `f` |\n| `src/b.py` | - |\n"
+    assert [("src/a.py", [], None), ("src/b.py", [], None)] == places(finding, text)
+
+
+def test_labels_without_a_header(finding: Finding) -> None:
+    """A table whose header is its first row of labels is read as labels."""
+    text = "## Location\n\n| File | `src/a.py` |\n|---|---|\n| Lines | 3 |\n"
+    assert [("src/a.py", [(3, 3)], None)] == places(finding, text)
+
+
 def test_a_list_of_places(finding: Finding) -> None:
     """Without labels, the paths in backticks are the places; other code is not."""
     text = "## Location\n\n- `src/a.py:3-4` calls `self.f`\n- `b.py`\n"

@@ -164,6 +164,11 @@ MISTAKES = {
         "remediation-type",
         3,
     ),
+    "an endless tolerance": (
+        ["claims:", "  f:", "    same_result_as: {is: g, tolerance: inf}"],
+        "remediation-type",
+        3,
+    ),
     "a negative tolerance": (
         ["claims:", "  f:", "    same_result_as: {is: g, tolerance: -1}"],
         "remediation-type",

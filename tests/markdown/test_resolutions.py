@@ -75,6 +75,22 @@ def test_a_recommended_fix_that_was_implemented(finding: Finding) -> None:
     assert "Call it." == fix.raw
 
 
+def test_two_sections(finding: Finding) -> None:
+    """Of two sections the one that states an outcome is the resolution."""
+    resolution = finding(
+        "## Resolution\n\nConsider it.\n\n## Closure Notes\n\n**Fix:** Done.\n"
+    ).ticket.resolution
+    assert resolution
+    assert (Outcome.FIXED, "**Fix:** Done.") == (resolution.outcome, resolution.raw)
+
+
+def test_the_rule_below_a_section_is_not_part_of_it(finding: Finding) -> None:
+    """The line that separates sections is left out of their text."""
+    fix = finding("## Recommended Fix\n\nCall it.\n\n---\n\n## Appendix\n").ticket.recommended_fix
+    assert fix
+    assert "Call it." == fix.raw
+
+
 def test_a_recommendation_elsewhere_is_none(finding: Finding) -> None:
     """What the recommended fix calls its verdict is not how the ticket ended."""
     ticket = finding("## Recommended Fix\n\n### Verdict\n\n**Acceptable as-is**\n").ticket

@@ -62,6 +62,13 @@ def test_unknown_sections_are_kept() -> None:
     ]
 
 
+def test_what_precedes_the_first_heading() -> None:
+    """Words above the title are a section of level 0, the title's is of level 1."""
+    assert [(0, "words\n\n"), (1, "\n**Ticket ID:** A-1\n\n")] == [
+        (section.level, section.body.raw) for section in sections_of(b"words\n\n" + TICKET)[:2]
+    ]
+
+
 def test_a_deeper_heading_stays_in_its_section() -> None:
     """A heading of level 3 is part of the section it stands in."""
     assert "\nWaits.\n\n### More\n\n" == sections_of(TICKET)[1].body.raw

@@ -41,6 +41,12 @@ def test_checklist(finding: Finding) -> None:
     ]
 
 
+def test_a_loose_checklist(finding: Finding) -> None:
+    """Empty lines between the items change nothing."""
+    ticket = finding("## Verification\n\n- [ ] One\n\n- [x] Two\n\n  in more words\n").ticket
+    assert [("One", False), ("Two", True)] == [(each.text, each.done) for each in ticket.checklist]
+
+
 def test_code(finding: Finding) -> None:
     """Code of the description is evidence, with its language and the place its first comment names."""
     ticket = finding(

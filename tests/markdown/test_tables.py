@@ -68,6 +68,8 @@ def test_a_row_without_a_header(finding: Finding) -> None:
         )
         for review in reading.ticket.reviews
     ]
+    stray = reading.ticket.reviews[1]
+    assert ("PyTorch", "NEUTRAL") == (stray.reviewer and stray.reviewer.raw, stray.verdict.raw)
     # Heading 5, header 7, rule 8, row 9, evaluation 11, the stray row 13.
     assert [("table-header", 13)] == reading.rules
 

@@ -39,11 +39,13 @@ def read_mentioned(part: Part) -> tuple[Location, ...]:
 
 
 def _of_columns(part: Part) -> Iterator[Location]:
-    """A table with a column of files and one of lines or symbols: a place in each row."""
+    """A table with a column of files, perhaps of lines and symbols: a place in each row."""
     for table in (block for block in part.own_blocks if block.kind == "Table"):
-        titles = [squeeze(title) for title in columns(part.source, table)]
-        if titles[0] in _FILES and not _LINES.union(_SYMBOLS).isdisjoint(titles):
-            for row in records(part.source, table):
+        rows = list(records(part.source, table))
+        labels = {squeeze(next(iter(row.values())).raw) for row in rows}
+        in_columns = squeeze(columns(part.source, table)[0]) in _FILES
+        if in_columns and labels.isdisjoint(_LINES | _SYMBOLS):
+            for row in rows:
                 yield _of_record({squeeze(title): cell for title, cell in row.items()})
 
 
