@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch.utils._device
 
@@ -76,6 +77,7 @@ def device(
     # This set is computed once per process: never from replaced functions.
     torch.utils._device._device_constructors()
     with ExitStack() as stack:
+        stack.callback(_start_real_cuda)
         stack.callback(patches.restore)
         TensorApi(machine, dispatcher).install(patches)
         StorageApi(machine).install(patches)
@@ -88,3 +90,10 @@ def device(
         stack.callback(_active.clear)
         stack.enter_context(dispatcher)
         yield simulated
+
+
+def _start_real_cuda() -> None:
+    # C++ asks for CUDA to be initialized once in a process, and the simulation has answered that.
+    if torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
+        initialize: Any = torch.cuda.init
+        initialize()

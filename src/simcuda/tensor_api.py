@@ -39,7 +39,7 @@ _copy_with_gradient: Any = CrossDeviceCopy.apply
 _text: Any = torch._tensor_str._str_intern
 
 METHODS = (
-    *("to", "cuda", "cpu", "get_device", "numpy", "tolist", "new_tensor"),
+    *("to", "cuda", "cpu", "get_device", "type", "numpy", "tolist", "new_tensor"),
     *("pin_memory", "is_pinned", "record_stream"),
 )
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
@@ -75,6 +75,12 @@ class TensorApi:
     def get_device(self, tensor: Tensor) -> int:
         """``torch.Tensor.get_device``."""
         return self.index_of(tensor)
+
+    def type(self, tensor: Tensor, dtype: Any = None, **how: Any) -> Any:
+        """``torch.Tensor.type``; without a type, the name of the tensor's own."""
+        if dtype is not None:
+            return _Base.type(tensor, dtype, **how)
+        return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
 
     def device(self, tensor: Tensor) -> torch.device:
         """The device a tensor is on."""
@@ -271,4 +277,4 @@ def _default_device() -> torch.device:
 
 
 def _type_name(tensor: Tensor) -> str:
-    return tensor.type().replace("torch.", "torch.cuda.", 1)
+    return str(_Base.type(tensor)).replace("torch.", "torch.cuda.", 1)

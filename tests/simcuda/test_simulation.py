@@ -11,6 +11,7 @@ import torch
 
 import simcuda
 from simcuda import SimulatedCuda
+from simcuda.patches import Patches
 
 
 @pytest.fixture
@@ -120,10 +121,15 @@ def test_mixing_devices_fails_as_on_cuda() -> None:
     assert torch.device("cuda", 0) == (x + torch.ones(())).device
 
 
-def test_leaving_restores_everything() -> None:
+def test_leaving_restores_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every replaced name is back after the simulation, also when it ended by an exception."""
-    owners = (torch, torch.Tensor, torch._C, torch.cuda, torch.cuda.memory, torch.cuda.streams, torch.version)
+    owners: list[Any] = []
+    with monkeypatch.context() as spying:
+        spying.setattr(Patches, "set", lambda _, owner, **__: owners.append(owner))
+        with simcuda.device():
+            pass
     before = [dict(vars(owner)) for owner in owners]
+    assert torch.Tensor in owners
     with simcuda.device(2):
         torch.zeros(2, device="cuda").sum().item()
     assert before == [dict(vars(owner)) for owner in owners]
