@@ -36,7 +36,7 @@ class MeterName(StrEnum):
 def verify(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID...]", autocompletion=complete_id, help="Tickets, in any case."),
+        typer.Argument(metavar="ID", autocompletion=complete_id, help="Tickets, in any case."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
     stale: Annotated[bool, typer.Option("--stale", help="Every document with stale evidence.")] = False,

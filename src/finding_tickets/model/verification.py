@@ -36,7 +36,8 @@ class Sample(Record):
 class SiteLaw(Record):
     """A line of user code that waits, copies or allocates, and the law by which it does.
 
-    ``what`` is the metric that grows here; ``law`` is None where no law could be identified.
+    ``what`` is the metric that grows here. Where no law could be identified, ``law`` is None and ``growth``
+    is what is known instead, as in ``VariantResult``.
     """
 
     file: str
@@ -44,10 +45,15 @@ class SiteLaw(Record):
     function: str
     what: str
     law: str | None
+    growth: str | None = None
 
 
 class VariantResult(Record):
-    """Everything measured for one variant; ``laws`` has no entry for a metric without an exact law."""
+    """Everything measured for one variant.
+
+    ``laws`` has no entry for a metric without an exact law; ``growth`` then has the laws that fit equally
+    well, or else the class of growth, where either is known.
+    """
 
     laws: dict[str, str]
     growth: dict[str, str] = Default(default_factory=dict)

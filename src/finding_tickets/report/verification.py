@@ -50,7 +50,7 @@ def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:
     yield "claims", list(_claims(verification.claims))
     for name, variant in verification.variants.items():
         rows = (
-            (f"{site.file}:{site.line}", site.function, site.what, site.law or "no law")
+            (f"{site.file}:{site.line}", site.function, site.what, site.law or site.growth or "no law")
             for site in variant.sites
             if site.what in WAITING
         )

@@ -27,7 +27,14 @@ def _variant(runs: tuple[Run, ...], metrics: dict[str, Fit], sites: tuple[SiteFi
         growth={name: fit.growth for name, fit in metrics.items() if fit.growth},
         samples=tuple(Sample(at=run.at, metrics=run.measurement.metrics, error=run.error) for run in runs),
         sites=tuple(
-            SiteLaw(file=site.file, line=site.line, function=site.function, what=site.what, law=site.fit.law)
+            SiteLaw(
+                file=site.file,
+                line=site.line,
+                function=site.function,
+                what=site.what,
+                law=site.fit.law,
+                growth=site.fit.growth,
+            )
             for site in sites
         ),
         unknown=tuple(sorted({name for run in runs for name in run.measurement.unknown})),
