@@ -66,6 +66,15 @@ def test_without_a_law_the_ratio_must_level_off() -> None:
     assert (True, False) == tuple(bounded(class_n, POINTS, v, None) for v in (wobbling, growing))
 
 
+def test_each_term_of_a_class_may_have_its_own_factor() -> None:
+    """Six bytes for each of n and one for each element is bounded by their sum, a step faster is not."""
+    # Where n is small the ratio to n + largest is near 1, where it is large near 6: more than twice as much.
+    mixed = [6 * point["n"] + point["largest"] + point["n"] % 3 for point in POINTS]
+    faster = [6 * point["n"] * isqrt(point["n"]) + point["largest"] for point in POINTS]
+    both = parse_expression("n + largest")
+    assert (True, False) == tuple(bounded(both, POINTS, values, None) for values in (mixed, faster))
+
+
 def test_few_points_decide_nothing() -> None:
     """Three points without a law neither confirm nor refute a class."""
     assert None is bounded(parse_expression("n"), POINTS[:3], [1, 5, 9], None)

@@ -6,9 +6,8 @@ independent unless the sweep shows otherwise: ``largest`` counts as bounded by `
 larger, although at two points at least ``total`` is smaller than ``largest`` is elsewhere.
 
 Without a law the ratio of the metric to the class must stop growing: over the half of the points with the
-larger values it is at most four times what it is over the other half, since each variable of the class may
-have a factor of its own. Where the tool names a class itself, it allows no more than twice. Fewer than four
-points decide nothing.
+larger values it is at most twice what it is over the other half, and for a class of several terms twice for
+each of them, since each may have a factor of its own. Fewer than four points decide nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ Monomial = frozenset[tuple[str, int]]
 
 CONSTANT: Monomial = frozenset()
 FEWEST_POINTS = 4
-CLAIMED_SLACK = 4
-OWN_SLACK = 2
+SLACK = 2
 CROSSINGS = 2
 
 
@@ -51,7 +49,8 @@ def bounded(growth: Expression, points: Points, values: Sequence[int], law: str 
         return not undominated(law, growth, points)
     if len(points) < FEWEST_POINTS:
         return None
-    return _levels_off(_ratios(growth, points, values), CLAIMED_SLACK)
+    slack = SLACK * len(set(_monomials(growth)))
+    return _levels_off(_ratios(growth, points, values), slack)
 
 
 def undominated(law: str, growth: Expression, points: Points) -> list[str]:
@@ -74,7 +73,7 @@ def growth_class(points: Points, values: Sequence[int]) -> str | None:
     pairs = combinations_with_replacement(points[0], 2)
     for names in (["1"], list(points[0]), [f"{left}*{right}" for left, right in pairs]):
         ratios = {name: _ratios(parse_expression(name), points, values) for name in names}
-        bounding = [name for name in names if _levels_off(ratios[name], OWN_SLACK)]
+        bounding = [name for name in names if _levels_off(ratios[name], SLACK)]
         if bounding:
             return f"O({min(bounding, key=lambda name: max(ratios[name]) / (median(ratios[name]) or 1))})"
     return None
