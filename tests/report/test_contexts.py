@@ -131,7 +131,7 @@ def test_refuted_claims_are_all_shown(repository: Repository) -> None:
     ("words", "verdict", "step"),
     [
         ("open", Verdict.UNVERIFIED, "measure it"),
-        ("open", Verdict.VERIFIED, "close it: finding and fix are measured"),
+        ("open", Verdict.VERIFIED, "close it: what it claims is measured"),
         ("investigating", Verdict.REPRODUCED, "write a fix: the finding is measured"),
         ("fixed", Verdict.FAILED, "mend the fix: it does not do what is claimed"),
         ("wont-fix", Verdict.STALE, "measure it again: something it depends on has changed"),

@@ -16,7 +16,7 @@ from finding_tickets.report.measured import Change, changes, refuted
 SUM = "sum"
 REVIEW = "review"
 NEXT_STEP = {
-    Verdict.VERIFIED: "close it: finding and fix are measured",
+    Verdict.VERIFIED: "close it: what it claims is measured",
     Verdict.REFUTED: "restate it: the code does not do what the finding says",
     Verdict.FAILED: "mend the fix: it does not do what is claimed",
     Verdict.REPRODUCED: "write a fix: the finding is measured",

@@ -1,0 +1,48 @@
+"""docs/json.md says what the commands print and read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finding_tickets.model.verification import Verification
+from finding_tickets.register.draft import Draft
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+PAGE = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """The text below a heading of the page."""
+    return re.split(r"\n## ", PAGE.partition(f"\n## {title}\n")[2])[0]
+
+
+def test_the_keys_of_a_list_item(tickets: Tickets, repository: Repository) -> None:
+    """The table has every key of an item and no other."""
+    repository.ticket()
+    (item,) = tickets("list", "--format", "json").data
+    cells = re.findall(r"^\| (`.*?) \|", section("ticket-list"), re.MULTILINE)
+    assert set(item) == {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+def test_the_keys_of_a_verification() -> None:
+    """Each field of a verification is named."""
+    assert [] == [name for name in Verification.model_fields if f"`{name}`" not in section("verification")]
+
+
+def test_the_draft_of_the_page_makes_a_ticket(tickets: Tickets, repository: Repository) -> None:
+    """The example is accepted, and with the keys named below it is all that a draft can have."""
+    text = section("What `tickets new --from` reads")
+    example = re.split(r"```(?:json)?\n", text)[1]
+    named = re.findall(r"`(\w+)`", text.rpartition("```")[2])
+    assert set(Draft.model_fields) == {*json.loads(example), *named}
+    assert (
+        "tickets/B7-PT-01.md\n" == tickets("new", "--from", str(repository.write("draft.json", example))).out
+    )
