@@ -85,7 +85,9 @@ def spawn(note: str) -> None:
     if not (middle := os.fork()):
         os.setsid()
         if orphan := os.fork():
-            Path(note).write_text(f"{own.pid} {orphan}", encoding="ascii")
+            aside = Path(f"{note}.part")
+            aside.write_text(f"{own.pid} {orphan}", encoding="ascii")
+            aside.replace(note)
             os._exit(0)
         time.sleep(600)
     os.waitpid(middle, 0)

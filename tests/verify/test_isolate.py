@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,6 +159,27 @@ def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> Non
     started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
     wait_for(lambda: not any(map(alive, started)))
     assert [] == [pid for pid in started if alive(pid)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+def test_nothing_outlives_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the server is killed, its tasks and what they started are gone too, and the caller hears of it."""
+    note = tmp_path / "pids"
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    with Isolation(preload=()) as server:
+        killer = threading.Thread(target=kill_once_started, args=(server, note))
+        killer.start()
+        outcome = run(server, task("spawn", str(note), timeout=600.0))
+        killer.join()
+    started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
+    wait_for(lambda: not any(map(alive, started)))
+    assert (True, []) == (outcome.never_ran, [pid for pid in started if alive(pid)])
+
+
+def kill_once_started(server: Isolation, note: Path) -> None:
+    """Kill a server when its task has left its note."""
+    wait_for(note.exists)
+    server._server.kill()
 
 
 def wait_for(condition: Any, seconds: float = 20.0) -> None:
