@@ -41,7 +41,10 @@ class Charges:
             machine.free(device, machine.use_for_a_while(device, cost.passing))
         blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
         try:
-            written = [self.place(tensor, device) for tensor in call.outputs]
+            written = [
+                self.place(tensor, HOST if place == plan.host_result else device)
+                for place, tensor in enumerate(call.outputs)
+            ]
             if cost.workspaces:
                 blocks += machine.use_for_a_while(device, cost.workspaces)
         finally:

@@ -22,6 +22,8 @@ MIGHT_WAIT_PREFIXES = tuple(
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
 RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
+TAKE_HOST_TENSORS = frozenset({"aten._pack_padded_sequence", "aten._pack_padded_sequence_backward"})
+HOST_RESULTS = {"aten._pack_padded_sequence": 1}
 TAKE_HOST_SCALARS = frozenset(
     f"aten.{name}"
     for name in ("fill_", "fill", "masked_fill_", "masked_fill", "index_fill_", "index_fill", "where")
@@ -49,6 +51,7 @@ class Plan:
         is_foreach: Whether it takes lists of tensors that it walks side by side.
         takes_host_scalars: Whether 0-d host tensors may meet device tensors.
         takes_host_tensors: Whether any host tensors may.
+        host_result: Position of a result that is on the host wherever the operation runs; -1 for none.
         rules: Its rules; the first that applies counts.
         is_unknown: Whether it could make the host wait, where no rule applies.
         is_one_kernel: Whether it is one kernel where no rule applies.
@@ -69,6 +72,7 @@ class Plan:
     is_foreach: bool
     takes_host_scalars: bool
     takes_host_tensors: bool
+    host_result: int
     rules: tuple[Rule, ...]
     is_unknown: bool
     is_one_kernel: bool
@@ -97,7 +101,8 @@ def plan_of(operation: Any) -> Plan:
         resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
         is_foreach=packet.startswith("aten._foreach_"),
         takes_host_scalars=pointwise or packet in TAKE_HOST_SCALARS,
-        takes_host_tensors=any(rule.takes_host_tensors for rule in rules),
+        takes_host_tensors=packet in TAKE_HOST_TENSORS or any(rule.takes_host_tensors for rule in rules),
+        host_result=HOST_RESULTS.get(packet, -1),
         rules=rules,
         is_unknown=_might_wait(op, operation),
         is_one_kernel=pointwise or torch.Tag.reduction in operation.tags,

@@ -22,6 +22,10 @@ def install(patches: Patches) -> None:
     dropout = _dropout(torch.dropout)
     patches.set(torch, dropout=dropout, compile=_refuse_to_compile)
     patches.set(torch._VF, dropout=dropout)
+    patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss))
+    # cuDNN would warn that it is missing; recurrent layers run without it.
+    patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
+    patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
 
 
 def _one_hot(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -44,6 +48,23 @@ def _dropout(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return original(input, p, train)
 
     return dropout
+
+
+def _ctc_loss(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def ctc_loss(
+        log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, *how: Any, **named: Any
+    ) -> Tensor:
+        # On CUDA the lengths are brought to the host, unless a dispatch mode is on.
+        lengths = [n.tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)]
+        return original(log_probs, targets, *lengths, *how, **named)
+
+    return ctc_loss
+
+
+class _Ranges:
+    """Marks for NVIDIA's profilers, which do nothing here."""
+
+    rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
 
 
 def _refuse_to_compile(*_: Any, **__: Any) -> Any:

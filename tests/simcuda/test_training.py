@@ -173,3 +173,35 @@ def test_operations_of_libraries_are_named(gpu: SimulatedCuda) -> None:
     with gpu.measure() as cost:
         x.mm(x)
     assert (1, ("aten.mm.default",)) == (cost.launches, cost.approximate)
+
+
+def test_recurrent_layers_keep_their_batch_sizes_on_the_host(gpu: SimulatedCuda) -> None:
+    """A packed sequence has its data on the device and its batch sizes on the host, as on CUDA."""
+    layer = torch.nn.GRU(4, 4, batch_first=True, device="cuda")
+    padded = torch.rand(2, 3, 4, device="cuda")
+    packed = torch.nn.utils.rnn.pack_padded_sequence(padded, torch.tensor([3, 2]), batch_first=True)
+    result, _ = layer(packed)
+    assert (torch.device("cuda", 0), torch.device("cpu")) == (result.data.device, result.batch_sizes.device)
+    assert gpu.live_bytes() > 0
+
+
+def test_lengths_of_sequences_are_read_on_the_host(gpu: SimulatedCuda) -> None:
+    """``ctc_loss`` takes its lengths from the host; lengths on the device are read first."""
+    likely = torch.rand(5, 1, 3, device="cuda").log_softmax(2)
+    labels = torch.tensor([[1, 2]], device="cuda")
+    syncs = []
+    for device in ("cpu", "cuda"):
+        lengths = torch.tensor([5], device=device), torch.tensor([2], device=device)
+        with gpu.measure() as cost:
+            loss = torch.nn.functional.ctc_loss(likely, labels, *lengths)
+        syncs.append(cost.syncs)
+        assert torch.device("cuda", 0) == loss.device
+    assert [0, 2] == syncs
+
+
+@pytest.mark.usefixtures("gpu")
+def test_marks_for_profilers_do_nothing() -> None:
+    """Code that is marked for NVIDIA's profilers runs."""
+    mark: Any = torch.cuda.nvtx.mark
+    with torch.cuda.nvtx.range("step"):
+        mark("here")
