@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -51,6 +52,15 @@ def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[st
     assert {int(code) for code in ExitCode} == {
         int(part.split()[0]) for part in codes.rstrip(".").split(", ")
     }
+
+
+def test_the_readme_lists_the_exit_codes_in_their_order() -> None:
+    """Where several codes apply, the first of the README's table is the one that `tickets` ends with."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(
+        r"^\| (\d+) \|", readme.partition("### Exit codes")[2].partition("\n## ")[0], re.MULTILINE
+    )
+    assert [int(code) for code in ExitCode] == [int(code) for code in listed]
 
 
 @pytest.mark.parametrize(
