@@ -113,6 +113,11 @@ def test_a_text_cannot_exhaust_the_reader(text: str) -> None:
         parse_condition(text)
 
 
+def test_a_long_sum_is_not_deep() -> None:
+    """Sixty terms beside each other nest no deeper than one."""
+    assert 7 * 60 == evaluate(parse_expression("+".join(["(n)"] * 60)), AT)
+
+
 def test_an_unknown_variable_names_the_known_ones() -> None:
     """A misspelt variable is pointed at, with what it may have meant."""
     with pytest.raises(ExpressionError, match="unknown variable 'lagest' at column 6") as caught:
