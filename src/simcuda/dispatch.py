@@ -8,6 +8,7 @@ means "where the other tensors are", unless Python code asked for it: Python's f
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,12 @@ _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
 
 
+class _Asked(threading.local):
+    """Where the copy that a thread is about to make goes, where Python code asked for it."""
+
+    destination: int | None = None
+
+
 class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no annotations here
     """Watches every operation for one machine."""
 
@@ -39,7 +46,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         self._plans: dict[Any, Plan] = {}
         self._charges = Charges(machine)
         self._of = machine.storages.of
-        self._destination: int | None = None
+        self._asked = _Asked()
         self._last_device = HOST
 
     @classmethod
@@ -79,11 +86,11 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
-        self._destination = device
+        self._asked.destination = device
         try:
             return torch.ops.aten._to_copy.default(tensor, **how)  # type: ignore[no-any-return]
         finally:
-            self._destination = None
+            self._asked.destination = None
 
     def _run(
         self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments, *, is_alone: bool = False
@@ -150,7 +157,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
     def _copy(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         makes_its_target = plan.op == "aten._to_copy.default"
         source = args[0] if makes_its_target else args[1]
-        destination, self._destination = self._destination, None
+        destination, self._asked.destination = self._asked.destination, None
         if plan.takes_device and destination is None:
             kwargs, destination = self._take_device(plan, kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))

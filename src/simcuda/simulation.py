@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda import repairs
+from simcuda import repairs, threads
 from simcuda.autocast import Autocast
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
@@ -84,6 +84,7 @@ def device(
         CudaApi(machine).install(patches)
         Autocast(machine.ledger).install(patches)
         repairs.install(patches)
+        threads.install(patches, dispatcher)
         stack.enter_context(torch_imports_outside(patches))
         simulated = SimulatedCuda(machine)
         _active.append(simulated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -150,6 +151,15 @@ def test_generators_belong_to_a_device() -> None:
         assert "cuda" == generator.device.type
     assert draws[0] == draws[1]
     assert isinstance(torch.default_generator, torch.Generator)
+
+
+def test_threads_take_part(gpu: SimulatedCuda) -> None:
+    """What a thread or an executor does on the device is counted, at its own line."""
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost, ThreadPoolExecutor(1) as pool:
+        total = pool.submit(lambda: (x + torch.ones(3).to("cuda")).sum().item()).result()
+    assert (6.0, 1, 2, 2) == (total, cost.h2d, cost.syncs, cost.launches)
+    assert {__file__} == {site.file for site in cost.sites}
 
 
 @pytest.mark.usefixtures("gpu")
