@@ -117,7 +117,7 @@ class Vocabulary(Record):
     opinions: Words = Field(default_factory=lambda: _words(Opinion))
     agents: Words = Field(default_factory=lambda: dict(AGENTS))
     domains: Words = Field(default_factory=dict)
-    categories: Words = Field(default_factory=lambda: {name: () for name in CATEGORIES})
+    categories: Words = Field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
 
 
 def word_for(text: str, words: Words) -> str | None:
