@@ -73,6 +73,8 @@ class Charges:
         if tag is not None:
             return tag
         if device == HOST:
+            if tensor.is_meta:
+                return None
             return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
         return self._machine.place(storage, device)
 

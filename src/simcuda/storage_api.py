@@ -12,6 +12,7 @@ from simcuda.patches import Patches
 from simcuda.storages import HOST
 
 _new_storage: Callable[[int], UntypedStorage] = UntypedStorage
+_resize: Callable[[UntypedStorage, int], UntypedStorage] = UntypedStorage.resize_
 _Device = torch.device | str | int | None
 
 
@@ -28,6 +29,7 @@ class StorageApi:
             device=property(self.device),
             is_cuda=property(lambda storage: self.index_of(storage) != HOST),
             clone=lambda storage: self.copy(storage, self.index_of(storage)),
+            resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
             cpu=lambda storage: self.to(storage, "cpu"),
             cuda=lambda storage, device=None, non_blocking=False: self.to(storage, device, non_blocking),
             to=lambda storage, *, device, non_blocking=False: self.to(storage, device, non_blocking),
@@ -42,6 +44,14 @@ class StorageApi:
         """The device a storage is on."""
         index = self.index_of(storage)
         return torch.device("cpu") if index == HOST else self.machine.devices[index]
+
+    def resize(self, storage: UntypedStorage, nbytes: int) -> UntypedStorage:
+        """Change a storage's size in place, as sharded parameters do to give their memory back."""
+        _resize(storage, nbytes)
+        tag = self.machine.storages.of_storage(storage)
+        if tag is not None:
+            self.machine.resized(tag, nbytes)
+        return storage
 
     def to(self, storage: UntypedStorage, device: _Device, non_blocking: bool = False) -> UntypedStorage:
         """The storage on a device, itself where it is there already."""

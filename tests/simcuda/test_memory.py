@@ -184,6 +184,27 @@ def test_a_fraction_of_memory_is_a_limit() -> None:
             torch.empty(40 * MIB, dtype=torch.uint8, device="cuda")
 
 
+def test_memory_follows_a_storage_that_changes_its_size(gpu: SimulatedCuda) -> None:
+    """Growing moves a tensor to a larger block, beside the old one for a while; shrinking frees it."""
+    x = torch.empty(100, device="cuda")
+    with gpu.measure() as cost:
+        x.resize_(1000)
+    assert 4000 == gpu.live_bytes()
+    # The new 4000 bytes while the old 400 are still there.
+    assert 4000 == cost.peak_bytes
+    x.untyped_storage().resize_(0)
+    assert 0 == gpu.live_bytes()
+
+
+def test_tensors_without_data_take_no_memory(gpu: SimulatedCuda) -> None:
+    """A module on the meta device costs nothing until it is given memory on the device."""
+    with gpu.measure() as cost, torch.device("meta"):
+        layer = torch.nn.Linear(10, 10, bias=False)
+    assert (0, 0) == (cost.host_peak_bytes, cost.peak_bytes)
+    layer.to_empty(device="cuda")
+    assert (torch.device("cuda", 0), 400) == (layer.weight.device, gpu.live_bytes())
+
+
 def test_host_tensors_are_counted_apart(gpu: SimulatedCuda) -> None:
     """Host memory made in the block has a peak of its own."""
     x = torch.ones(1000, device="cuda")
