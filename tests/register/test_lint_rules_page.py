@@ -24,7 +24,8 @@ def reported() -> Iterator[str]:
                 name = (
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 )
-                rule = node.args[REPORTERS[name]] if name in REPORTERS else None
+                named = {keyword.arg: keyword.value for keyword in node.keywords}
+                rule = node.args[REPORTERS[name]] if name in REPORTERS else named.get("rule")
                 if isinstance(rule, ast.Constant):
                     yield str(rule.value)
 

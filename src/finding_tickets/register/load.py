@@ -10,7 +10,7 @@ from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import markdown_files, read_file, relative
-from finding_tickets.register.lookup import find
+from finding_tickets.register.lookup import duplicates, find
 from finding_tickets.register.root import checked_root, find_root, folders_of
 
 
@@ -56,6 +56,7 @@ def load(root: Path | None = None) -> Register:
             document, found = read_document(data, relative(place, path), config.vocabulary)
             problems.extend(found)
             documents.extend([document] if document else [])
+    problems.extend(duplicates(documents))
     return Register(place, config, tuple(sorted(documents, key=_order)), tuple(problems))
 
 

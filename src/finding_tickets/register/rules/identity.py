@@ -1,4 +1,4 @@
-"""Rules about a document's ID: one document an ID, and the file named after it."""
+"""Rules about a document's ID: the file is named after it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,6 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
-
-
-@rule(
-    "duplicate-id",
-    Level.ERROR,
-    "An ID names one document. With two, nobody knows which one a relation or a commit message means.",
-    example="**Ticket ID** `B7-PT-02` in two files",
-    bad_data=True,
-)
-def duplicate_id(document: Document, context: Context) -> Iterator[Remark]:
-    """Every document whose ID another one has too; each names the others' places."""
-    for other in context.named(document.id.value):
-        if other.path != document.path:
-            place = f"{other.path}:{other.id.span.line}"
-            yield Remark(document.id.span.line, f"{document.id.value} is also the ID of {place}")
 
 
 @rule(

@@ -35,6 +35,11 @@ READING = {
     ),
     "title": Reading(Level.WARNING, "A document has a title.", "a file without a heading"),
     "id-missing": Reading(Level.WARNING, "A ticket states its ID.", "no row **Ticket ID**"),
+    "duplicate-id": Reading(
+        Level.ERROR,
+        "An ID names one document. With two, nobody knows which one a relation or a commit message means.",
+        "**Ticket ID** `B7-PT-02` in two files",
+    ),
     "id-form": Reading(
         Level.WARNING, "An ID has the form that the register asks for.", "**Ticket ID** `seven`"
     ),
