@@ -30,6 +30,15 @@ def test_the_inverse_of_unique_sorts_positions_too(gpu: SimulatedCuda) -> None:
     assert (1, 3208) == (m.syncs, m.peak_bytes)
 
 
+def test_counts_and_inverse_together_are_one_wait(gpu: SimulatedCuda) -> None:
+    """Sort, find (2), and for the inverse positions, compare, running sums (2), scatter: 8 kernels."""
+    x = torch.arange(100, device="cuda") % 10 * 0.5
+    with gpu.measure() as m:
+        unique(x, return_inverse=True, return_counts=True)
+    # As without counts, which keep room for 100 of 8 bytes.
+    assert (1, 8, 3208 + 800) == (m.syncs, m.launches, m.peak_bytes)
+
+
 def test_unique_truth_values_are_counted_without_sorting(gpu: SimulatedCuda) -> None:
     """How many are true is one 32-bit number."""
     x = torch.arange(100, device="cuda") > 50
@@ -52,7 +61,11 @@ def test_runs_are_found_without_sorting(gpu: SimulatedCuda) -> None:
     x = torch.arange(100, device="cuda") // 10 * 0.5
     with gpu.measure() as m:
         unique_consecutive(x)
-    assert (1, 408) == (m.syncs, m.peak_bytes)
+    assert (1, 2, 408) == (m.syncs, m.launches, m.peak_bytes)
+    with gpu.measure() as m:
+        unique_consecutive(x, return_inverse=True)
+    # The inverse of 800 bytes, and what differs from its neighbour, 4 bytes each: compare, running sums (2).
+    assert (1, 5, 408 + 800 + 400) == (m.syncs, m.launches, m.peak_bytes)
 
 
 def test_unique_rows_are_unknown(gpu: SimulatedCuda) -> None:
@@ -81,11 +94,11 @@ def test_counting_bytes_reads_the_largest(gpu: SimulatedCuda) -> None:
 
 
 def test_integer_weights_are_widened(gpu: SimulatedCuda) -> None:
-    """10 weights become 80 bytes of doubles by one kernel more."""
+    """10 weights become 80 bytes of doubles by one kernel more, beside 80 bytes of sums."""
     n = torch.arange(10, device="cuda")
     with gpu.measure() as m:
         n.bincount(weights=n)
-    assert 5 == m.launches
+    assert (5, 160) == (m.launches, m.peak_bytes)
 
 
 def test_hundreds_of_bins_get_histograms_of_their_own(gpu: SimulatedCuda) -> None:
@@ -93,8 +106,8 @@ def test_hundreds_of_bins_get_histograms_of_their_own(gpu: SimulatedCuda) -> Non
     n = torch.arange(1000, device="cuda")
     with gpu.measure() as m:
         (n % 100).bincount()
-    # The remainders, the counts, the blocks' counts.
-    assert 8000 + 800 + 1600 == m.peak_bytes
+    # The remainders, the counts, the blocks' counts; the ends, two to clear and one to count, the remainders.
+    assert (6, 8000 + 800 + 1600) == (m.launches, m.peak_bytes)
     with gpu.measure() as m:
         n.bincount()
     # 1000 bins and more are counted in one place.
@@ -139,6 +152,10 @@ def test_a_known_number_of_positions_needs_no_wait(gpu: SimulatedCuda) -> None:
         torch.nonzero_static(x, size=3)
     assert (0, 5, 3 * 2 * 8 + 12) == (m.syncs, m.launches, m.peak_bytes)
     assert () == m.approximate
+    with gpu.measure() as m:
+        torch.nonzero_static(x.view(20), size=3)
+        torch.nonzero_static(x, size=0)
+    assert 4 == m.launches
 
 
 def test_positions_in_large_tensors_are_counted_by_block(gpu: SimulatedCuda) -> None:

@@ -36,6 +36,14 @@ def test_even_an_empty_search_waits(gpu: SimulatedCuda) -> None:
     assert 1 == m.syncs
 
 
+def test_a_single_value_is_only_counted(gpu: SimulatedCuda) -> None:
+    """A single value has no indices to select: one kernel."""
+    x = torch.ones((), device="cuda")
+    with gpu.measure() as m:
+        x.nonzero()
+    assert (1, 1) == (m.syncs, m.launches)
+
+
 def test_selecting_by_a_mask_finds_then_picks(gpu: SimulatedCuda) -> None:
     """Beside the 30 floats: 30 indices and the count; one kernel more."""
     x = torch.arange(100.0, device="cuda")

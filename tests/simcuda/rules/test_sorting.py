@@ -90,6 +90,18 @@ def test_the_median_of_all_sorts_all(gpu: SimulatedCuda) -> None:
     assert 5000 * 36 + 4 == m.peak_bytes
 
 
+def test_the_median_without_nan_counts_those_first(gpu: SimulatedCuda) -> None:
+    """A sort (2 kernels), what is NaN, how many (2), which is the middle (3) and that one: 9; no wait."""
+    x = torch.rand(100, device="cuda")
+    with gpu.measure() as m:
+        x.nanmedian()
+    assert (0, 9) == (m.syncs, m.launches)
+    with gpu.measure() as m:
+        x[:0].median()
+    # Without elements the answer is filled in.
+    assert 1 == m.launches
+
+
 def test_a_rank_along_a_dimension_is_one_kernel(gpu: SimulatedCuda) -> None:
     """The k-th value and the median along a dimension are selected, if need be from a contiguous copy."""
     x = torch.rand(4, 5, device="cuda")
@@ -155,6 +167,7 @@ def test_running_maxima_are_one_kernel(gpu: SimulatedCuda) -> None:
     x = torch.rand(4, 5, device="cuda")
     with gpu.measure() as m:
         x.cummax(0)
+        x[:0].cummax(0)
     assert (1, 240) == (m.launches, m.peak_bytes)
 
 
