@@ -1,6 +1,6 @@
 """A simulated CUDA device: CUDA code runs on the CPU, with real values, and all that it costs is counted."""
 
-from simcuda.ledger import Measurement, Site
+from simcuda.measurement import Measurement, Site
 from simcuda.profile import PROFILES, Profile
 from simcuda.simulation import SimulatedCuda, device
 

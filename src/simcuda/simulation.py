@@ -13,10 +13,11 @@ from simcuda.autocast import Autocast
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
 from simcuda.imports import torch_imports_outside
-from simcuda.ledger import Measurement
 from simcuda.machine import Machine
+from simcuda.measurement import Measurement
 from simcuda.patches import Patches
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
+from simcuda.python_data import PythonData
 from simcuda.storage_api import StorageApi
 from simcuda.tensor_api import TensorApi
 
@@ -79,7 +80,9 @@ def device(
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
         stack.callback(patches.restore)
-        TensorApi(machine, dispatcher).install(patches)
+        tensors = TensorApi(machine, dispatcher)
+        tensors.install(patches)
+        PythonData(tensors).install(patches)
         StorageApi(machine).install(patches)
         CudaApi(machine).install(patches)
         Autocast(machine.ledger).install(patches)

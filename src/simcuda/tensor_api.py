@@ -39,21 +39,18 @@ _copy_with_gradient: Any = CrossDeviceCopy.apply
 _text: Any = torch._tensor_str._str_intern
 
 METHODS = (
-    *("to", "cuda", "cpu", "get_device", "type", "numpy", "tolist", "new_tensor"),
+    *("to", "cuda", "cpu", "get_device", "type", "numpy", "tolist"),
     *("pin_memory", "is_pinned", "record_stream"),
 )
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
 class TensorApi:
-    """Replaces attributes of ``torch.Tensor`` and the functions that make tensors of Python data."""
+    """Replaces attributes of ``torch.Tensor``."""
 
     def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
         self.machine = machine
         self.dispatcher = dispatcher
-        self._tensor = torch.tensor
-        self._as_tensor = torch.as_tensor
-        self._asarray = torch.asarray
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
@@ -63,9 +60,8 @@ class TensorApi:
             is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
             is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
         )
-        patches.set(torch.Tensor, **{name: _method(getattr(self, name)) for name in METHODS})
+        patches.set(torch.Tensor, **{name: as_method(getattr(self, name)) for name in METHODS})
         patches.set(torch._tensor_str, _str=self.text)
-        patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
 
     def index_of(self, tensor: Tensor) -> int:
         """Index of a tensor's device, or ``HOST``."""
@@ -109,7 +105,7 @@ class TensorApi:
         if other is not None:
             asked |= {"device": other.device, "dtype": other.dtype}
         device = asked.pop("device", None)
-        target = self.device(tensor) if device is None else _device(device)
+        target = self.device(tensor) if device is None else device_of(device)
         if target.type not in ("cpu", "cuda"):
             return _Base.to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
         copy = asked.pop("copy", False)
@@ -124,7 +120,7 @@ class TensorApi:
         memory_format: torch.memory_format = torch.preserve_format,
     ) -> Tensor:
         """``torch.Tensor.cuda``."""
-        target = torch.device("cuda") if device is None else _device(device)
+        target = torch.device("cuda") if device is None else device_of(device)
         return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
 
     def cpu(self, tensor: Tensor, memory_format: torch.memory_format = torch.preserve_format) -> Tensor:
@@ -176,72 +172,10 @@ class TensorApi:
         with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
             return str(_text(tensor, tensor_contents=tensor_contents))
 
-    def tensor(
-        self,
-        data: Any,
-        *,
-        dtype: torch.dtype | None = None,
-        device: DeviceLike | None = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-    ) -> Tensor:
-        """``torch.tensor``: made on the host, then copied to the device."""
-        if isinstance(data, Tensor):
-            target = self.device(data) if device is None else _device(device)
-            made = self.to(data.detach(), target, dtype=dtype, copy=True)
-        else:
-            self._read_elements(data)
-            made = self._tensor(data, dtype=dtype, device="cpu")
-            made = self.to(made, _default_device() if device is None else device)
-        if pin_memory:
-            made = self.pin_memory(made)
-        return made.requires_grad_(requires_grad)
-
-    def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
-        """``torch.Tensor.new_tensor``."""
-        asked: dict[str, Any] = {"dtype": tensor.dtype, "device": self.device(tensor)}
-        return self.tensor(data, **(asked | {name: v for name, v in kwargs.items() if v is not None}))
-
-    def as_tensor(
-        self, data: Any, dtype: torch.dtype | None = None, device: DeviceLike | None = None
-    ) -> Tensor:
-        """``torch.as_tensor``."""
-        if isinstance(data, Tensor):
-            return self.to(data, device=device, dtype=dtype)
-        self._read_elements(data)
-        made = self._as_tensor(data, dtype=dtype, device="cpu")
-        return self.to(made, _default_device() if device is None else device)
-
-    def asarray(
-        self,
-        obj: Any,
-        *,
-        dtype: torch.dtype | None = None,
-        device: DeviceLike | None = None,
-        copy: bool | None = None,
-        requires_grad: bool = False,
-    ) -> Tensor:
-        """``torch.asarray``."""
-        if isinstance(obj, Tensor):
-            made = self.to(obj, device=device, dtype=dtype, copy=bool(copy))
-        else:
-            self._read_elements(obj)
-            made = self._asarray(obj, dtype=dtype, device="cpu", copy=copy)
-            made = self.to(made, _default_device() if device is None else device)
-        return made.requires_grad_(requires_grad) if requires_grad else made
-
     def _read_by_host(self, tensor: Tensor) -> None:
         tag = self.machine.storages.of(tensor)
         if tag is not None and tag.pinned:
             self.machine.host_touches(tag.serial, writes=False)
-
-    def _read_elements(self, data: Any) -> None:
-        # C++ reads 0-d tensors among the elements one by one, where no dispatch mode sees it.
-        if isinstance(data, list | tuple):
-            for element in data:
-                self._read_elements(element)
-        elif isinstance(data, Tensor) and self.index_of(data) != HOST:
-            data.detach().item()
 
 
 def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -259,21 +193,18 @@ def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(names, args, strict=False)) | kwargs
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    # A plain function binds to the tensor it is looked up on; a bound method would not.
+def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function, which binds to the tensor it is looked up on, as a bound method would not."""
+
     def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
         return function(tensor, *args, **kwargs)
 
     return method
 
 
-def _device(device: DeviceLike) -> torch.device:
+def device_of(device: DeviceLike) -> torch.device:
+    """The device that ``cuda:1``, or 1, or a device means."""
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-
-
-def _default_device() -> torch.device:
-    # Only a function mode, such as ``with torch.device(...)``, makes it another one than the host.
-    return torch.empty(0).device if torch._C._len_torch_function_stack() else torch.device("cpu")
 
 
 def _type_name(tensor: Tensor) -> str:

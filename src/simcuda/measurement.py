@@ -1,0 +1,101 @@
+"""What a measured block of code cost, and the source lines behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class Site:
+    """A source line of user code and how often it caused one thing.
+
+    ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``implicit_syncs``, ``h2d``, ``d2h``,
+    ``d2d``, ``p2p``, ``allocations`` or ``hazards``.
+    """
+
+    file: str
+    line: int
+    function: str
+    what: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Bytes in use at one moment: requested and in blocks on all devices together, and on the host."""
+
+    requested: int
+    allocated: int
+    host: int
+
+
+@dataclass
+class Measurement:
+    """What the code in one measured block cost; final once the block has ended.
+
+    Sizes are in bytes; peaks are above what was in use when the block began.
+
+    Attributes:
+        unknown: Operations that could make the host wait and have no rule: they are not counted.
+        approximate: Operations whose kernels or workspaces a library chooses, so that they are modelled.
+    """
+
+    stream_syncs: int = 0
+    event_syncs: int = 0
+    device_syncs: int = 0
+    implicit_syncs: int = 0
+    h2d: int = 0
+    h2d_bytes: int = 0
+    d2h: int = 0
+    d2h_bytes: int = 0
+    d2d: int = 0
+    d2d_bytes: int = 0
+    p2p: int = 0
+    p2p_bytes: int = 0
+    launches: int = 0
+    allocations: int = 0
+    largest_allocation: int = 0
+    peak_bytes: int = 0
+    peak_allocated_bytes: int = 0
+    host_peak_bytes: int = 0
+    hazards: int = 0
+    ooms: int = 0
+    _usage: Callable[[], Usage] = field(default=lambda: Usage(0, 0, 0), repr=False)
+    _unknown: set[str] = field(default_factory=set, repr=False)
+    _approximate: set[str] = field(default_factory=set, repr=False)
+    _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._entry = self._usage()
+
+    @property
+    def syncs(self) -> int:
+        """Explicit waits of the host, of all kinds."""
+        return self.stream_syncs + self.event_syncs + self.device_syncs
+
+    @property
+    def retained_bytes(self) -> int:
+        """Requested bytes in use now, above those in use when the block began."""
+        return self._usage().requested - self._entry.requested
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The source lines behind the counts, in the order of files and lines."""
+        return tuple(sorted(Site(*place, count) for place, count in self._sites.items()))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Operations that could make the host wait and have no rule."""
+        return tuple(sorted(self._unknown))
+
+    @property
+    def approximate(self) -> tuple[str, ...]:
+        """Operations that are only modelled."""
+        return tuple(sorted(self._approximate))
+
+    def _see(self, usage: Usage) -> None:
+        entry = self._entry
+        self.peak_bytes = max(self.peak_bytes, usage.requested - entry.requested)
+        self.peak_allocated_bytes = max(self.peak_allocated_bytes, usage.allocated - entry.allocated)
+        self.host_peak_bytes = max(self.host_peak_bytes, usage.host - entry.host)

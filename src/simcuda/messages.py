@@ -1,0 +1,36 @@
+"""What PyTorch says when memory runs out, and when the host waits although it should not."""
+
+from __future__ import annotations
+
+import warnings
+
+from simcuda.allocator import OutOfMemory
+
+WAITS_ARE_ERRORS = 2
+
+
+def warn_or_raise(sync_debug_mode: int) -> None:
+    """What ``torch.cuda.set_sync_debug_mode`` asks for at a wait: 1 warns, 2 raises."""
+    message = "called a synchronizing CUDA operation"
+    if sync_debug_mode == WAITS_ARE_ERRORS:
+        raise RuntimeError(message)
+    warnings.warn(message, stacklevel=2)
+
+
+def out_of_memory_message(device: int, error: OutOfMemory) -> str:
+    """The text of ``torch.OutOfMemoryError`` for an allocation that failed."""
+    allowed = f"{_size(error.limit)} allowed; " if error.limit < error.capacity else ""
+    return (
+        f"CUDA out of memory. Tried to allocate {_size(error.requested)}. GPU {device} has a total "
+        f"capacity of {_size(error.capacity)} of which {_size(error.free)} is free. Including "
+        f"non-PyTorch memory, this process has {_size(error.reserved)} memory in use. {allowed}Of the "
+        f"allocated memory {_size(error.allocated)} is allocated by PyTorch, and "
+        f"{_size(error.unallocated)} is reserved by PyTorch but unallocated."
+    )
+
+
+def _size(nbytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes} bytes"

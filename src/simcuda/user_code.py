@@ -1,0 +1,48 @@
+"""Which line of the user's code is at work."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+from types import CodeType, FrameType
+
+import torch
+
+_STANDARD_LIBRARY = tuple(
+    str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
+)
+_LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
+_user_code: dict[CodeType, str | None] = {}
+
+
+def user_line() -> tuple[str, int, str]:
+    """File, line and function of the innermost frame outside torch, this package and the standard library.
+
+    In a backward pass that is the line which called ``backward``.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        file = _user_code.get(code, "")
+        if file == "":
+            file = _remember(code)
+        if file is not None:
+            return file, frame.f_lineno, code.co_name
+        frame = frame.f_back
+    return "<unknown>", 0, "<unknown>"
+
+
+def _remember(code: CodeType) -> str | None:
+    _user_code[code] = file = code.co_filename if _is_user_code(code.co_filename) else None
+    return file
+
+
+def _is_user_code(file: str) -> bool:
+    if file.startswith("<frozen"):
+        return False
+    resolved = str(Path(file).resolve())
+    if resolved.startswith(_LIBRARIES):
+        return False
+    installed = "/site-packages/" in resolved or "/dist-packages/" in resolved
+    return installed or not resolved.startswith(_STANDARD_LIBRARY)
