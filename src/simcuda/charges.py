@@ -56,7 +56,8 @@ class Charges:
             machine.ledger.count("implicit_syncs", cost.implicit_waits)
         if cost.launches or cost.copies:
             written += self._written(plan, call)
-            reads = [tag.serial for tag in tags if tag is not None and tag.device != HOST]
+            read = tags if plan.reads else ()
+            reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
             machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.stream(device))

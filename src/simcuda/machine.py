@@ -39,6 +39,7 @@ class Machine:
         self.current_streams = list(range(count))
         self.stream_devices = list(range(count))
         self.sync_debug_mode = 0
+        self._joined: dict[int, int] = {}
         self._streams_taken = [0] * count
         self.host_bytes = 0
         self.ledger = Ledger(self.usage)
@@ -71,11 +72,25 @@ class Machine:
         """Every stream of a device."""
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
 
+    @property
+    def has_side_streams(self) -> bool:
+        """Whether there are streams besides the default ones."""
+        return len(self.stream_devices) > len(self.devices)
+
+    def join_streams(self, device: int, backward_pass: int) -> None:
+        """Let a backward pass, known by number, come after all work on the device so far.
+
+        The engine orders every part of it after the forward part, whatever stream that ran on.
+        """
+        if self._joined.get(device) != backward_pass:
+            self._joined[device] = backward_pass
+            for stream in self.streams_of(device):
+                self.ordering.wait(self.stream(device), self.ordering.record(stream))
+
     def new_stream(self, device: int) -> int:
         """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
         pool = self.streams_of(device)[1:]
         taken = self._streams_taken[device]
-        self.sync_debug_mode = 0
         self._streams_taken[device] += 1
         if taken >= STREAMS_IN_POOL:
             return pool[taken % STREAMS_IN_POOL]

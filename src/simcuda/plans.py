@@ -46,6 +46,7 @@ class Plan:
         joins_gradients: Whether the backward pass adds up by it the gradients that meet at one tensor.
         makes: Whether it makes tensors from none.
         takes_device: Whether it has an argument ``device``.
+        reads: Whether it reads the data of its tensors; what makes a tensor like another one does not.
         written: Names of the arguments it writes to.
         resizes: Whether what it writes to may change size.
         is_foreach: Whether it takes lists of tensors that it walks side by side.
@@ -67,6 +68,7 @@ class Plan:
     joins_gradients: bool
     makes: bool
     takes_device: bool
+    reads: bool
     written: tuple[str, ...]
     resizes: bool
     is_foreach: bool
@@ -97,6 +99,7 @@ def plan_of(operation: Any) -> Plan:
         joins_gradients=op == "aten.add.Tensor",
         makes=not any("Tensor" in str(argument.type) for argument in schema.arguments),
         takes_device=any(argument.name == "device" for argument in schema.arguments),
+        reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
         written=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),
         resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
         is_foreach=packet.startswith("aten._foreach_"),

@@ -179,6 +179,18 @@ def test_the_host_overwrites_what_is_still_being_copied(gpu: SimulatedCuda, wait
     assert (0 if waits else 1) == cost.hazards
 
 
+def test_a_backward_pass_comes_after_its_forward(gpu: SimulatedCuda) -> None:
+    """The autograd engine orders a backward pass after the forward, though that ran on another stream."""
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    side = new_stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        loss = (leaf.exp() * 2).sum()
+    with gpu.measure() as cost:
+        torch.autograd.backward(loss)
+    assert 0 == cost.hazards
+
+
 def test_memory_freed_while_another_stream_uses_it(gpu: SimulatedCuda) -> None:
     """A block reused while another stream still reads it is a hazard, which ``record_stream`` prevents."""
     for recorded, hazards in ((False, 1), (True, 0)):
