@@ -8,12 +8,12 @@ partial results and a counter for each column of blocks, cleared by a memset. Th
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
 from simcuda.indexing import Shape, parts
+from simcuda.iteration import Dimension, iterate
 from simcuda.profile import Profile
 
 THREADS = 512
@@ -88,20 +88,6 @@ def arithmetic(family: str, itemsize: int, *, half: bool = False) -> Arithmetic:
     return Arithmetic(itemsize, partial_bytes, threads, half)
 
 
-@dataclass(frozen=True)
-class Dimension:
-    """One dimension of the iteration: its size, and the strides in bytes of the input and of the result."""
-
-    size: int
-    stride: int
-    result_stride: int
-
-    @property
-    def is_reduced(self) -> bool:
-        """The result does not move along it."""
-        return self.result_stride == 0
-
-
 def reduce_all(elements: int, how: Arithmetic, profile: Profile) -> Reduction:
     """Reduce all elements of dense memory to one result."""
     return reduction((elements,), (1,), (0,), how, profile)
@@ -123,7 +109,7 @@ def reduction(
     """
     if 0 in shape:
         return Reduction(0, 0, ())
-    dimensions = _iteration(shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize)
+    dimensions = iterate(shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize)
     operands = [tuple(d.result_stride for d in dimensions), tuple(d.stride for d in dimensions)]
     sizes = list(parts(tuple(d.size for d in dimensions), operands))
     workspaces: list[int] = []
@@ -133,61 +119,6 @@ def reduction(
     results = prod(d.size for d in dimensions if not d.is_reduced)
     accumulator = 4 * results if how.is_half and len(sizes) > 1 else 0
     return Reduction(len(sizes), len(workspaces) // 2, tuple(workspaces), accumulator)
-
-
-def _iteration(
-    shape: Shape, strides: Shape, reduced: Collection[int], itemsize: int, result_itemsize: int
-) -> list[Dimension]:
-    dimensions: list[Dimension] = []
-    result_stride = result_itemsize
-    for dim in reversed(range(len(shape))):
-        step = 0 if dim in reduced else result_stride
-        dimensions.append(Dimension(shape[dim], strides[dim] * itemsize, step))
-        result_stride *= 1 if dim in reduced else shape[dim]
-    return _coalesced(_fastest_first(dimensions))
-
-
-def _fastest_first(dimensions: list[Dimension]) -> list[Dimension]:
-    ordered = list(dimensions)
-    for moving in range(1, len(ordered)):
-        here = moving
-        for other in range(moving - 1, -1, -1):
-            # An undecided pair is passed over; what is clearly faster changes places with it.
-            if _is_faster(ordered[here], ordered[other]):
-                ordered[other], ordered[here] = ordered[here], ordered[other]
-                here = other
-    return ordered
-
-
-def _is_faster(one: Dimension, other: Dimension) -> bool:
-    if one.is_reduced != other.is_reduced:
-        return one.is_reduced
-    for mine, theirs in ((one.result_stride, other.result_stride), (one.stride, other.stride)):
-        if mine and theirs and mine != theirs:
-            return mine < theirs
-    return False
-
-
-def _coalesced(dimensions: list[Dimension]) -> list[Dimension]:
-    merged: list[Dimension] = []
-    for dimension in dimensions:
-        last = merged[-1] if merged else None
-        if last is None or not _continues(last, dimension):
-            merged.append(dimension)
-        elif last.size == 1:
-            merged[-1] = dimension
-        else:
-            merged[-1] = replace(last, size=last.size * dimension.size)
-    return merged
-
-
-def _continues(last: Dimension, following: Dimension) -> bool:
-    if last.size == 1 or following.size == 1:
-        return True
-    return (last.size * last.stride, last.size * last.result_stride) == (
-        following.stride,
-        following.result_stride,
-    )
 
 
 def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) -> list[int]:

@@ -8,6 +8,7 @@ from simcuda.rules import (
     factories,
     factorizing,
     foreach,
+    histograms,
     indexing,
     joining,
     kernels,
@@ -21,7 +22,7 @@ from simcuda.rules.registry import RULES, Registry, Rule
 
 _TOPICS = (
     *(scalars, factories, comparisons, reducing, joining, copying),
-    *(foreach, indexing, answers, counting, kernels, sampling, sorting, factorizing, viewing),
+    *(foreach, indexing, answers, counting, histograms, kernels, sampling, sorting, factorizing, viewing),
 )
 for _topic in _TOPICS:
     RULES.add(*_topic.TOPIC)

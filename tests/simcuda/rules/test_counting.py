@@ -77,62 +77,6 @@ def test_unique_rows_are_unknown(gpu: SimulatedCuda) -> None:
     assert ("aten.unique_consecutive.default", "aten.unique_dim.default") == m.unknown
 
 
-def test_counting_integers_reads_both_ends(gpu: SimulatedCuda) -> None:
-    """The least and the largest of 8 bytes each are found and read; the bins are cleared and filled."""
-    n = torch.arange(10, device="cuda")
-    with gpu.measure() as m:
-        n.bincount()
-    assert (2, 2, 16, 4) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
-
-
-def test_counting_bytes_reads_the_largest(gpu: SimulatedCuda) -> None:
-    """Bytes are never negative."""
-    n = torch.arange(10, dtype=torch.uint8, device="cuda")
-    with gpu.measure() as m:
-        n.bincount()
-    assert (1, 1, 1, 3) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
-
-
-def test_integer_weights_are_widened(gpu: SimulatedCuda) -> None:
-    """10 weights become 80 bytes of doubles by one kernel more, beside 80 bytes of sums."""
-    n = torch.arange(10, device="cuda")
-    with gpu.measure() as m:
-        n.bincount(weights=n)
-    assert (5, 160) == (m.launches, m.peak_bytes)
-
-
-def test_hundreds_of_bins_get_histograms_of_their_own(gpu: SimulatedCuda) -> None:
-    """From 100 bins on each block of 512 values counts in device memory: 2 blocks x 100 bins x 8 bytes."""
-    n = torch.arange(1000, device="cuda")
-    with gpu.measure() as m:
-        (n % 100).bincount()
-    # The remainders, the counts, the blocks' counts; the ends, two to clear and one to count, the remainders.
-    assert (6, 8000 + 800 + 1600) == (m.launches, m.peak_bytes)
-    with gpu.measure() as m:
-        n.bincount()
-    # 1000 bins and more are counted in one place.
-    assert 8000 == m.peak_bytes
-
-
-def test_counting_nothing_fills_the_bins(gpu: SimulatedCuda) -> None:
-    """Without values there is nothing to read."""
-    n = torch.zeros(0, dtype=torch.long, device="cuda")
-    with gpu.measure() as m:
-        n.bincount(minlength=5)
-    assert (0, 1) == (m.syncs, m.launches)
-
-
-def test_a_histogram_without_bounds_reads_them(gpu: SimulatedCuda) -> None:
-    """The least and the largest of 4 bytes each; with bounds there is nothing to read."""
-    x = torch.rand(10, device="cuda")
-    with gpu.measure() as m:
-        x.histc(4)
-    assert (2, 8, 4) == (m.syncs, m.d2h_bytes, m.launches)
-    with gpu.measure() as m:
-        x.histc(4, min=0, max=1)
-    assert (0, 2) == (m.syncs, m.launches)
-
-
 def test_repeats_are_added_up_and_checked(gpu: SimulatedCuda) -> None:
     """The total of 8 bytes and one truth value are read, unless the size is given."""
     repeats = torch.ones(10, dtype=torch.long, device="cuda")
