@@ -47,8 +47,10 @@ class Machine:
 
     def usage(self) -> Usage:
         """Bytes in use now."""
-        requested = sum(allocator.requested for allocator in self.allocators)
-        allocated = sum(allocator.allocated for allocator in self.allocators)
+        requested = allocated = 0
+        for allocator in self.allocators:
+            requested += allocator.requested
+            allocated += allocator.allocated
         return Usage(requested, allocated, self.host_bytes)
 
     def index(self, device: torch.device) -> int:
