@@ -63,6 +63,7 @@ class Allocator:
     def __init__(self, capacity: int, ordering: Ordering) -> None:
         self.capacity = capacity
         self.stats = AllocatorStats()
+        self._stats_by_pool = {pool: (self.stats.both, own) for pool, own in self.stats.pools.items()}
         self._limit = capacity
         self._ordering = ordering
         self._free: dict[tuple[str, int], FreeBlocks] = {}
@@ -137,7 +138,7 @@ class Allocator:
         return self._free[key]
 
     def _stats_of(self, block: Block) -> tuple[PoolStats, PoolStats]:
-        return self.stats.both, self.stats.pools[block.pool]
+        return self._stats_by_pool[block.pool]
 
     def _segment_or_retry(self, requested: int, size: int, pool: str, stream: int) -> Block:
         block = self._new_segment(size, pool, stream)

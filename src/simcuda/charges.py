@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from simcuda.call import FREE, Call, Cost, tensors_in
+from simcuda.call import ONE_KERNEL, Call, Cost, tensors_in
 from simcuda.launches import elementwise
 from simcuda.machine import Machine
 from simcuda.plans import Plan
@@ -110,4 +110,4 @@ class Charges:
         elif not plan.is_one_kernel:
             self._machine.ledger.approximate(plan.op)
         kernels = max([elementwise(t.numel(), t.element_size()) for t in call.outputs], default=0)
-        return Cost(kernels) if kernels else FREE
+        return ONE_KERNEL if kernels == 1 else Cost(kernels)

@@ -52,6 +52,8 @@ class Ledger:
 
     def allocation(self, nbytes: int) -> None:
         """Count a request to a device's allocator, which it has just served."""
+        if not self._open:
+            return
         self.count("allocations")
         for m in self._open:
             m.largest_allocation = max(m.largest_allocation, nbytes)

@@ -113,7 +113,8 @@ class Machine:
             self.ledger.out_of_memory()
             raise torch.OutOfMemoryError(out_of_memory_message(device, error)) from None
         finally:
-            self.ledger.count("event_syncs", stats.event_waits - waits)
+            if stats.event_waits != waits:
+                self.ledger.count("event_syncs", stats.event_waits - waits)
         if block is not None:
             self.ledger.allocation(nbytes)
         return block
