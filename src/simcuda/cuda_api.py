@@ -97,6 +97,8 @@ class CudaApi:
             _cuda_get_sync_debug_mode=lambda: machine.sync_debug_mode,
             _cuda_isCurrentStreamCapturing=lambda: False,
         )
+        # The name that torch before 2.13 asks by, bound when its module was loaded.
+        patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
 
     def _install_memory(self, patches: Patches) -> None:
         patches.set(
