@@ -38,7 +38,8 @@ def test_a_claim_must_hold_at_every_point() -> None:
 def test_conditions_select_the_points() -> None:
     """``at`` restricts a claim, its law and its counterexamples to the points that meet every condition."""
     checked = result(claim("4*n", at={"devices": "<= 2", "n": "1..n"}))
-    assert (True, "4*n", ()) == (checked.holds, checked.measured, checked.counterexamples)
+    # Points 1, 2, 3 and 5 of the six: n is 0 at the first, and the last has three devices.
+    assert (True, "4*n, at 4 of 6 points", ()) == (checked.holds, checked.measured, checked.counterexamples)
     assert "4*n where devices <= 2, n 1..n" == checked.claimed
 
 
@@ -87,6 +88,36 @@ def test_an_exception_decides_nothing() -> None:
     """A variant that raises where no claim expects it leaves its claims unchecked, with place and error."""
     checked = result(claim("7"), report({"found": failing()}))
     assert (None, "found at n=8, devices=3: x.py:3: RuntimeError: no") == (checked.holds, checked.measured)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        claim("0", "raised", at={"devices": "<= 2"}),
+        claim("1", "raised", at={"n": "5"}),
+        claim("O(1)", "raised"),
+        claim("0..1", "ooms"),
+    ],
+)
+def test_an_exception_elsewhere_than_claimed_decides_nothing(ending: Claim) -> None:
+    """A claim about other points, about the growth or about memory says nothing of this exception."""
+    checked = check([claim("7"), ending], report({"found": failing()}))
+    why = "found at n=8, devices=3: x.py:3: RuntimeError: no"
+    assert [(None, why), (None, why)] == [(one.holds, one.measured) for one in checked]
+
+
+def test_an_exception_that_is_ruled_out_makes_that_claim_false() -> None:
+    """``raised: 0`` is about the point and wrong there; the other claims tell where they were checked."""
+    waits, ending = check([claim("7"), claim("0", "raised")], report({"found": failing()}))
+    assert (True, "7, at 5 of 6 points") == (waits.holds, waits.measured)
+    assert (False, ("n=8, devices=3: 1",)) == (ending.holds, ending.counterexamples)
+
+
+def test_a_claim_about_failed_allocations_explains_running_out_of_memory() -> None:
+    """Where an allocation failed, ``ooms`` is what the exception is about."""
+    runs = [run(at, "x.py:3: OutOfMemoryError" if at["n"] == 8 else None, ooms=at["n"] // 8) for at in POINTS]
+    claims = [claim("1", "ooms", at={"n": "8"}), claim("0", "ooms", at={"n": "< 8"})]
+    assert [True, True] == [checked.holds for checked in check(claims, report({"found": runs}))]
 
 
 def test_an_exception_that_is_claimed_is_data() -> None:

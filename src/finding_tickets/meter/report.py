@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from finding_tickets.meter.measurement import Measurement
@@ -9,6 +10,11 @@ from finding_tickets.meter.measurement import Measurement
 At = dict[str, int]
 SIMULATED_DEVICE = "h200-cuda13"
 METERS = ("auto", "simulated", "cuda")
+
+
+def at_text(at: Mapping[str, int]) -> str:
+    """A point in words: ``params=4, largest=1024``."""
+    return ", ".join(f"{name}={value}" for name, value in at.items())
 
 
 class CannotMeasureError(Exception):

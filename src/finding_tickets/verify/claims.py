@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from finding_tickets.errors import BadDataError
-from finding_tickets.meter.report import Agreement, At, Report, Run
+from finding_tickets.meter.report import Agreement, At, Report, Run, at_text
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.verify.expressions import (
-    Condition,
-    ExpressionError,
-    Growth,
-    check_variables,
-    satisfied,
-)
+from finding_tickets.verify.endings import conditions_of, located, meets, unexplained
+from finding_tickets.verify.expressions import Condition, Growth, check_variables, satisfied
 from finding_tickets.verify.fitting import ENDINGS, fit
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.growth import bounded, undominated
@@ -38,30 +32,27 @@ def check(claims: Sequence[Claim], report: Report) -> tuple[ClaimResult, ...]:
     Raises:
         BadDataError: A claim names a variable that the sweep does not have, or has no value at a point.
     """
+    for claim in claims:
+        with located(claim):
+            check_names(claim, report.sweep[0])
     troubles = {name: trouble(name, report, claims) for name in report.runs}
-    return tuple(_result(claim, report, troubles) for claim in claims)
+    return tuple(_result(claim, report, troubles.get(claim.variant)) for claim in claims)
 
 
 def trouble(variant: str, report: Report, claims: Sequence[Claim]) -> str | None:
     """Why the runs of a variant decide nothing; None where they do.
 
-    No run took place, one raised although no claim about the variant says that it may, or one met an
+    No run took place, one raised at a point where no claim about the variant speaks of that, or one met an
     operation whose cost is unknown.
     """
     runs = report.runs.get(variant, ())
     if not runs:
         return f"{variant} was not run"
-    may_raise = any(claim.variant == variant and claim.metric in ENDINGS for claim in claims)
-    failed = next((run for run in runs if run.error and not may_raise), None)
+    failed = unexplained(runs, [claim for claim in claims if claim.variant == variant])
     if failed:
         return f"{variant} at {at_text(failed.at)}: {failed.error}"
     unknown = sorted({name for run in runs for name in run.measurement.unknown})
     return f"{variant} uses operations of unknown cost: {', '.join(unknown)}" if unknown else None
-
-
-def at_text(at: At) -> str:
-    """A point in words: ``params=4, largest=1024``."""
-    return ", ".join(f"{name}={value}" for name, value in at.items())
 
 
 def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
@@ -69,11 +60,9 @@ def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
     return tuple(_beside(claim, Checked(None, "nothing")) for claim in claims)
 
 
-def _result(claim: Claim, report: Report, troubles: Mapping[str, str | None]) -> ClaimResult:
-    try:
-        return _beside(claim, _check(claim, report, troubles.get(claim.variant)))
-    except ExpressionError as error:
-        raise BadDataError(f"claim {claim.id}: {error.message}", line=claim.line, hint=error.hint) from None
+def _result(claim: Claim, report: Report, why_not: str | None) -> ClaimResult:
+    with located(claim):
+        return _beside(claim, Checked(None, why_not) if why_not else _check(claim, report))
 
 
 def _beside(claim: Claim, checked: Checked) -> ClaimResult:
@@ -91,19 +80,22 @@ def _beside(claim: Claim, checked: Checked) -> ClaimResult:
     )
 
 
-def _check(claim: Claim, report: Report, why_not: str | None) -> Checked:
-    conditions = {name: parse_condition(text) for name, text in claim.at.items()}
-    check_names(claim, report.sweep[0])
-    if why_not:
-        return Checked(None, why_not)
+def _check(claim: Claim, report: Report) -> Checked:
+    conditions = conditions_of(claim)
     if claim.metric == SAME_RESULT:
         made = [made for made in report.agreements if made.comparison == comparison_of(claim)]
-        return _agreement([made for made in made if _meets(made.at, conditions)])
-    runs = [run for run in report.runs[claim.variant] if _counts(run, claim) and _meets(run.at, conditions)]
+        return _agreement([made for made in made if meets(made.at, conditions)])
+    runs = [run for run in report.runs[claim.variant] if _counts(run, claim) and meets(run.at, conditions)]
     if not runs:
         return Checked(None, "not measured at any point of the claim")
     values = [run.measurement.metrics[claim.metric] for run in runs]
-    return _compare(parse_condition(claim.value), [run.at for run in runs], values)
+    checked = _compare(parse_condition(claim.value), [run.at for run in runs], values)
+    return replace(checked, measured=checked.measured + _coverage(len(runs), len(report.sweep)))
+
+
+def _coverage(checked: int, points: int) -> str:
+    """At how many points of the sweep a claim was checked, where that is not all of them."""
+    return f", at {checked} of {points} points" if checked < points else ""
 
 
 def check_names(claim: Claim, variables: Mapping[str, int]) -> None:
@@ -115,13 +107,6 @@ def check_names(claim: Claim, variables: Mapping[str, int]) -> None:
     )
     for text in texts:
         check_variables(parse_condition(text), variables)
-
-
-def _meets(at: At, conditions: Mapping[str, Condition]) -> bool:
-    return all(
-        not isinstance(condition, Growth) and satisfied(condition, at[name], at)
-        for name, condition in conditions.items()
-    )
 
 
 def _counts(run: Run, claim: Claim) -> bool:

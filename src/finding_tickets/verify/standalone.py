@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from finding_tickets.errors import ExitCode, TicketsError
-from finding_tickets.meter.report import METERS, CannotMeasureError, Report, Run
+from finding_tickets.meter.report import METERS, CannotMeasureError, Report, Run, at_text
 from finding_tickets.register.convention import fixes_folder
 from finding_tickets.verify.fitting import fit_metrics, fit_sites
 from finding_tickets.verify.variants import find_variants
@@ -49,7 +49,7 @@ def _measure(workload: Workload, verifier: Path, meter: str) -> Report:
 def render(ticket: str, report: Report) -> Iterator[str]:
     """The report as lines: a table of laws with a column for each variant, then the sites of each."""
     yield f"{ticket} on {report.meter} ({report.device}), torch {report.torch}, {len(report.sweep)} points"
-    yield from (f"not measured: {_at(skipped.at)}: {skipped.why}" for skipped in report.not_measured)
+    yield from (f"not measured: {at_text(skipped.at)}: {skipped.why}" for skipped in report.not_measured)
     yield ""
     yield from _table(_laws(report))
     for name, runs in report.runs.items():
@@ -69,16 +69,12 @@ def _laws(report: Report) -> list[Sequence[str]]:
 def _trouble(name: str, runs: Iterable[Run]) -> Iterator[str]:
     for run in runs:
         if run.error:
-            yield f"{name} at {_at(run.at)}: {run.error}"
+            yield f"{name} at {at_text(run.at)}: {run.error}"
         if run.measurement.unknown:
-            yield f"{name} at {_at(run.at)}: unknown operations {', '.join(run.measurement.unknown)}"
+            yield f"{name} at {at_text(run.at)}: unknown operations {', '.join(run.measurement.unknown)}"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _at(point: dict[str, int]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in point.items())
