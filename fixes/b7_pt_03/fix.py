@@ -38,7 +38,16 @@ def collect_seed_gradients(parameters: Iterable[nn.Parameter]) -> torch.Tensor:
 
 def _count(gradient: torch.Tensor, counts: torch.Tensor) -> None:
     """Add the NaN, Inf and zero counts of ``gradient`` to ``counts``, which lives on the same device."""
-    for values in torch.split(gradient.flatten(), PIECE):
+    for values in _pieces(gradient):
         counts[0].add_(torch.isnan(values).sum())
         counts[1].add_(torch.isinf(values).sum())
         counts[2].add_((values == 0).sum())
+
+
+def _pieces(values: torch.Tensor) -> list[torch.Tensor]:
+    """Views of at most PIECE elements that make up ``values``; nothing is copied, whatever the layout."""
+    if values.numel() <= PIECE:
+        return [values]
+    longest = max(values.shape)
+    rows = max(PIECE * longest // values.numel(), 1)
+    return [piece for part in values.split(rows, values.shape.index(longest)) for piece in _pieces(part)]
