@@ -53,13 +53,19 @@ def point(
 def build(
     point: Point, device: str, generator: torch.Generator
 ) -> tuple[nn.Module, dict[str, Any], torch.device]:
-    """A model, its saved state in host memory, and the device to roll back on."""
+    """A model, its saved state in host memory, and the device to roll back on.
+
+    Every second parameter of a type that can have a gradient has one; a rollback leaves gradients alone.
+    """
     model = Host()
     model.register_buffer("nothing", torch.empty(0).to(device))
     for index in range(point.tensors):
         place = f"{device}:1" if index < point.remote else device
         values = _values(point, index, generator).to(place)
-        model.register_parameter(f"tensor{index}", nn.Parameter(values, requires_grad=False))
+        parameter = nn.Parameter(values, requires_grad=values.is_floating_point())
+        if parameter.requires_grad and index % 2 == 0:
+            parameter.grad = torch.ones_like(values)
+        model.register_parameter(f"tensor{index}", parameter)
     pinned = {f"tensor{index}" for index in range(point.pageable, point.tensors) if device != "cpu"}
     saved = {name: _save(value, pin=name in pinned) for name, value in model.state_dict().items()}
     parameters = list(model.parameters())
@@ -111,6 +117,8 @@ workload = Workload(
         point(7, remote=3),
         point(10, 4, remote=5, written=2),
         point(11, remote=6, elsewhere=4),
+        point(9, 5, remote=7, elsewhere=7),
+        point(14, 14, remote=8, elsewhere=2, large=1),
         point(13, 1, remote=2, written=3, elsewhere=1),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, nan
 
 import torch
+from torch import nn
 
 from finding_tickets.workload import Point, Workload, main
 
@@ -29,11 +30,20 @@ def point(local: int, *remote: int, half: int = 0, large: int = 0, special: int 
 
 
 def build(point: Point, device: str, generator: torch.Generator) -> tuple[list[torch.Tensor]]:
-    """The norms of ``point.norms`` gradients, those of the first device first."""
-    gradients = [
-        _gradient(point, index, generator).to(_place(point, device, index)) for index in range(point.norms)
-    ]
-    return ([torch.linalg.vector_norm(gradient) for gradient in gradients],)
+    """The norm of every gradient, those of the first device first."""
+    gradients = [parameter.grad for parameter in parameters(point, device, generator)]
+    return ([torch.linalg.vector_norm(gradient) for gradient in gradients if gradient is not None],)
+
+
+def parameters(point: Point, device: str, generator: torch.Generator) -> list[nn.Parameter]:
+    """Parameters with ``point.norms`` gradients, and where there are any, one parameter without."""
+    made = []
+    for index in range(point.norms):
+        gradient = _gradient(point, index, generator).to(_place(point, device, index))
+        parameter = nn.Parameter(torch.zeros_like(gradient))
+        parameter.grad = gradient
+        made.append(parameter)
+    return made + [nn.Parameter(torch.ones(3).to(device)) for _ in made[:1]]
 
 
 def _place(point: Point, device: str, index: int) -> str:
@@ -70,6 +80,8 @@ workload = Workload(
         point(2, 3, 1),
         point(6, 4, 4, large=1),
         point(3, 9, 8, half=7),
+        point(5, 6, 13, half=12),
+        point(2, 2, 7, 4),
         point(30, 20, 25),
         point(100, 60),
     ],

@@ -13,9 +13,9 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 SPECIAL = (nan, inf, -inf, 1.0)
 
 
-def shapes(params: int, largest: int, width: int) -> list[tuple[int, ...]]:
+def shapes(params: int, largest: int, width: int) -> list[tuple[int, int]]:
     """The first parameter has ``largest`` elements, the second none, others 2 rows of ``width`` and more."""
-    return [(largest,), (0, 3), *((2, width + index % 3) for index in range(2, params))][:params]
+    return [(2, largest // 2), (0, 3), *((2, width + index % 3) for index in range(2, params))][:params]
 
 
 def point(
@@ -24,7 +24,8 @@ def point(
     """A point whose ``total`` is the number of elements in all weights and gradients.
 
     ``grads`` counts the parameters that have a gradient, ``devices`` the devices that hold parameters,
-    ``strided`` the parameters that are not contiguous, ``empty`` the weights and gradients without elements.
+    ``strided`` the parameters that are not contiguous, the first one among them, ``empty`` the weights and
+    gradients without elements.
     """
     sizes = [prod(shape) for shape in shapes(params, largest, width)]
     looked_at = sizes + sizes[:grads]
@@ -61,7 +62,8 @@ def _values(
 ) -> torch.Tensor:
     values = torch.rand(shape, generator=generator).to(DTYPES[index % len(DTYPES)])
     values[..., -1:] = last
-    return values.t().contiguous().t() if 2 <= index < 2 + point.strided else values
+    # The second parameter is contiguous in any order, as it has no elements.
+    return values.t().contiguous().t() if index <= point.strided > 0 else values
 
 
 workload = Workload(
@@ -77,12 +79,17 @@ workload = Workload(
         point(12, 5, 90, width=40),
         point(14, 0, 1000, width=300),
         point(20, 20, 60, width=25),
+        point(30, 30, 24),
+        point(64, 20, 40),
+        point(90, 45, 60),
         point(100, 100, 230),
         point(6, 5, 1 << 20),
         point(9, 4, 5000, width=1500, devices=2),
         point(16, 16, 900, width=300, devices=3),
+        point(10, 7, 300, width=90, devices=4),
         point(8, 8, 400, width=150, strided=2),
         point(11, 6, 128, width=40, strided=5),
+        point(7, 3, 1 << 20, strided=1),
     ],
 )
 

@@ -16,9 +16,9 @@ PIECE = 2 * MIB // 4
 PIECES = 10
 
 
-def shapes(grads: int, largest: int, width: int) -> list[tuple[int, ...]]:
+def shapes(grads: int, largest: int, width: int) -> list[tuple[int, int]]:
     """The first gradient has ``largest`` elements, the second none, others 2 rows of ``width`` and more."""
-    return [(largest,), (0, 3), *((2, width + index % 3) for index in range(2, grads))][:grads]
+    return [(2, largest // 2), (0, 3), *((2, width + index % 3) for index in range(2, grads))][:grads]
 
 
 def point(
@@ -27,7 +27,7 @@ def point(
     """A point whose ``total`` is the number of elements in all gradients.
 
     ``frozen`` counts parameters without a gradient, ``devices`` the devices that hold gradients, ``strided``
-    the gradients that are not contiguous.
+    the gradients that are not contiguous, the first one among them.
     """
     return Point(
         grads=grads,
@@ -81,7 +81,8 @@ def _values(
 ) -> torch.Tensor:
     values = torch.rand(shape, generator=generator).to(DTYPES[0 if point.fragmented else index % len(DTYPES)])
     values[..., -1:] = last
-    return values.t().contiguous().t() if 2 <= index < 2 + point.strided else values
+    # The second gradient is contiguous in any order, as it has no elements.
+    return values.t().contiguous().t() if index <= point.strided > 0 else values
 
 
 def _leave_holes(device: str) -> list[nn.Parameter]:
@@ -98,6 +99,7 @@ workload = Workload(
     # One segment of PIECES pieces, and four of 2 MiB for the gradients and what is made of one of them.
     memory=lambda point: 4 * PIECE * PIECES + 4 * 2 * MIB if point.fragmented else None,
     sweep=[
+        point(0, 0),
         point(0, 0, frozen=3),
         point(2, 0),
         point(1, 300),
@@ -109,9 +111,13 @@ workload = Workload(
         point(6, MIB, width=1000, frozen=1),
         point(9, 5000, devices=2),
         point(14, 900, width=300, devices=3, frozen=3),
+        point(10, 700, width=20, devices=4),
         point(8, 400, strided=2),
+        point(11, 128, width=40, frozen=2, strided=5),
+        point(5, MIB, strided=1),
         fragmented(3, 200_000),
         fragmented(3, 180_000),
+        fragmented(4, 150_000),
     ],
 )
 

@@ -13,23 +13,34 @@ WIDTH = 8
 SPECIAL = (nan, inf, -inf, 0.0, 1.0, 2.0, 3.0, 4.0)
 
 
-def point(host: int, seed: int, *, largest: int = WIDTH, mixed: int = 0, devices: int = 1) -> Point:
+def point(
+    host: int, seed: int, *, largest: int = WIDTH, strided: int = 0, mixed: int = 0, devices: int = 1
+) -> Point:
     """A point with numbers of gradients; ``sides`` counts the sides that have any, at least two each.
 
-    ``largest`` is the number of elements of the host's first gradient, ``mixed`` is 1 where the host's second
-    has another type, and ``devices`` 2 where the host's gradients alternate between two devices.
+    ``largest`` is the number of elements of the host's first gradient, ``strided`` is 1 where that one is not
+    contiguous, ``mixed`` 1 where the host's second has another type, and ``devices`` 2 where the host's
+    gradients alternate between two devices.
     """
     sides = (host > 0) + (seed > 0)
-    return Point(host=host, seed=seed, sides=sides, largest=largest, mixed=mixed, devices=devices)
+    return Point(
+        host=host, seed=seed, sides=sides, largest=largest, strided=strided, mixed=mixed, devices=devices
+    )
 
 
 def build(
     point: Point, device: str, generator: torch.Generator
 ) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """The parameters of the host and of the seed; each side has one more that has no gradient."""
+    """The parameters of the host and of the seed; each side has one more that has no gradient.
+
+    At the point without gradients there are no parameters either.
+    """
+    if not point.sides:
+        return [], []
     host = _gradients(point.host, device, generator)
     if point.largest > WIDTH:
-        host[0] = torch.rand(point.largest, generator=generator).to(device)
+        values = torch.rand(point.largest // 2, 2, generator=generator).to(device)
+        host[0] = values.t() if point.strided else values
     if point.mixed:
         host[1] = host[1].to(torch.bfloat16)
     if point.devices > 1:
@@ -70,15 +81,20 @@ workload = Workload(
         point(5, 4),
         point(7, 9, largest=1 << 20),
         point(3, 2, largest=100_000),
+        point(9, 0, largest=100_000),
+        point(5, 200, largest=70_000),
+        point(8, 6, largest=1 << 20, strided=1),
         point(50, 2),
         point(100, 40),
         point(13, 6, mixed=1),
         point(129, 30, mixed=1),
+        point(60, 0, mixed=1),
         point(401, 3),
         point(1000, 11),
         point(4, 800),
         point(6, 5, devices=2),
         point(9, 0, devices=2),
+        point(20, 7, devices=2),
     ],
 )
 

@@ -50,4 +50,5 @@ def _pieces(values: torch.Tensor) -> list[torch.Tensor]:
         return [values]
     longest = max(values.shape)
     rows = max(PIECE * longest // values.numel(), 1)
-    return [piece for part in values.split(rows, values.shape.index(longest)) for piece in _pieces(part)]
+    parts = torch.split(values, rows, values.shape.index(longest))
+    return [piece for part in parts for piece in _pieces(part)]

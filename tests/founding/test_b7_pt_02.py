@@ -78,8 +78,8 @@ def test_the_fix_agrees_with_found_on_every_point_of_the_sweep(
 ) -> None:
     """On plain CPU tensors both give one report wherever one device is enough."""
     points = [point for point in workload("b7_pt_02").sweep if point.devices <= 1]
-    # 14 points, two of them on several devices.
-    assert 12 == len(points)
+    # 19 points, three of them on several devices.
+    assert 16 == len(points)
     for point in points:
         (built,) = arguments("b7_pt_02", point)
         assert variant("b7_pt_02", "found")(built) == variant("b7_pt_02", "fix")(built)

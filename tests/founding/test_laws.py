@@ -117,6 +117,32 @@ def test_b7_pt_03_fix_follows_one_piece(variant: Load) -> None:
     assert [0.0, 0.0, 0.0, 6.0 * piece] == read
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda: torch.zeros(1024, 1024, device="cuda").t(),
+        lambda: torch.zeros(3, 700, 1000, device="cuda").permute(2, 0, 1),
+        lambda: torch.zeros(1024, 2048, device="cuda")[:, ::2],
+        lambda: torch.zeros(1, 1, device="cuda").expand(1024, 1024),
+    ],
+    ids=["transposed", "permuted", "every second column", "expanded"],
+)
+def test_b7_pt_03_fix_copies_no_layout(variant: Load, layout: Callable[[], torch.Tensor]) -> None:
+    """A large gradient that is not contiguous costs no more memory than a piece of one that is."""
+    piece = 1 << 18
+    with counting() as gpu:
+        parameter = nn.Parameter(torch.zeros((), device="cuda"))
+        gradient = layout()
+        parameter.data = gradient
+        parameter.grad = gradient
+        with gpu.measure() as counted:
+            read = variant("b7_pt_03", "fix")([parameter]).tolist()
+    assert [0.0, 0.0, 1.0, gradient.numel()] == read
+    # As for one piece above: a mask, its widened copy, the statistics, a sum and its workspace.
+    assert counted.peak_bytes <= 9 * piece + 40 + 32 * 8 + 4
+    assert 1 == counted.syncs
+
+
 def test_b7_pt_03_recommended_waits_twice_for_each_gradient(variant: Load) -> None:
     """The loop reads two counts of every gradient, and none of a parameter without one."""
     with counting() as gpu:

@@ -68,8 +68,8 @@ def test_the_variants_agree_with_found_within_rounding(
 ) -> None:
     """At every point on one device both norms agree to 1 part in 10,000, or in 100 where types are mixed."""
     points = [point for point in workload("task_5").sweep if point.devices == 1]
-    # 15 points, two of them on two devices.
-    assert 13 == len(points)
+    # 20 points, three of them on two devices.
+    assert 17 == len(points)
     for point in points:
         built = arguments("task_5", point)
         found, other = (variant("task_5", which)(*built) for which in ("found", name))
@@ -82,10 +82,10 @@ def test_the_variants_agree_with_found_within_rounding(
 def test_the_workload_has_the_gradients_it_announces(
     workload: Callable[[str], Any], arguments: Callable[[str, Any], tuple[Any, ...]]
 ) -> None:
-    """Each side has as many gradients as its point says, and one parameter more that has none."""
+    """Each side has as many gradients as its point says, and one parameter more that has none, if any."""
     for point in workload("task_5").sweep:
         if point.devices > 1:
             continue
         for count, side in zip((point.host, point.seed), arguments("task_5", point), strict=True):
             assert count == sum(parameter.grad is not None for parameter in side)
-            assert count + 1 == len(side)
+            assert (count + 1 if point.sides else 0) == len(side)
