@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.meter.conftest import TallyMeter, workload
 
-from finding_tickets.meter.report import Agreement, Comparison, Skipped
+from finding_tickets.meter.report import Agreement, CannotMeasureError, Comparison, Skipped
 from finding_tickets.meter.run import run
 from finding_tickets.workload import Point
 
@@ -135,3 +135,31 @@ def test_graph_breaks_are_counted_on_one_device(meter: TallyMeter) -> None:
     for name, expected in [("found", [None, None]), ("fix", [0, None])]:
         breaks = [run.measurement.metrics.get("graph_breaks") for run in report.runs[name]]
         assert expected == breaks
+
+
+async def later(_: torch.Tensor) -> None:
+    """Nothing happens until somebody awaits it."""
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (lambda values: (value.item() for value in values), "a generator"),
+        (lambda values: {"items": [map(torch.neg, values)]}, "an iterator"),
+        (later, "a coroutine"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")  # that is the point
+def test_a_promise_is_no_result(meter: TallyMeter, function: Any, kind: str) -> None:
+    """Code that has not run yet would cost nothing; the variant and its point are named."""
+    with pytest.raises(CannotMeasureError) as caught:
+        run(workload(2), {"found": total, "fix": function}, meter, ROOT)
+    hint = "give the workload a read that consumes it"
+    assert f"fix at n=2: returned {kind}, which has not run; {hint}" == str(caught.value)
+
+
+def test_a_promise_that_is_read_is_a_result(meter: TallyMeter) -> None:
+    """The workload's ``read`` runs the generator inside the measured region."""
+    jobs = workload(2, read=list)
+    report = run(jobs, {"found": lambda values: (2 * value for value in values)}, meter, ROOT)
+    assert [None] == [one.error for one in report.runs["found"]]

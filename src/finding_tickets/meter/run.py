@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,21 @@ import torch
 from finding_tickets.meter.choice import choose
 from finding_tickets.meter.compare import difference
 from finding_tickets.meter.loading import imported_files, load_function, load_workload
+from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import portable
-from finding_tickets.meter.report import Agreement, Comparison, Job, Report, Run, Skipped
+from finding_tickets.meter.report import (
+    Agreement,
+    CannotMeasureError,
+    Comparison,
+    Job,
+    Report,
+    Run,
+    Skipped,
+    Source,
+    at_text,
+)
 from finding_tickets.meter.trial import Function, Meter, Trial, arguments
+from finding_tickets.meter.unrun import unrun
 from finding_tickets.workload import Point, Workload
 
 
@@ -25,7 +38,7 @@ def measure(job: Job) -> Report:
     # One thread: several tickets are measured at once, and sums do not depend on how work is split.
     torch.set_num_threads(1)
     workload = load_workload(job.verifier, root)
-    functions = {name: load_function(source, root) for name, source in job.variants.items()}
+    functions = {name: _loaded(name, source, root) for name, source in job.variants.items()}
     report = run(workload, functions, choose(job.meter), root, job.comparisons, job.graph_breaks)
     return replace(report, files=imported_files(root))
 
@@ -50,7 +63,7 @@ def run(
             not_measured.append(Skipped(dict(point), why))
             continue
         trials = {
-            name: meter.measure(workload, point, function, root) for name, function in functions.items()
+            name: _trial(name, meter, workload, point, function, root) for name, function in functions.items()
         }
         agreements += [_agreement(workload, point, comparison, trials) for comparison in comparisons]
         for name, trial in trials.items():
@@ -65,6 +78,33 @@ def run(
         agreements=tuple(agreements),
         not_measured=tuple(not_measured),
     )
+
+
+def _loaded(name: str, source: Source, root: Path) -> Function:
+    with _named(name), unpatched():
+        return load_function(source, root)
+
+
+def _trial(
+    name: str, meter: Meter, workload: Workload, point: Point, function: Function, root: Path
+) -> Trial:
+    """One run; raises ``CannotMeasureError`` where it replaced parts of torch or left its work undone."""
+    with _named(f"{name} at {at_text(point)}"):
+        trial = meter.measure(workload, point, function, root)
+        if kind := unrun(trial.result):
+            raise CannotMeasureError(
+                f"returned {kind}, which has not run; give the workload a read that consumes it"
+            )
+    return trial
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Say which variant could not be measured."""
+    try:
+        yield
+    except CannotMeasureError as error:
+        raise CannotMeasureError(f"{what}: {error}") from None
 
 
 def _recorded(workload: Workload, point: Point, trial: Trial, traceable: Function | None, root: Path) -> Run:

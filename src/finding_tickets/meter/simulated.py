@@ -7,6 +7,7 @@ from pathlib import Path
 import simcuda
 from finding_tickets.meter.compare import to_host
 from finding_tickets.meter.measurement import COUNTS, Measurement, Site
+from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.meter.trial import Function, Trial, arguments, attempt, steady_state, warm_up
 from finding_tickets.workload import Point, Workload
@@ -29,7 +30,8 @@ class SimulatedMeter:
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
         """Count one run of ``function`` on fresh data."""
         count, capacity = max(1, workload.devices(point)), workload.memory(point)
-        with steady_state(), simcuda.device(count, profile=self.device, capacity=capacity) as gpu:
+        gpus = simcuda.device(count, profile=self.device, capacity=capacity)
+        with steady_state(), gpus as gpu, unpatched():
             warm_up(workload, point, function, DEVICE)
             inputs = arguments(workload, point, DEVICE, workload.seed)
             before = gpu.live_bytes()

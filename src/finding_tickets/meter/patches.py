@@ -1,0 +1,56 @@
+"""Torch as it was found: what a run replaces in it would change what later runs do and what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from finding_tickets.meter.report import CannotMeasureError
+
+MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
+CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
+
+TORCH = str(Path(torch.__file__).parent)
+FOLLOWS_A_SETTING = {"Storage"}
+"""Names that torch itself binds again, here with the default dtype."""
+
+
+@contextmanager
+def unpatched() -> Iterator[None]:
+    """Raise ``CannotMeasureError`` where what happens within replaces functions of torch.
+
+    All is put back first: replaced and deleted names, and what a class got on top of what it inherits.
+    """
+    before = [(owner, dict(vars(owner))) for owner in (*MODULES, *CLASSES)]
+    yield
+    if patched := [name for owner, names in before for name in _restored(owner, names)]:
+        raise CannotMeasureError(f"replaces {', '.join(patched)}, which every other variant uses too")
+
+
+def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
+    """The functions of a module or a class that are others now, by their full names, put back."""
+    prefix = f"{owner.__name__}." if owner in MODULES else f"{owner.__module__}.{owner.__qualname__}."
+    # A module may gain names by importing; what a class gains hides what it inherits.
+    names = before.keys() if owner in MODULES else before.keys() | vars(owner).keys()
+    for name in sorted(names - FOLLOWS_A_SETTING):
+        old, new = before.get(name), vars(owner).get(name)
+        if old is not new and (_is_code(old) or _is_code(new)) and not _is_of_torch(new):
+            if name in before:
+                setattr(owner, name, old)
+            else:
+                delattr(owner, name)
+            yield prefix + name
+
+
+def _is_code(value: Any) -> bool:
+    return callable(value) or isinstance(value, property | classmethod | staticmethod)
+
+
+def _is_of_torch(value: Any) -> bool:
+    """Whether torch defines a function: its compiler, once loaded, wraps some of torch's own for good."""
+    code = getattr(value, "__code__", None)
+    return code is not None and code.co_filename.startswith(TORCH)
