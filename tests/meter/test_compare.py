@@ -87,11 +87,21 @@ def test_the_first_difference_is_named(expected: Any, actual: Any, words: str) -
 @pytest.mark.parametrize(
     ("expected", "actual", "agrees"),
     [
-        # |100 - 100.9| = 0.9 <= 0.01 * 100 = 1, and 1.1 is more.
+        # |100 - 100.9| = 0.9 <= 0.01 * 100.9 = 1.009, and 1.1 is more than 0.01 * 101.1.
         (100.0, 100.9, True),
         (100.0, 101.1, False),
-        # Below 1 the tolerance is absolute.
-        (0.001, 0.010, True),
+        # Small numbers are no exception: 0.009 is more than 0.01 * 0.010.
+        (0.001, 0.010, False),
+        (0.001, 0.001009, True),
+        (inf, 1.0, False),
+        (1.0, inf, False),
+        # Of a tensor, the largest magnitude counts: 0.01 * 100 = 1, and 0.01 * 0.02 = 0.0002.
+        (torch.tensor([100.0, 0.001]), torch.tensor([100.0, 0.9]), True),
+        (torch.tensor([0.02, 0.001]), torch.tensor([0.02, 0.0013]), False),
+        (torch.tensor([0.02, inf]), torch.tensor([0.03, inf]), False),
+        (torch.tensor([3 + 4j]), torch.tensor([3 + 4.04j]), True),
+        (torch.zeros(2), torch.full((2,), 1e-6), False),
+        (torch.zeros(0), torch.zeros(0), True),
         (torch.tensor([100.0, inf, nan]), torch.tensor([100.9, inf, nan]), True),
         (torch.tensor([100.0, inf]), torch.tensor([100.0, 1.0]), False),
         (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
@@ -99,7 +109,7 @@ def test_the_first_difference_is_named(expected: Any, actual: Any, words: str) -
     ],
 )
 def test_a_tolerance_is_for_floating_point(expected: Any, actual: Any, agrees: bool) -> None:
-    """Numbers may differ by the tolerance, relative above 1; integers and infinities may not."""
+    """Numbers may differ by a share of their magnitude; integers and infinities may not."""
     assert agrees is (difference(expected, actual, 0.01) is None)
 
 

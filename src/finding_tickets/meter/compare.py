@@ -20,7 +20,8 @@ def difference(expected: Any, actual: Any, tolerance: float | None = None) -> st
     """The first place where two results differ, in words; None where they agree.
 
     Types, keys, lengths, dtypes and shapes must be the same. Numbers and elements of tensors are compared
-    exactly or, with a tolerance ``t``, to ``|actual - expected| <= t * max(1, |expected|)``; NaN equals NaN.
+    exactly or, with a tolerance ``t``, to ``|actual - expected| <= t * m``, where ``m`` is the largest finite
+    magnitude in the two tensors, or of the two numbers; NaN equals NaN.
     """
     return next(_differences(expected, actual, tolerance, "result"), None)
 
@@ -88,9 +89,9 @@ def _same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
         return bool(expected == actual)
     if expected == actual or (math.isnan(expected) and math.isnan(actual)):
         return True
-    if tolerance is None or not math.isfinite(expected):
+    if tolerance is None or not (math.isfinite(expected) and math.isfinite(actual)):
         return False
-    return bool(abs(actual - expected) <= tolerance * max(1.0, abs(expected)))
+    return bool(abs(actual - expected) <= tolerance * max(abs(actual), abs(expected)))
 
 
 def _tensors(
@@ -114,6 +115,12 @@ def _close(expected: torch.Tensor, actual: torch.Tensor, tolerance: float | None
     if expected.is_floating_point() or expected.is_complex():
         same |= expected.isnan() & actual.isnan()
         if tolerance is not None:
-            near = (actual - expected).abs() <= tolerance * expected.abs().clamp(min=1)
-            same |= near & expected.isfinite()
+            near = (actual - expected).abs() <= tolerance * _magnitude(expected, actual)
+            same |= near & expected.isfinite() & actual.isfinite()
     return same
+
+
+def _magnitude(expected: torch.Tensor, actual: torch.Tensor) -> float:
+    """The largest finite absolute value in two tensors: small elements beside large ones count as noise."""
+    both = torch.cat([expected.flatten(), actual.flatten()])
+    return float(torch.where(both.isfinite(), both.abs(), 0).max()) if both.numel() else 0.0
