@@ -33,7 +33,7 @@ class Host(nn.Module):
 def point(
     tensors: int, pageable: int = 0, *, written: int = 0, remote: int = 0, elsewhere: int = 0, large: int = 0
 ) -> Point:
-    """A point with ``tensors`` tensors that hold elements; the model has an empty buffer besides.
+    """A point with ``tensors`` tensors that hold elements, and an empty one if there are any.
 
     ``pageable`` counts those saved in pageable memory, ``remote`` those that live on a second device. While
     the rollback runs, side streams write ``written`` parameters of the first device and ``elsewhere`` of the
@@ -58,7 +58,6 @@ def build(
     Every second parameter of a type that can have a gradient has one; a rollback leaves gradients alone.
     """
     model = Host()
-    model.register_buffer("nothing", torch.empty(0).to(device))
     for index in range(point.tensors):
         place = f"{device}:1" if index < point.remote else device
         values = _values(point, index, generator).to(place)
@@ -66,6 +65,8 @@ def build(
         if parameter.requires_grad and index % 2 == 0:
             parameter.grad = torch.ones_like(values)
         model.register_parameter(f"tensor{index}", parameter)
+    if point.tensors:
+        model.register_parameter("nothing", nn.Parameter(torch.empty(0).to(device)))
     pinned = {f"tensor{index}" for index in range(point.pageable, point.tensors) if device != "cpu"}
     saved = {name: _save(value, pin=name in pinned) for name, value in model.state_dict().items()}
     parameters = list(model.parameters())

@@ -24,7 +24,7 @@ def test_parameters_buffers_and_extra_state_come_back(
     model, saved, device = arguments("b1_pt_02", POINT)
     rolled_back = variant("b1_pt_02", name)(model, saved, device).state_dict()
     assert list(saved) == list(rolled_back)
-    # Four tensors, an empty buffer and the extra state.
+    # Four tensors, an empty one and the extra state.
     assert 6 == len(saved)
     # The saved epoch is one more than the model's.
     assert 1 == rolled_back["_extra_state"]
