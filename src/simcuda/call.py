@@ -74,14 +74,6 @@ class Call:
         position = self.names.index(name) if name in self.names else len(self.args)
         return self.args[position] if position < len(self.args) else default
 
-    def tensors(self) -> list[torch.Tensor]:
-        """Every tensor among the arguments, in order, those in lists included."""
-        return self.inputs
-
-    def results(self) -> list[torch.Tensor]:
-        """Every tensor of the result."""
-        return self.outputs
-
     def is_on_host(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor lies in host memory."""
         tag = self.storages.of(tensor)

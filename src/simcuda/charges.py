@@ -30,6 +30,16 @@ class Charges:
                 self.place(tensor, HOST, pinned=pinned, floating=floating)
         if plan.resizes:
             self._follow_sizes(call.inputs)
+        device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
+        if device != HOST:
+            self._read_by_host(self._cost(plan, call), device)
+
+    def _read_by_host(self, cost: Cost, device: int) -> None:
+        """Charge what an operation that runs on the host reads from a device on its way."""
+        for kind, size in cost.copies:
+            if kind == "d2h":
+                self._machine.ledger.copy(kind, size)
+        self._wait(cost.waits, device)
 
     def on_device(self, plan: Plan, call: Call, tags: Tags, device: int) -> None:
         """Charge an operation on a device."""
@@ -59,8 +69,11 @@ class Charges:
             read = tags if plan.reads else ()
             reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
             machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
-        for _ in range(cost.waits):
-            machine.wait_for_stream(machine.stream(device))
+        self._wait(cost.waits, device)
+
+    def _wait(self, times: int, device: int) -> None:
+        for _ in range(times):
+            self._machine.wait_for_stream(self._machine.stream(device))
 
     def place(
         self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False

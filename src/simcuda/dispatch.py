@@ -22,6 +22,7 @@ from simcuda.charges import Charges
 from simcuda.copies import charge_copy
 from simcuda.machine import Machine
 from simcuda.meeting import meet
+from simcuda.messages import no_kernel_message
 from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
 
@@ -110,6 +111,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         ):
             return self._one_by_one(plan, func, args, kwargs)
         device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
+        if plan.is_host_only and device != HOST:
+            raise NotImplementedError(no_kernel_message(plan.op))
         if plan.makes and device != HOST:
             self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
         result = func._op(*args, **kwargs)

@@ -12,6 +12,9 @@ from simcuda.machine import Machine
 from simcuda.plans import Plan
 from simcuda.storages import HOST, Tag
 
+CHECKED_BY = {"stack": "cat"}
+"""Operations whose tensors another one checks, which CUDA's message names."""
+
 
 def meet(
     machine: Machine,
@@ -54,5 +57,5 @@ def _message(
     method = plan.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
     return (
         f"{expected} got {name} is on {other}, different from other tensors on {device} "
-        f"(when checking argument in method wrapper_CUDA_{method})"
+        f"(when checking argument in method wrapper_CUDA_{CHECKED_BY.get(method, method)})"
     )

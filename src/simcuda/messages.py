@@ -1,4 +1,4 @@
-"""What PyTorch says when memory runs out, and when the host waits although it should not."""
+"""What PyTorch says when memory runs out, when the host waits unwanted, and when CUDA lacks an operation."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def out_of_memory_message(device: int, error: OutOfMemory) -> str:
         f"non-PyTorch memory, this process has {_size(error.reserved)} memory in use. {allowed}Of the "
         f"allocated memory {_size(error.allocated)} is allocated by PyTorch, and "
         f"{_size(error.unallocated)} is reserved by PyTorch but unallocated."
+    )
+
+
+def no_kernel_message(op: str) -> str:
+    """The text of ``NotImplementedError`` for an operation that CUDA has no kernel for."""
+    name = op.removesuffix(".default").replace(".", "::", 1)
+    return (
+        f"Could not run '{name}' with arguments from the 'CUDA' backend. "
+        "PyTorch has this operation for other backends only."
     )
 
 

@@ -9,16 +9,10 @@ from typing import Any
 import torch
 
 from simcuda.rules import RULES, Rule
+from simcuda.rules.host_only import HOST_ONLY
+from simcuda.rules.waitless import never_waits
 
 COMPOSITE = "CompositeImplicitAutograd"
-MIGHT_WAIT = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
-MIGHT_WAIT_PREFIXES = tuple(
-    f"aten.{name}"
-    for name in (
-        *("_linalg", "linalg", "_sparse", "sparse", "quantize", "_to_sparse", "to_sparse", "mode."),
-        "segment_reduce.",
-    )
-)
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
 RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
@@ -54,8 +48,9 @@ class Plan:
         takes_host_tensors: Whether any host tensors may.
         host_result: Position of a result that is on the host wherever the operation runs; -1 for none.
         rules: Its rules; the first that applies counts.
-        is_unknown: Whether it could make the host wait, where no rule applies.
+        is_unknown: Whether it might make the host wait where no rule applies, for all that is known.
         is_one_kernel: Whether it is one kernel where no rule applies.
+        is_host_only: Whether there is none for CUDA.
     """
 
     op: str
@@ -78,6 +73,7 @@ class Plan:
     rules: tuple[Rule, ...]
     is_unknown: bool
     is_one_kernel: bool
+    is_host_only: bool
 
 
 @cache
@@ -88,6 +84,7 @@ def plan_of(operation: Any) -> Plan:
     packet = op.rpartition(".")[0]
     rules = RULES.of(op)
     pointwise = torch.Tag.pointwise in operation.tags
+    is_one_kernel = any(_is_tagged(packet, tag) for tag in (torch.Tag.pointwise, torch.Tag.reduction))
     return Plan(
         op=op,
         names=tuple(argument.name for argument in schema.arguments),
@@ -107,8 +104,9 @@ def plan_of(operation: Any) -> Plan:
         takes_host_tensors=packet in TAKE_HOST_TENSORS or any(rule.takes_host_tensors for rule in rules),
         host_result=HOST_RESULTS.get(packet, -1),
         rules=rules,
-        is_unknown=_might_wait(op, operation),
-        is_one_kernel=pointwise or torch.Tag.reduction in operation.tags,
+        is_unknown=not (is_one_kernel or never_waits(packet)),
+        is_one_kernel=is_one_kernel,
+        is_host_only=packet in HOST_ONLY,
     )
 
 
@@ -117,6 +115,9 @@ def _is_view(schema: Any) -> bool:
     return bool(infos) and all(info is not None and not info.is_write for info in infos)
 
 
-def _might_wait(op: str, operation: Any) -> bool:
-    foreign = not op.startswith(("aten.", "prims."))
-    return foreign or any(tag in MIGHT_WAIT for tag in operation.tags) or op.startswith(MIGHT_WAIT_PREFIXES)
+@cache
+def _is_tagged(packet: str, tag: torch.Tag) -> bool:
+    """Whether any overload of an operation has a tag: those that write to a given result have none."""
+    namespace, _, name = packet.partition(".")
+    overloads = getattr(getattr(torch.ops, namespace), name)
+    return any(tag in getattr(overloads, overload).tags for overload in overloads.overloads())

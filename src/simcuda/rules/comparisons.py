@@ -8,7 +8,7 @@ from simcuda.rules.registry import Rule
 
 
 def _isinf(call: Call) -> Cost:
-    (tensor,) = call.tensors()
+    (tensor,) = call.inputs
     kernels = elementwise(tensor.numel(), tensor.element_size())
     if not tensor.is_floating_point():
         return Cost(launches=kernels)
@@ -22,6 +22,6 @@ TOPIC = (
         counts=_isinf,
         source="ATen/native/TensorCompare.cpp: abs, then eq; a fill for integers",
         example="torch.isinf(x)",
-        when=lambda call: not call.tensors()[0].is_complex(),
+        when=lambda call: not call.inputs[0].is_complex(),
     ),
 )

@@ -9,14 +9,14 @@ from simcuda.rules.registry import Rule
 
 
 def _clone(call: Call) -> Cost:
-    source, result = call.tensors()[0], call.results()[0]
+    source, result = call.inputs[0], call.outputs[0]
     if same_bytes(result, source):
         return Cost(copies=(("d2d", nbytes(result)),) if result.numel() else ())
     return Cost(launches=launches.copy(result.numel(), result.element_size(), as_bytes=False))
 
 
 def _fill_from_tensor(call: Call) -> Cost:
-    tensor, value = call.tensors()[:2]
+    tensor, value = call.inputs[:2]
     if call.is_on_host(value):
         return Cost(launches=launches.elementwise(tensor.numel(), tensor.element_size()))
     alike = tensor.numel() == 1 and tensor.dtype == value.dtype

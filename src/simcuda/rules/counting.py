@@ -15,6 +15,8 @@ from simcuda.rules.registry import Rule
 INDEX_BYTES = 8
 COUNT_BYTES = 4
 STATIC_TILE = 512 * 16
+FEW_CANDIDATES = 10.0
+GROWTH_OF_FEW = 0.145
 
 
 def contiguous(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]]:
@@ -34,7 +36,7 @@ def _held(tensor: torch.Tensor) -> int:
 
 
 def _unique(call: Call) -> Cost:
-    tensor, values = call.args[0], call.results()[0]
+    tensor, values = call.args[0], call.outputs[0]
     if not tensor.numel():
         return Cost()
     inverse = 1 if call.argument("return_inverse", default=False) else 0
@@ -47,7 +49,7 @@ def _unique(call: Call) -> Cost:
     kernels += 1 + 2 + 5 * inverse
     temporaries = (*dense, INDEX_BYTES, *_unique_buffers(tensor, values, inverse=bool(inverse)))
     if call.argument("return_counts", default=False):
-        counts = call.results()[-1]
+        counts = call.outputs[-1]
         temporaries = (*temporaries, INDEX_BYTES * tensor.numel() - _held(counts))
     return Cost(kernels, 1, 0, _read(1, INDEX_BYTES), temporaries)
 
@@ -66,7 +68,7 @@ def _unique_buffers(tensor: torch.Tensor, values: torch.Tensor, *, inverse: bool
 
 
 def _unique_consecutive(call: Call) -> Cost:
-    tensor, values = call.args[0], call.results()[0]
+    tensor, values = call.args[0], call.outputs[0]
     if not tensor.numel():
         return Cost()
     inverse = call.argument("return_inverse", default=False)
@@ -78,7 +80,7 @@ def _unique_consecutive(call: Call) -> Cost:
 
 
 def _repeats(call: Call) -> Cost:
-    repeats, result = call.argument("repeats"), call.results()[0]
+    repeats, result = call.argument("repeats"), call.outputs[0]
     if not repeats.numel():
         return Cost()
     sums = INDEX_BYTES * repeats.numel()
@@ -92,7 +94,7 @@ def _repeats(call: Call) -> Cost:
 
 
 def _nonzero_static(call: Call) -> Cost:
-    tensor, result = call.args[0], call.results()[0]
+    tensor, result = call.args[0], call.outputs[0]
     if not result.numel():
         return Cost()
     kernels, dense = contiguous(tensor)
@@ -105,7 +107,52 @@ def _nonzero_static(call: Call) -> Cost:
     return Cost(kernels, temporaries=dense, workspaces=(blocks * COUNT_BYTES, blocks * INDEX_BYTES))
 
 
+def _are_compared_at_once(call: Call) -> bool:
+    """Few candidates are compared with every element; more are sorted with them."""
+    candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
+    if not isinstance(candidates, torch.Tensor) or not elements:
+        return True
+    return bool(candidates.numel() < int(FEW_CANDIDATES * elements**GROWTH_OF_FEW))
+
+
+def _compare_with_all(call: Call) -> Cost:
+    candidates, result = call.argument("test_elements"), call.outputs[0]
+    if not isinstance(candidates, torch.Tensor) or not result.numel():
+        return Cost(1 if result.numel() else 0)
+    if not candidates.numel():
+        return Cost(1)
+    pairs = result.numel() * candidates.numel()
+    # Filled, compared, reduced; the answers are copied into the result.
+    return Cost(3, copies=(("d2d", result.numel()),), workspaces=(pairs, result.numel()))
+
+
+def _compare_by_sorting(call: Call) -> Cost:
+    candidates = call.argument("test_elements")
+    size = nbytes(candidates) + call.outputs[0].numel() * candidates.element_size()
+    # Joined, sorted, neighbours compared, put back in place.
+    kernels, temporaries = 5, (size, size, size // candidates.element_size() * INDEX_BYTES)
+    if call.argument("assume_unique", default=False):
+        return Cost(kernels, temporaries=temporaries)
+    return Cost(kernels + 8 + 3, 2, 0, _read(2, INDEX_BYTES), temporaries)
+
+
 TOPIC = (
+    Rule(
+        id="is-one-of-few",
+        ops=("aten.isin",),
+        counts=_compare_with_all,
+        source="ATen/native/TensorCompare.cpp: every pair is compared, up to 10 candidates for an element",
+        example="torch.isin(x, value)",
+        when=_are_compared_at_once,
+    ),
+    Rule(
+        id="is-one-of-many",
+        ops=("aten.isin",),
+        counts=_compare_by_sorting,
+        source="ATen/native/TensorCompare.cpp: what is unique in both, whose lengths are read, then sorted",
+        example="torch.isin(x, torch.arange(100, device='cuda'))",
+        approximate=True,
+    ),
     Rule(
         id="unique",
         ops=("aten._unique2", "aten._unique"),

@@ -10,7 +10,7 @@ from simcuda.rules.registry import Rule
 
 
 def _fill(call: Call) -> Cost:
-    result = call.results()[0]
+    result = call.outputs[0]
     return Cost(launches=elementwise(result.numel(), result.element_size()))
 
 

@@ -13,7 +13,7 @@ from simcuda.rules.registry import Rule
 
 _UNCHECKED = (
     *("linalg_inv_ex", "_linalg_solve_ex", "linalg_lu_factor_ex", "linalg_lu", "linalg_lu_solve"),
-    *("_linalg_det", "_linalg_slogdet", "linalg_qr", "linalg_householder_product"),
+    *("_linalg_det", "_linalg_slogdet", "linalg_qr", "linalg_householder_product", "cholesky_solve"),
 )
 _UNCHECKED_IN_BATCHES = ("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve")
 
@@ -21,15 +21,15 @@ CODE_BYTES = 4
 
 
 def _is_single(call: Call) -> bool:
-    return bool(call.tensors()[0].dim() == 2)
+    return bool(call.inputs[0].dim() == 2)
 
 
 def _one_kernel_at_least(call: Call) -> Cost:
-    return Cost(launches=1 if any(tensor.numel() for tensor in call.tensors()) else 0)
+    return Cost(launches=1 if any(tensor.numel() for tensor in call.inputs) else 0)
 
 
 def _checked(call: Call) -> Cost:
-    if not call.tensors()[0].numel():
+    if not call.inputs[0].numel():
         return FREE
     # A single error code is converted by a kernel, the truth value copied, then read.
     return Cost(launches=2, waits=1, copies=(("d2d", 1), ("d2h", 1)), temporaries=(CODE_BYTES, 1, 1))
@@ -50,7 +50,7 @@ def _pseudo_inverse(call: Call) -> Cost:
 
 
 def _cross(call: Call) -> Cost:
-    return Cost(launches=1 if call.results()[0].numel() else 0)
+    return Cost(launches=1 if call.outputs[0].numel() else 0)
 
 
 TOPIC = (

@@ -30,7 +30,7 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
 
 
 def _multi_tensor(call: Call) -> Cost:
-    lists, results = _lists(call), call.results()
+    lists, results = _lists(call), call.outputs
     elements = [tensor.numel() for tensor in lists[0]]
     if call.is_alone or not _walks_side_by_side(lists):
         return Cost(launches=sum(elementwise(t.numel(), t.element_size()) for t in lists[0]))
@@ -49,7 +49,7 @@ def _unscale(call: Call) -> Cost:
 
 
 def _norm(call: Call) -> Cost:
-    tensors, results = _lists(call)[0], call.results()
+    tensors, results = _lists(call)[0], call.outputs
     fast = not call.is_alone and _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
     if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
         costs = [

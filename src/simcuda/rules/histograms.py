@@ -18,7 +18,7 @@ MANY_BINS = 1000
 def _bincount(call: Call) -> Cost:
     tensor, weights = call.args[0], call.argument("weights")
     if not tensor.numel():
-        return Cost(launches=1 if call.results()[0].numel() else 0)
+        return Cost(launches=1 if call.outputs[0].numel() else 0)
     # Bytes are never negative, so only their largest is read.
     ends = 1 if tensor.dtype == torch.uint8 else 2
     converted = weights is not None and weights.dtype not in (torch.float32, torch.float64)
@@ -53,7 +53,7 @@ def _read_ends(call: Call, tensor: torch.Tensor, ends: int) -> Cost:
 
 def _histogram(call: Call, tensor: torch.Tensor) -> tuple[int, tuple[int, ...]]:
     """Kernels and the histograms of each block, where there are too many bins to keep them on chip."""
-    result = call.results()[0]
+    result = call.outputs[0]
     if not tensor.numel():
         return 1, ()
     if not FEW_BINS <= result.numel() < MANY_BINS:

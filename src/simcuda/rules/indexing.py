@@ -12,6 +12,7 @@ from simcuda.indexing import LARGEST_OFFSET
 from simcuda.launches import elementwise
 from simcuda.rules.counting import contiguous
 from simcuda.rules.registry import Rule
+from simcuda.rules.sorting import sort
 
 MASKS = (torch.bool, torch.uint8)
 INDEX_BYTES = 8
@@ -70,7 +71,7 @@ def _resolve_one(index: torch.Tensor, *, on_host: bool) -> Cost:
 
 def _read(call: Call) -> Cost:
     first = _resolve(call)
-    return Cost(first.launches + _kernels(call.results()[0]), first.waits, 0, first.copies, first.temporaries)
+    return Cost(first.launches + _kernels(call.outputs[0]), first.waits, 0, first.copies, first.temporaries)
 
 
 def _writes_one_value_by_mask(call: Call) -> bool:
@@ -108,20 +109,48 @@ def _accumulate(call: Call) -> Cost:
 
 
 def _nonzero(call: Call) -> Cost:
-    cost = find_true(call.args[0], len(call.results()[0]))
+    cost = find_true(call.args[0], len(call.outputs[0]))
     # The indices are the result.
     return replace(cost, temporaries=cost.temporaries[:-1])
 
 
 def _select(call: Call) -> Cost:
-    tensor, mask, result = call.args[0], call.argument("mask"), call.results()[0]
+    tensor, mask, result = call.args[0], call.argument("mask"), call.outputs[0]
     shape = torch.broadcast_shapes(tensor.shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
     found = find_true(mask.expand(shape), result.numel())
     return Cost(found.launches + _kernels(result), found.waits, 0, found.copies, found.temporaries)
 
 
+def _gather_selected(call: Call) -> Cost:
+    """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
+    gradient, mask, result = call.args[0], call.argument("mask"), call.outputs[0]
+    shape = torch.broadcast_shapes(gradient.shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
+    mask = mask.expand(shape)
+    selected = int(mask.count_nonzero())
+    found = find_true(mask, selected)
+    missing = result.numel() - selected
+    temporaries = (
+        *found.temporaries,
+        *(s * result.element_size() for s in (selected, missing) if missing > 0),
+    )
+    filled = 2 if missing > 0 else 0
+    return Cost(found.launches + int(selected > 0) + filled, found.waits, 0, found.copies, temporaries)
+
+
+def _shorten(call: Call) -> Cost:
+    """The indices are sorted, and each row that is named is scaled once."""
+    indices = call.argument("indices")
+    if not indices.numel():
+        return Cost()
+    ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
+    pair = (nbytes(indices), indices.numel() * INDEX_BYTES)
+    temporaries = (*pair, *ordered.workspaces, nbytes(indices), INDEX_BYTES)
+    # CUB's selection of what is unique is two kernels.
+    return Cost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
+
+
 def _fill_selected(call: Call) -> Cost:
-    result, value = call.results()[0], call.argument("value")
+    result, value = call.outputs[0], call.argument("value")
     copied = _copied(call)
     if isinstance(value, torch.Tensor) and not call.is_on_host(value):
         read = ("d2h", value.element_size())
@@ -136,7 +165,7 @@ def _selected(call: Call, result: torch.Tensor) -> int:
 
 def _copied(call: Call) -> Cost:
     """The copy of the first argument in which an operation works that is not in place."""
-    tensor, result = call.args[0], call.results()[0]
+    tensor, result = call.args[0], call.outputs[0]
     if result is tensor or not result.numel():
         return Cost()
     if same_bytes(result, tensor):
@@ -149,12 +178,13 @@ def _copy_then_one_kernel(call: Call) -> Cost:
     return replace(copied, launches=copied.launches + int(call.argument("index").numel() > 0))
 
 
+WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
 _INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
 
 TOPIC = (
     Rule(
         id="write-one-value-by-mask",
-        ops=("aten.index_put_", "aten.index_put", "aten._index_put_impl_"),
+        ops=WRITES,
         when=_writes_one_value_by_mask,
         counts=lambda call: Cost(_kernels(call.args[0])),
         source="ATen/native/TensorAdvancedIndexing.cpp: one host value under one mask is a masked_fill",
@@ -163,7 +193,7 @@ TOPIC = (
     ),
     Rule(
         id="accumulate-by-index",
-        ops=("aten.index_put_", "aten.index_put", "aten._index_put_impl_"),
+        ops=WRITES,
         when=lambda call: bool(call.argument("accumulate", default=False)),
         counts=_accumulate,
         source="ATen/native/cuda/Indexing.cu: indices are sorted by CUB, then one kernel adds",
@@ -173,7 +203,7 @@ TOPIC = (
     ),
     Rule(
         id="write-by-index",
-        ops=("aten.index_put_", "aten.index_put", "aten._index_put_impl_"),
+        ops=WRITES,
         counts=_write,
         source="ATen/native/IndexingUtils.h: masks become indices by nonzero, host indices and a host value "
         "are copied to the device, each with a wait",
@@ -182,7 +212,7 @@ TOPIC = (
     ),
     Rule(
         id="read-by-index",
-        ops=("aten.index",),
+        ops=("aten.index", "aten._unsafe_index"),
         counts=_read,
         source="ATen/native/IndexingUtils.h, as for writing",
         example="x[index]",
@@ -205,6 +235,22 @@ TOPIC = (
         approximate=True,
     ),
     Rule(
+        id="gradient-of-masked-scatter",
+        ops=("aten.masked_scatter_backward",),
+        counts=_gather_selected,
+        source="ATen/native/TensorAdvancedIndexing.cpp: masked_select, then zeros for what is missing",
+        example="torch.ops.aten.masked_scatter_backward(x, x > 0, [8])",
+        approximate=True,
+    ),
+    Rule(
+        id="shorten-rows",
+        ops=("aten.embedding_renorm_",),
+        counts=_shorten,
+        source="ATen/native/cuda/Embedding.cu: how many indices are unique stays on the device",
+        example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
+        approximate=True,
+    ),
+    Rule(
         id="fill-selected",
         ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
         counts=_fill_selected,
@@ -214,7 +260,7 @@ TOPIC = (
     Rule(
         id="read-along-dimension",
         ops=("aten.gather", "aten.index_select", "aten.take", "aten.embedding"),
-        counts=lambda call: Cost(_kernels(call.results()[0])),
+        counts=lambda call: Cost(_kernels(call.outputs[0])),
         source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
         example="x.index_select(0, index)",
     ),

@@ -13,7 +13,7 @@ from simcuda.rules.registry import Rule
 
 
 def _join(call: Call) -> Cost:
-    result = call.results()[0]
+    result = call.outputs[0]
     inputs = list(tensors_in(call.argument("tensors")))
     elements = [tensor.numel() for tensor in inputs]
     layout: dict[str, Any] = {

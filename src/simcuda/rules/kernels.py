@@ -52,11 +52,11 @@ FILLED_FIRST = (
 
 
 def _one(call: Call) -> Cost:
-    return Cost(max((elementwise(t.numel(), t.element_size()) for t in call.results()), default=0))
+    return Cost(max((elementwise(t.numel(), t.element_size()) for t in call.outputs), default=0))
 
 
 def _fill_then_kernel(call: Call) -> Cost:
-    return Cost(2 if call.results()[0].numel() else 0)
+    return Cost(2 if call.outputs[0].numel() else 0)
 
 
 def _loss(call: Call) -> Cost:

@@ -60,7 +60,7 @@ def _family(op: str) -> str:
 
 
 def _reduce(call: Call) -> Cost:
-    tensor, result = call.args[0], call.results()[0]
+    tensor, result = call.args[0], call.outputs[0]
     family = _family(call.op)
     if family == "logical" and tensor.numel() == 1:
         return _one_value(tensor)
@@ -75,7 +75,7 @@ def _one_value(tensor: torch.Tensor) -> Cost:
 
 def _count_nonzero(call: Call) -> Cost:
     """Truth values, which are widened to be added up."""
-    tensor, result = call.args[0], call.results()[0]
+    tensor, result = call.args[0], call.outputs[0]
     truths = torch.empty_like(tensor, dtype=torch.bool, device="meta")
     total = reduce("sum", truths, _dimensions(call, tensor), result, call.profile)
     compared = elementwise(tensor.numel(), tensor.element_size())
@@ -84,7 +84,7 @@ def _count_nonzero(call: Call) -> Cost:
 
 def _logsumexp(call: Call) -> Cost:
     """The maxima, of which infinite ones become 0; the exponentials of what exceeds them, and their sum."""
-    tensor, result = call.args[0], call.results()[0]
+    tensor, result = call.args[0], call.outputs[0]
     dimensions = _dimensions(call, tensor)
     if not tensor.numel():
         return Cost(launches=2 * elementwise(result.numel(), result.element_size()))

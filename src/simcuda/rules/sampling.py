@@ -15,7 +15,7 @@ INDEX_BYTES = 8
 
 
 def _normal(call: Call) -> Cost:
-    result, mean, deviations = call.results()[0], call.argument("mean"), call.argument("std")
+    result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
     if not isinstance(deviations, torch.Tensor):
         # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
         return Cost(2 * _kernels(result), workspaces=(nbytes(result),))
@@ -44,7 +44,7 @@ def _kernels(tensor: torch.Tensor) -> int:
 
 def _permutation(call: Call) -> Cost:
     """Random keys, long enough that few are alike, are sorted with the numbers; those alike are shuffled."""
-    length = call.results()[0].numel()
+    length = call.outputs[0].numel()
     if not length:
         return Cost()
     bits = math.ceil(math.log2(length - (6 * length**2 + 1) / (12 * math.log(0.9))))
@@ -53,7 +53,40 @@ def _permutation(call: Call) -> Cost:
     return Cost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
 
 
+def _weighted(call: Call) -> Cost:
+    """Weights are checked by two assertions on the device, then divided by random numbers and ranked.
+
+    The checks: extrema, two comparisons, their conjunction, the assertion; the sums, compared with 0, over
+    all rows, negated, the assertion.
+    """
+    weights, result = call.args[0], call.outputs[0]
+    samples = call.argument("num_samples")
+    if not result.numel():
+        return Cost()
+    if samples > 1 and call.argument("replacement", default=False):
+        # Copied twice, each row normalised and summed up, then every sample searched by one kernel.
+        size = nbytes(weights)
+        return Cost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
+    checks = 9 + int(weights.dim() > 1)
+    ranks = 1 if samples == 1 else 2
+    values = () if samples == 1 else (weights.element_size() * result.numel(),)
+    size = weights.element_size()
+    return Cost(
+        launches=checks + 2 * _kernels(weights) + ranks,
+        passing=(size, size, 1, 1, 1),
+        workspaces=(nbytes(weights), *values),
+    )
+
+
 TOPIC = (
+    Rule(
+        id="weighted-sample",
+        ops=("aten.multinomial",),
+        counts=_weighted,
+        source="ATen/native/Distributions.cpp: _assert_async checks the weights (pytorch#134818)",
+        example="torch.multinomial(torch.ones(3, device='cuda'), 1)",
+        approximate=True,
+    ),
     Rule(
         id="normal-with-tensors",
         ops=("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*"),

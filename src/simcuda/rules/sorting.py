@@ -64,7 +64,7 @@ def _radix_sort(length: int, segments: int, size: int) -> tuple[int, tuple[int, 
 def _sort(call: Call) -> Cost:
     tensor = call.args[0]
     dim = call.argument("dim", -1) % max(tensor.dim(), 1)
-    return sort(tensor, call.results()[0], dim)
+    return sort(tensor, call.outputs[0], dim)
 
 
 def _is_small(call: Call) -> bool:
@@ -99,7 +99,7 @@ def _rank(call: Call) -> Cost:
 
 
 def _topk(call: Call) -> Cost:
-    tensor, values = call.args[0], call.results()[0]
+    tensor, values = call.args[0], call.outputs[0]
     if not values.numel():
         return Cost()
     is_sorted = call.argument("sorted", default=True) and values.numel() > 1
@@ -114,7 +114,7 @@ def _topk(call: Call) -> Cost:
 
 
 def _running(call: Call) -> Cost:
-    tensor, result = call.args[0], call.results()[0]
+    tensor, result = call.args[0], call.outputs[0]
     if not tensor.dim():
         return Cost(copies=(("d2d", nbytes(result)),))
     if not tensor.numel():

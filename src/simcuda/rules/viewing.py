@@ -58,23 +58,23 @@ def copied(to: torch.Tensor, source: torch.Tensor) -> Cost:
 
 def _view_of(call: Call) -> torch.Tensor:
     name = call.op.split(".")[1].removesuffix("_backward").removesuffix("_scatter")
-    return VIEWS[name](call, call.results()[0])
+    return VIEWS[name](call, call.outputs[0])
 
 
 def _scatter(call: Call) -> Cost:
-    whole = copied(call.results()[0], call.args[0])
+    whole = copied(call.outputs[0], call.args[0])
     part = copied(_view_of(call), call.args[1])
     return Cost(whole.launches + part.launches, copies=(*whole.copies, *part.copies))
 
 
 def _backward(call: Call) -> Cost:
-    result = call.results()[0]
+    result = call.outputs[0]
     part = copied(_view_of(call), call.args[0])
     return Cost(elementwise(result.numel(), result.element_size()) + part.launches, copies=part.copies)
 
 
 def _rearrange(call: Call) -> Cost:
-    result = call.results()[0]
+    result = call.outputs[0]
     return Cost(launches=elementwise(result.numel(), result.element_size()))
 
 
