@@ -28,6 +28,8 @@ class Charges:
         for tensor in call.outputs:
             if plan.hands_out or not any(tensor is other for other in call.inputs):
                 self.place(tensor, HOST, pinned=pinned, floating=floating)
+        if floating:
+            self._owe(plan, call, tags)
         if plan.resizes:
             self._follow_sizes(call.inputs)
         device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
@@ -91,6 +93,17 @@ class Charges:
                 return None
             return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
         return self._machine.place(storage, device)
+
+    def _owe(self, plan: Plan, call: Call, tags: Tags) -> None:
+        """Note the kernels that what floats will have taken, once it is known on which device."""
+        owed = self._cost(plan, call).launches
+        for tag in tags:
+            if tag is not None:
+                owed, tag.owed = owed + tag.owed, 0
+        for tensor in call.outputs[:1]:
+            made = self._storages.of(tensor)
+            if made is not None and made.floating:
+                made.owed += owed
 
     def _touch(self, plan: Plan, call: Call, tags: Tags) -> None:
         """Let the host read and write pinned memory, which copies may still be using."""

@@ -22,6 +22,15 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     to_tag, source_tag = of(to), of(source)
     there = HOST if to_tag is None else to_tag.device
     here = HOST if source_tag is None else source_tag.device
+    if to_tag is not None and to_tag.floating:
+        if here != HOST:
+            machine.adopt(to_tag, here)
+            there = here
+        elif source.dim() and (source_tag is None or not source_tag.floating):
+            machine.settle((to_tag,))
+    elif there != HOST and source_tag is not None and source_tag.floating:
+        machine.adopt(source_tag, there)
+        here = there
     if here == there == HOST:
         _on_host(machine, to, source)
     elif here == there:

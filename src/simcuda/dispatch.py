@@ -102,6 +102,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             pinned = bool(kwargs.get("pin_memory"))
             if pinned:
                 kwargs = {**kwargs, "pin_memory": False}
+        if plan.value >= 0:
+            args = self._bring_value(plan.value, args)
         inputs = all_tensors_in(args, kwargs)
         tags = [self._of(tensor) for tensor in inputs]
         if (
@@ -146,6 +148,16 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             results.append(self._run(plan, func, own, named, is_alone=True))
         return None if results[0] is None else [tensor for result in results for tensor in result]
 
+    def _bring_value(self, place: int, args: Sequence[Any]) -> Sequence[Any]:
+        """Read the value that is to be written into a host tensor, if it is on a device."""
+        if place >= len(args) or not isinstance(args[place], torch.Tensor) or args[place].dim():
+            return args
+        to, value = self._of(args[0]), self._of(args[place])
+        if value is None or value.device == HOST or (to is not None and (to.device != HOST or to.floating)):
+            return args
+        with self:
+            return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
+
     def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None]:
         if not plan.takes_device:
             return kwargs, None
@@ -171,7 +183,10 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             tag = self._of(source)
             here = HOST if tag is None else tag.device
             there = here if destination is None else destination
-            self._charges.place(result, there, pinned=non_blocking and here != there)
+            if destination is not None:
+                self._machine.settle((tag,))
+            floating = tag is not None and tag.floating
+            self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
 

@@ -163,7 +163,13 @@ class Machine:
         self.host_bytes -= tag.nbytes
         tag.device, tag.floating = device, False
         self._owns(tag)
-        self.ledger.launch(1)
+        self.ledger.launch(tag.owed)
+
+    def settle(self, tags: Collection[Tag | None]) -> None:
+        """Let memory that C++ code made for itself stay on the host: it was made for host tensors."""
+        for tag in tags:
+            if tag is not None:
+                tag.floating = False
 
     def resized(self, tag: Tag, nbytes: int) -> None:
         """Note that a storage now has another size: CUDA moves it to a new block."""

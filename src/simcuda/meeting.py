@@ -30,7 +30,11 @@ def meet(
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations.
     """
     device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
-    if device == HOST or len(tags) == 1:
+    if len(tags) == 1:
+        return device
+    if device == HOST:
+        if any(tag is not None and tag.floating for tag in tags) and _has_host_tensor(tensors, tags):
+            machine.settle(tags)
         return device
     for tensor, tag in zip(tensors, tags, strict=True):
         if tag is not None and tag.device == device:
@@ -44,6 +48,12 @@ def meet(
         other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
         raise RuntimeError(_message(plan, args, kwargs, tensor, other, str(machine.devices[device])))
     return device
+
+
+def _has_host_tensor(tensors: Sequence[torch.Tensor], tags: Sequence[Tag | None]) -> bool:
+    # Those without dimensions may be numbers, which C++ code makes tensors of for any device.
+    pairs = zip(tensors, tags, strict=True)
+    return any(tensor.dim() and (tag is None or not tag.floating) for tensor, tag in pairs)
 
 
 def _message(

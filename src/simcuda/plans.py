@@ -18,6 +18,9 @@ COPIES = frozenset({"aten._to_copy", "aten.copy_"})
 RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
 TAKE_HOST_TENSORS = frozenset({"aten._pack_padded_sequence", "aten._pack_padded_sequence_backward"})
 HOST_RESULTS = {"aten._pack_padded_sequence": 1}
+TAKE_DEVICE_VALUES = frozenset(
+    f"aten.{name}" for name in ("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put")
+)
 TAKE_HOST_SCALARS = frozenset(
     f"aten.{name}"
     for name in ("fill_", "fill", "masked_fill_", "masked_fill", "index_fill_", "index_fill", "where")
@@ -46,6 +49,8 @@ class Plan:
         is_foreach: Whether it takes lists of tensors that it walks side by side.
         takes_host_scalars: Whether 0-d host tensors may meet device tensors.
         takes_host_tensors: Whether any host tensors may.
+        value: Position of a value without dimensions that is read where it is on a device and the first
+            tensor is on the host; -1 for none.
         host_result: Position of a result that is on the host wherever the operation runs; -1 for none.
         rules: Its rules; the first that applies counts.
         is_unknown: Whether it might make the host wait where no rule applies, for all that is known.
@@ -69,6 +74,7 @@ class Plan:
     is_foreach: bool
     takes_host_scalars: bool
     takes_host_tensors: bool
+    value: int
     host_result: int
     rules: tuple[Rule, ...]
     is_unknown: bool
@@ -85,9 +91,10 @@ def plan_of(operation: Any) -> Plan:
     rules = RULES.of(op)
     pointwise = torch.Tag.pointwise in operation.tags
     is_one_kernel = any(_is_tagged(packet, tag) for tag in (torch.Tag.pointwise, torch.Tag.reduction))
+    names = tuple(argument.name for argument in schema.arguments)
     return Plan(
         op=op,
-        names=tuple(argument.name for argument in schema.arguments),
+        names=names,
         is_composite=torch._C._dispatch_has_kernel_for_dispatch_key(operation.name(), COMPOSITE),
         is_view=_is_view(schema) and packet not in HANDS_OUT,
         is_foreign=not op.startswith(("aten.", "prims.")),
@@ -102,12 +109,17 @@ def plan_of(operation: Any) -> Plan:
         is_foreach=packet.startswith("aten._foreach_"),
         takes_host_scalars=pointwise or packet in TAKE_HOST_SCALARS,
         takes_host_tensors=packet in TAKE_HOST_TENSORS or any(rule.takes_host_tensors for rule in rules),
+        value=_position(names, "value", "values") if packet in TAKE_DEVICE_VALUES else -1,
         host_result=HOST_RESULTS.get(packet, -1),
         rules=rules,
         is_unknown=not (is_one_kernel or never_waits(packet)),
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
     )
+
+
+def _position(names: tuple[str, ...], *wanted: str) -> int:
+    return next((place for place, name in enumerate(names) if name in wanted), -1)
 
 
 def _is_view(schema: Any) -> bool:

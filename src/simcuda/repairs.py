@@ -11,20 +11,28 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from simcuda.machine import Machine
 from simcuda.patches import Patches
+from simcuda.storages import HOST
+
+CUDNN_VERSION = 91_300
 
 
-def install(patches: Patches) -> None:
+def install(patches: Patches, machine: Machine) -> None:
     """Put every repaired function in place."""
     one_hot = _one_hot(torch._C._nn.one_hot)
     patches.set(torch._C._nn, one_hot=one_hot)
     patches.set(torch.nn.functional, one_hot=one_hot)
     dropout = _dropout(torch.dropout)
-    patches.set(torch, dropout=dropout, compile=_refuse_to_compile)
+    patches.set(torch, dropout=dropout)
     patches.set(torch._VF, dropout=dropout)
     patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss))
+    matrix_rank = _on_device_of_input(torch.linalg.matrix_rank, machine)
+    patches.set(torch.linalg, matrix_rank=matrix_rank)
+    patches.set(torch.Tensor, __init__=_made_on_host(machine))
     # cuDNN would warn that it is missing; recurrent layers run without it.
     patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
+    patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
     patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
 
 
@@ -61,13 +69,30 @@ def _ctc_loss(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return ctc_loss
 
 
+def _on_device_of_input(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
+    def function(input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+        # For nothing the result is made without a look at any tensor.
+        result = original(input, *how, **named)
+        made, given = machine.storages.of(result), machine.storages.of(input)
+        if made is not None and made.floating:
+            if given is None or given.device == HOST:
+                machine.settle((made,))
+            else:
+                machine.adopt(made, given.device)
+        return result
+
+    return function
+
+
+def _made_on_host(machine: Machine) -> Callable[..., None]:
+    def __init__(tensor: Tensor, *_: Any, **__: Any) -> None:  # noqa: N807 - the name that is replaced
+        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+        machine.settle((machine.storages.of(tensor),))
+
+    return __init__
+
+
 class _Ranges:
     """Marks for NVIDIA's profilers, which do nothing here."""
 
     rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
-
-
-def _refuse_to_compile(*_: Any, **__: Any) -> Any:
-    raise RuntimeError(
-        "torch.compile does not run on a simulated CUDA device; compile outside simcuda.device()"
-    )

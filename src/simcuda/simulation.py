@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda import repairs, threads
+from simcuda import gradients, refusals, repairs, threads
 from simcuda.autocast import Autocast
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
@@ -86,7 +86,9 @@ def device(
         StorageApi(machine).install(patches)
         CudaApi(machine).install(patches)
         Autocast(machine.ledger).install(patches)
-        repairs.install(patches)
+        repairs.install(patches, machine)
+        gradients.install(patches, machine.ledger)
+        refusals.install(patches)
         threads.install(patches, dispatcher)
         stack.enter_context(torch_imports_outside(patches))
         simulated = SimulatedCuda(machine)

@@ -1,4 +1,4 @@
-"""What a storage answers about its device, and how deep copies, ``torch.save`` and ``torch.load`` copy it."""
+"""What a storage answers about its device, and how deep copies, pickling and ``torch.load`` copy it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from simcuda.storages import HOST
 
 _new_storage: Callable[[int], UntypedStorage] = UntypedStorage
 _resize: Callable[[UntypedStorage, int], UntypedStorage] = UntypedStorage.resize_
+_write_file: Callable[..., None] = UntypedStorage._write_file
 _Device = torch.device | str | int | None
 
 
@@ -32,6 +33,7 @@ class StorageApi:
             resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
             cpu=lambda storage: self.to(storage, "cpu"),
             cuda=lambda storage, device=None, non_blocking=False: self.to(storage, device, non_blocking),
+            _write_file=lambda storage, *how: _write_file(self.to(storage, "cpu"), *how),
             to=lambda storage, *, device, non_blocking=False: self.to(storage, device, non_blocking),
         )
 

@@ -34,9 +34,10 @@ class Tag(weakref.ref[torch.UntypedStorage]):
         pinned: Whether it is page-locked host memory.
         floating: Made by C++ code within an operation, which calls every simulated tensor a CPU tensor: it
             belongs to the first device it meets.
+        owed: Kernels that made a floating one, to be charged to its device.
     """
 
-    __slots__ = ("block", "device", "floating", "key", "nbytes", "pinned", "serial")
+    __slots__ = ("block", "device", "floating", "key", "nbytes", "owed", "pinned", "serial")
 
     key: int
     serial: int
@@ -45,6 +46,7 @@ class Tag(weakref.ref[torch.UntypedStorage]):
     block: Block | None
     pinned: bool
     floating: bool
+    owed: int
 
 
 class Storages:
@@ -93,6 +95,7 @@ class Storages:
         tag.block = block
         tag.pinned = pinned
         tag.floating = floating
+        tag.owed = 0
         self._tags[tag.key] = tag
         return tag
 

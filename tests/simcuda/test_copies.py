@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,34 @@ def test_the_data_loader_pins_memory(gpu: SimulatedCuda) -> None:
         for batch in batches:
             batch.to("cuda", non_blocking=True)
     assert (2, 0) == (cost.h2d, cost.implicit_syncs)
+
+
+def test_pickling_copies_to_the_host(gpu: SimulatedCuda) -> None:
+    """``pickle`` reads a tensor as ``torch.save`` does, and brings it back to its device."""
+    x = torch.ones(2, device="cuda:1")
+    with gpu.measure() as cost:
+        data = pickle.dumps(x)
+    # Two floats of 4 bytes.
+    assert (1, 8, 1) == (cost.d2h, cost.d2h_bytes, cost.syncs)
+    loaded = pickle.loads(data)  # noqa: S301 - made above
+    assert (torch.device("cuda", 1), [1.0, 1.0]) == (loaded.device, loaded.tolist())
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda host, value: host.fill_(value),
+        lambda host, value: host.index_fill_(0, torch.arange(3), value),
+        lambda host, value: host.index_put_((torch.arange(3),), value),
+    ],
+)
+def test_a_device_value_is_read_for_a_host_tensor(
+    gpu: SimulatedCuda, write: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> None:
+    """A host tensor takes a single value from a device by one copy that the host waits for."""
+    host, value = torch.zeros(3), torch.tensor(2.0, device="cuda")
+    with gpu.measure() as cost:
+        write(host, value)
+    assert ("cpu", [2.0, 2.0, 2.0]) == (host.device.type, host.tolist())
+    # One float of 4 bytes; nothing runs on the device.
+    assert (1, 4, 1, 0) == (cost.d2h, cost.d2h_bytes, cost.syncs, cost.launches)

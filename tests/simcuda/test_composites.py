@@ -1,0 +1,95 @@
+"""Memory that C++ code makes for itself belongs where the tensors are that it was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import SimulatedCuda
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """One simulated device."""
+    with simcuda.device() as simulated:
+        yield simulated
+
+
+rnn = torch.nn.utils.rnn
+
+
+def test_padded_sequences_are_where_their_parts_are(gpu: SimulatedCuda) -> None:
+    """Padding fills one result on the device and copies each part within it, without a wait."""
+    parts = [torch.ones(3, device="cuda"), torch.ones(4, device="cuda")]
+    with gpu.measure() as cost:
+        padded = rnn.pad_sequence(parts, batch_first=True)
+    assert ("cuda", [[1, 1, 1, 0], [1, 1, 1, 1]]) == (padded.device.type, padded.tolist())
+    # 2 x 4 floats are filled by one kernel; rows of 3 and 4 floats are copied as bytes.
+    assert (1, 32, 1) == (cost.allocations, cost.peak_bytes, cost.launches)
+    assert (2, 28, 0, 0) == (cost.d2d, cost.d2d_bytes, cost.d2h, cost.syncs)
+
+
+def test_unpacked_sequences_are_where_the_packed_ones_are(gpu: SimulatedCuda) -> None:
+    """What recurrent layers return is padded again on the device."""
+    packed = rnn.pack_padded_sequence(torch.rand(3, 2, 4, device="cuda"), torch.tensor([3, 1]))
+    with gpu.measure() as cost:
+        padded, _ = rnn.pad_packed_sequence(packed)
+    assert ("cuda", 0, 0) == (padded.device.type, cost.syncs, cost.d2h)
+
+
+def test_powers_are_where_their_base_is(gpu: SimulatedCuda) -> None:
+    """A Vandermonde matrix is made on the device: one block that nothing fills in advance."""
+    base = torch.tensor([2.0, 3.0], device="cuda")
+    with gpu.measure() as cost:
+        powers = torch.vander(base)
+    assert ("cuda", [[2, 1], [3, 1]]) == (powers.device.type, powers.tolist())
+    # Ones in a column, the base in the other, that gathered, multiplied up and put back, and the reversal.
+    assert (0, 0, 6) == (cost.syncs, cost.d2h, cost.launches)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_rank_of_nothing_is_where_nothing_is() -> None:
+    """A result that no tensor was needed for lies where the arguments do."""
+    assert "cuda" == torch.linalg.matrix_rank(torch.zeros(0, 3, device="cuda")).device.type
+    assert "cpu" == torch.linalg.matrix_rank(torch.zeros(0, 3)).device.type
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "rnn.pad_sequence([torch.ones(2), torch.ones(1)])",
+        "torch.vander(torch.ones(2))",
+        "torch.linalg.matrix_rank(torch.zeros(2, 0, 3))",
+        "torch.nn.functional.one_hot(torch.arange(2))",
+        "torch.Tensor(2)",
+    ],
+)
+def test_what_was_made_for_the_host_does_not_meet_the_device(code: str) -> None:
+    """C++ code's own memory for host tensors is host memory, which device tensors refuse."""
+    made = eval(code, {"torch": torch, "rnn": rnn})  # noqa: S307 - the code is above
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        made + torch.ones(2, device="cuda")
+
+
+def test_memory_of_the_legacy_constructor_is_copied_to_the_device(gpu: SimulatedCuda) -> None:
+    """A parameter made by ``torch.Tensor(3)`` is on the host, and moves by one blocking copy."""
+    parameter = torch.nn.Parameter(torch.Tensor(3))
+    with gpu.measure() as cost:
+        parameter.cuda()
+    assert (1, 12, 1) == (cost.h2d, cost.h2d_bytes, cost.syncs)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_the_fast_path_of_a_padded_encoder_is_unknown(gpu: SimulatedCuda) -> None:
+    """In evaluation a padding mask makes nested tensors, whose sizes the host reads: that is marked."""
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1).to("cuda").eval()
+    mask = torch.tensor([[False, False], [False, True]], device="cuda")
+    with torch.no_grad(), gpu.measure() as cost:
+        encoder(torch.rand(2, 2, 16, device="cuda"), src_key_padding_mask=mask)
+    names = ("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned")
+    assert {f"aten.{name}.default" for name in names} <= set(cost.unknown)
