@@ -78,3 +78,25 @@ def test_a_row_without_a_header(finding: Finding) -> None:
 def test_what_is_no_table(finding: Finding, table: str) -> None:
     """Text that only resembles a table is text: nothing is read from it and nothing breaks."""
     assert () == finding(f"## Location\n\n{table}").ticket.locations
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        # The section's heading stands on line 5, so its text begins on line 7.
+        ("| Field | Value |\n| **Status** | `open` |\n", 7),
+        ("Some text\n  | Field | Value |  \n| **Status** | `open` |\n", 8),
+        ("| one |\n\n| Field | Value |\r\n| **Status** | `open` |\n| a | b |\n", 9),
+        # The delimiter row has fewer cells than the header.
+        ("| a | b |\n|---|\n| c | d |\n", 7),
+    ],
+)
+def test_rows_without_a_delimiter_row_are_reported(finding: Finding, table: str, line: int) -> None:
+    """What looks like a table and is none would lose its values in silence."""
+    assert [("table-delimiter", line)] == finding(f"## Notes\n\n{table}").rules
+
+
+@pytest.mark.parametrize("text", ["| one |\n", "|a| is\n|b|\n", "```\n| a |\n| b |\n```\n", "|\n|\n"])
+def test_text_with_pipes_is_text(finding: Finding, text: str) -> None:
+    """One line, a formula and code are no rows."""
+    assert [] == finding(f"## Notes\n\n{text}").rules

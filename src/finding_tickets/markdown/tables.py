@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from finding_tickets.markdown.blocks import Block, walk
 from finding_tickets.markdown.inline import plain
@@ -44,15 +45,35 @@ def is_text(source: Source, table: Block, row: Block) -> bool:
 
 def report_malformed(source: Source, blocks: Iterable[Block]) -> None:
     """Report the rows that do not mean in Markdown what they seem to mean."""
-    for table in (block for block in walk(blocks) if block.kind == "Table"):
-        for row in body_rows(table):
-            if is_text(source, table, row):
-                message = "no blank line between this line and the table above, so Markdown makes it a row"
-                source.report("table-text", source.line(row.start), message)
-            elif _end(source, row) > row.children[-1].end:
-                message = f"the row has more cells than the {len(row.children)} of its header"
-                hint = r"a pipe ends a cell even inside backticks; write it as \|"
-                source.report("table-cells", source.line(row.start), message, hint=hint)
+    for block in walk(blocks):
+        if block.kind == "Table":
+            _report_rows(source, block)
+        elif block.kind == "Paragraph":
+            _report_undelimited(source, block)
+
+
+def _report_rows(source: Source, table: Block) -> None:
+    for row in body_rows(table):
+        if is_text(source, table, row):
+            message = "no blank line between this line and the table above, so Markdown makes it a row"
+            source.report("table-text", source.line(row.start), message)
+        elif _end(source, row) > row.children[-1].end:
+            message = f"the row has more cells than the {len(row.children)} of its header"
+            hint = r"a pipe ends a cell even inside backticks; write it as \|"
+            source.report("table-cells", source.line(row.start), message, hint=hint)
+
+
+def _report_undelimited(source: Source, paragraph: Block) -> None:
+    """Report the first of two lines that look like rows, in what Markdown takes for text."""
+    first = source.line(paragraph.start)
+    lines = [line.strip() for line in source.data[paragraph.start : paragraph.end].splitlines()]
+    rows = [len(line) > 1 and line.startswith(b"|") and line.endswith(b"|") for line in lines]
+    for number, (one, next_one) in enumerate(pairwise(rows), first):
+        if one and next_one:
+            message = "rows without a delimiter row, so Markdown makes no table of them"
+            hint = "below the header write |---|---|, with as many cells as the header"
+            source.report("table-delimiter", number, message, hint=hint)
+            return
 
 
 def _end(source: Source, row: Block) -> int:

@@ -60,6 +60,12 @@ READING = {
         "A row has as many cells as its header. A pipe ends a cell even within backticks.",
         "| syncs | `a | b` |",
     ),
+    "table-delimiter": Reading(
+        Level.WARNING,
+        "Below its header a table has a delimiter row with as many cells; without it the rows are text, and "
+        "nothing is read from them.",
+        "| **Severity** | `P1` | with no |---|---| above",
+    ),
     "table-header": Reading(Level.WARNING, "A table has a header.", "| **Verdict** | ENDORSE | by itself"),
     "table-text": Reading(Level.WARNING, "An empty line ends a table.", "text right below the last row"),
     "related-id": Reading(
