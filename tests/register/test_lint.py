@@ -275,6 +275,21 @@ def test_missing_verifier(repository: Repository) -> None:
     assert [("missing-verifier", YAML - 1)] == problems
 
 
+@pytest.mark.parametrize(
+    ("rule", "lines", "line"),
+    [
+        ("remediation-path", ["verifier: ../outside.py", "claims: {found: {syncs: 1}}"], YAML),
+        ("remediation-path", ["variants:", "  fix: ../fix.py:slow", "claims: {fix: {syncs: 1}}"], YAML + 1),
+        ("remediation-variant", ["variants:", "  fix: fix.py", "claims: {fix: {syncs: 1}}"], YAML + 1),
+    ],
+)
+def test_one_cause_is_one_problem(repository: Repository, rule: str, lines: list[str], line: int) -> None:
+    """What the reader refused is not missed once more as a verifier or a variant that is not there."""
+    assert [(rule, line)] == [
+        problem for problem in measured(repository, *lines, *ANSWER) if problem[0] != "unknown-claim"
+    ]
+
+
 def test_a_link_out_of_the_repository(
     repository: Repository, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

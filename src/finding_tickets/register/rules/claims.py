@@ -63,7 +63,9 @@ def unknown_metric(document: Document, context: Context) -> Iterator[Remark]:
 )
 def unknown_variant(document: Document, context: Context) -> Iterator[Remark]:
     """Claims about variants that are nowhere, and comparisons with such."""
-    known = document.remediation.variants if document.remediation else {}
+    if document.remediation is None or not context.understood(document):
+        return
+    known = document.remediation.variants
     for claim in _claims(document):
         for name in (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,):
             usual = f"{fixes_folder(document.id.value)}/{name}.py"

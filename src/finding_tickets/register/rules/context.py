@@ -12,6 +12,8 @@ from finding_tickets.register.measured import measured
 
 # IDs of one series differ in a digit or two and are no misspellings of one another.
 LEAST_LIKENESS = 0.9
+BLOCK = "remediation-"
+"""How the names begin of what the reader reports about the block."""
 
 
 class Context:
@@ -41,6 +43,11 @@ class Context:
     def exists(self, path: str) -> bool:
         """Whether a file or folder of the repository has this path."""
         return self.inside(path) and (self.root / path).exists()
+
+    def understood(self, document: Document) -> bool:
+        """Whether the whole Remediation block was; else what seems to be missing may stand in the rest."""
+        problems = self._register.problems_of(document)
+        return not any(problem.rule.startswith(BLOCK) for problem in problems)
 
     def measured(self, document: Document) -> bool:
         """Whether there is evidence for a document, fresh or not.

@@ -44,6 +44,8 @@ def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
     remediation = document.remediation
     if remediation is None or not (remediation.verifier or remediation.claims):
         return
+    if remediation.verifier is None and not context.understood(document):
+        return
     verifier = remediation.verifier or verifier_path(document.id.value)
     if context.inside(verifier) and not context.exists(verifier):
         yield Remark(
