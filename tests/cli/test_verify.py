@@ -80,6 +80,43 @@ def test_all_leaves_out_what_has_no_verifier(
     assert "B-1  unverified: it has no verifier\n" == capsys.readouterr().out
 
 
+def test_what_is_not_measured_is_said(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """With ``--all`` too, a document whose block is broken is listed, with the line of the error."""
+    add(repository, "A-1")
+    add(repository, "B-1", claims="verifyer: x.py")
+    assert ExitCode.BAD_DATA == tickets(repository, "--all")
+    lines = capsys.readouterr().err.splitlines()
+    # The block of the fixture begins on line 28, its YAML 3 lines later.
+    assert lines[0] == "2 of 2 documents have a verifier"
+    assert lines[1].startswith("tickets/B-1.md:31: error [remediation-key]")
+    assert lines[2:4] == [
+        "B-1: not measured, for its Remediation section has an error on line 31",
+        "measuring A-1",
+    ]
+
+
+CRASHES = {
+    "segmentation fault": "import ctypes\n\n\ndef check(tensors):\n    ctypes.string_at(0)\n",
+    "needs more memory than the 1024 MiB allowed": "def check(tensors):\n    eaten = []\n    while True:\n"
+    "        eaten.append(bytes(32 << 20))\n",
+}
+
+
+@pytest.mark.parametrize("reason", CRASHES)
+def test_what_takes_its_process_down_leaves_the_others_alone(
+    repository: Repository, capsys: pytest.CaptureFixture[str], reason: str
+) -> None:
+    """A crash and a lack of memory are inconclusive, with the reason, beside a ticket that is verified."""
+    repository.write("tickets.toml", "memory = '1GiB'\n")
+    add(repository, "A-1", fix=CRASHES[reason])
+    add(repository, "B-1")
+    assert ExitCode.INCONCLUSIVE == tickets(repository, "--all", "--format", "json")
+    crashed, sound = json.loads(capsys.readouterr().out)["data"]
+    assert ("inconclusive", "verified") == (crashed["verdict"], sound["verdict"])
+    assert reason in crashed["reason"].lower().replace("mib", "MiB")
+    assert {None} == {claim["holds"] for claim in crashed["claims"]}
+
+
 def test_bad_data_outranks_the_rest_and_stops_nobody(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

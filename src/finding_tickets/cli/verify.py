@@ -92,7 +92,10 @@ def _sound(
     errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
     for problem in errors:
         say(str(problem))
-    broken = {problem.file for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
+    broken = {problem.file: problem.line for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
+    for document in chosen:
+        if line := broken.get(document.path):
+            say(f"{document.id.value}: not measured, for its Remediation section has an error on line {line}")
     sound = [document for document in chosen if document.path not in broken]
     return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
 
