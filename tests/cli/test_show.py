@@ -14,7 +14,11 @@ REMEDIATION = """\
 ## Remediation
 
 ```yaml
-claims: {found: {syncs: 1}}
+claims:
+  found:
+    syncs: 1
+    raised: {is: 0, at: {n: 1}}
+    launches: {is: 2, expect: refuted, why: there are three}
 checklist:
   - {item: Count the waits, claims: [found.syncs]}
 ```
@@ -46,6 +50,11 @@ def test_a_document_is_shown_in_plain_words(tickets: Tickets, repository: Reposi
         "Checklist",
         "  [ ] Count the waits",
         "      -> found.syncs",
+        "",
+        "Claims",
+        "  found.syncs     1",
+        "  found.raised    0 where n 1",
+        "  found.launches  2 (expected to be refuted: there are three)",
     ] == ran.out.splitlines()
 
 

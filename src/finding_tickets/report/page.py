@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.inline import plain
-from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.remediation import Claim, Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Review, Ticket
 from finding_tickets.model.verification import Verdict
 from finding_tickets.register.answers import answer_to
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.export import opinion_of, reviewer_of
-from finding_tickets.report.verification import Styler, lines
+from finding_tickets.report.verification import Styler, aligned, lines
 
 INDENT = "  "
 WIDTH = 100
@@ -52,6 +52,8 @@ def _sections(entry: Entry) -> Iterator[Section]:
         yield from _review(document)
     yield "Checklist", list(_checklist(document.checklist, document.remediation))
     if document.remediation:
+        if not (entry.verification and entry.verification.claims):
+            yield "Claims", aligned((claim.id, _claimed(claim)) for claim in document.remediation.claims)
         unmeasured = document.remediation.unmeasured
         yield "Not measured", [f"{item.claim}: {item.why}" for item in unmeasured]
 
@@ -99,6 +101,12 @@ def _checklist(items: Iterable[ChecklistItem], remediation: Remediation | None) 
         answer = answer_to(item.text, remediation) if remediation else None
         if answer:
             yield f"    -> {', '.join(answer.claims) or answer.why}"
+
+
+def _claimed(claim: Claim) -> str:
+    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
+    expected = f" (expected to be refuted: {claim.why})" if claim.expect == "refuted" else ""
+    return f"{claim.value}{f' where {where}' if where else ''}{expected}"
 
 
 def _wrapped(text: str) -> list[str]:

@@ -80,6 +80,8 @@ def _surprise(claim: ClaimResult) -> str:
 def aligned(rows: Iterable[tuple[str, ...]], *, trim: bool = True) -> list[str]:
     """Rows of cells as lines with aligned columns; ``trim`` drops the blanks at their ends."""
     table = list(rows)
+    if not table:
+        return []
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [INDENT.join(map(str.ljust, row, widths)) for row in table]
     return [line.rstrip() for line in lines] if trim else lines
