@@ -8,7 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.model.verification import Verification
+from finding_tickets.model.record import Record
+from finding_tickets.model.verification import (
+    ClaimResult,
+    NotMeasured,
+    Sample,
+    SiteLaw,
+    VariantResult,
+    Verification,
+)
 from finding_tickets.register.draft import Draft
 
 if TYPE_CHECKING:
@@ -33,8 +41,10 @@ def test_the_keys_of_a_list_item(tickets: Tickets, repository: Repository) -> No
 
 
 def test_the_keys_of_a_verification() -> None:
-    """Each field of a verification is named."""
-    assert [] == [name for name in Verification.model_fields if f"`{name}`" not in section("verification")]
+    """Each field of a verification and of the records within is named."""
+    records: list[type[Record]] = [Verification, VariantResult, Sample, SiteLaw, ClaimResult, NotMeasured]
+    fields = [name for record in records for name in record.model_fields]
+    assert [] == [name for name in fields if f"`{name}`" not in section("verification")]
 
 
 def test_the_draft_of_the_page_makes_a_ticket(tickets: Tickets, repository: Repository) -> None:
