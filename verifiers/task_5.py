@@ -92,6 +92,8 @@ workload = Workload(
         point(401, 3),
         point(1000, 11),
         point(4, 800),
+        point(3, 90),
+        point(11, 250),
         point(6, 5, devices=2),
         point(9, 0, devices=2),
         point(20, 7, devices=2),
