@@ -16,8 +16,6 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     Between host and device only contiguous memory of one type moves. Types are converted on the host for a
     blocking copy and on the device for another, and what is not contiguous goes through temporaries.
     """
-    if not to.numel():
-        return
     of = machine.storages.of
     to_tag, source_tag = of(to), of(source)
     there = HOST if to_tag is None else to_tag.device
@@ -31,6 +29,8 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     elif there != HOST and source_tag is not None and source_tag.floating:
         machine.adopt(source_tag, there)
         here = there
+    if not to.numel():
+        return
     if here == there == HOST:
         _on_host(machine, to, source)
     elif here == there:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.utils.dlpack
 from torch import Tensor
 
 from simcuda.machine import Machine
@@ -16,6 +17,13 @@ from simcuda.patches import Patches
 from simcuda.storages import HOST
 
 CUDNN_VERSION = 91_300
+
+UNSEEN: tuple[tuple[Any, str], ...] = (
+    (torch.linalg, "matrix_rank"),
+    (torch.linalg, "cond"),
+    (torch.Tensor, "new"),
+)
+"""Functions that may return memory of their own without having looked at any tensor."""
 
 
 def install(patches: Patches, machine: Machine) -> None:
@@ -27,8 +35,11 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(torch, dropout=dropout)
     patches.set(torch._VF, dropout=dropout)
     patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss))
-    matrix_rank = _on_device_of_input(torch.linalg.matrix_rank, machine)
-    patches.set(torch.linalg, matrix_rank=matrix_rank)
+    for owner, name in UNSEEN:
+        patches.set(owner, **{name: _on_device_of_input(getattr(owner, name), machine)})
+    from_dlpack = _from_dlpack(torch.utils.dlpack.from_dlpack)
+    patches.set(torch, from_dlpack=from_dlpack)
+    patches.set(torch.utils.dlpack, from_dlpack=from_dlpack)
     patches.set(torch.Tensor, __init__=_made_on_host(machine))
     # cuDNN would warn that it is missing; recurrent layers run without it.
     patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
@@ -71,17 +82,27 @@ def _ctc_loss(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def _on_device_of_input(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
     def function(input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
-        # For nothing the result is made without a look at any tensor.
         result = original(input, *how, **named)
         made, given = machine.storages.of(result), machine.storages.of(input)
-        if made is not None and made.floating:
-            if given is None or given.device == HOST:
-                machine.settle((made,))
-            else:
-                machine.adopt(made, given.device)
+        if given is None or given.device == HOST:
+            machine.settle((made,))
+        elif made is None or made.device == HOST:
+            if made is None or not made.floating:
+                # Python data, which is made on the host.
+                return result.to(input.device)
+            machine.adopt(made, given.device)
         return result
 
     return function
+
+
+def _from_dlpack(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def from_dlpack(ext_tensor: Any, **how: Any) -> Tensor:
+        # The capsule would hand over host memory.
+        is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
+        return ext_tensor.detach() if is_on_device else original(ext_tensor, **how)
+
+    return from_dlpack
 
 
 def _made_on_host(machine: Machine) -> Callable[..., None]:

@@ -55,6 +55,28 @@ def test_the_rank_of_nothing_is_where_nothing_is() -> None:
     """A result that no tensor was needed for lies where the arguments do."""
     assert "cuda" == torch.linalg.matrix_rank(torch.zeros(0, 3, device="cuda")).device.type
     assert "cpu" == torch.linalg.matrix_rank(torch.zeros(0, 3)).device.type
+    assert "cuda" == torch.linalg.cond(torch.zeros(0, 3, 3, device="cuda")).device.type
+
+
+def test_new_tensors_are_where_the_one_is_that_makes_them(gpu: SimulatedCuda) -> None:
+    """The legacy ``new`` allocates on the tensor's device, and copies Python data there."""
+    x = torch.ones(2, device="cuda")
+    with gpu.measure() as cost:
+        assert "cuda" == x.new(3).device.type
+    assert (0, 1) == (cost.syncs, cost.allocations)
+    with gpu.measure() as cost:
+        assert ("cuda", [1.0]) == ((made := x.new([1.0])).device.type, made.cpu().tolist())
+    # One float goes to the device and comes back.
+    assert (1, 1, 2) == (cost.h2d, cost.d2h, cost.syncs)
+
+
+def test_exchanged_tensors_share_device_memory(gpu: SimulatedCuda) -> None:
+    """``from_dlpack`` copies nothing: what it returns is on the same device."""
+    x = torch.ones(2, device="cuda")
+    with gpu.measure() as cost:
+        same = torch.utils.dlpack.from_dlpack(x)
+    x.fill_(3)
+    assert (0, 0, "cuda", [3.0, 3.0]) == (cost.syncs, cost.allocations, same.device.type, same.tolist())
 
 
 @pytest.mark.usefixtures("gpu")

@@ -46,7 +46,7 @@ def test_a_refusal_says_what_to_do_instead(code: str, advice: str) -> None:
 def test_the_host_can_be_profiled() -> None:
     """The CPU's profiler sees the operations."""
     x = torch.ones(2, device="cuda")
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
         x.exp()
     assert "aten::exp" in {event.key for event in profile.key_averages()}
 
