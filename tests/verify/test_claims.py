@@ -50,13 +50,19 @@ def test_conditions_select_the_points() -> None:
         ("< 4*n + 1", False),
         ("0..33", True),
         ("1..33", False),
-        ("O(n)", True),
-        ("O(1)", False),
     ],
 )
-def test_bounds_ranges_and_classes_are_checked(value: str, holds: bool) -> None:
+def test_bounds_and_ranges_are_checked(value: str, holds: bool) -> None:
     """A claim may be weaker than a law."""
     assert holds is result(claim(value)).holds
+
+
+def test_a_growth_class_is_decided_by_a_law() -> None:
+    """With up to two devices the law is ``4*n``, with three there is none and any class may be right."""
+    few = {"devices": "<= 2"}
+    assert [True, False] == [result(claim(value, at=few)).holds for value in ("O(n)", "O(1)")]
+    undecided = result(claim("O(n)"))
+    assert (None, "the sweep cannot tell: no law, 0..33") == (undecided.holds, undecided.measured)
 
 
 def test_without_a_law_the_range_is_shown() -> None:

@@ -80,6 +80,17 @@ def test_a_growth_class_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "column"),
+    [("O(n/d)", 4), ("O(n//2)", 4), ("O(min(n, d))", 3), ("O(n - n)", 5), ("O(0*n)", 3), ("O(n % d)", 5)],
+)
+def test_a_growth_class_can_only_grow(text: str, column: int) -> None:
+    """What could shrink with its variables is no class, and is pointed at."""
+    with pytest.raises(ExpressionError, match=f"at column {column} of") as caught:
+        parse_condition(text)
+    assert column - 1 == caught.value.position
+
+
+@pytest.mark.parametrize(
     ("text", "column", "hint"),
     [
         ("n**2", 2, "there are no powers: write n*n"),

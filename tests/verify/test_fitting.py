@@ -23,10 +23,25 @@ def test_runs_that_raised_take_no_part() -> None:
 
 
 def test_how_a_run_ended_is_fitted_over_all_runs() -> None:
-    """Whether a variant raises may itself follow a law: here it does so on the second device."""
-    runs = [run({"n": n, "devices": 1 + n % 2}, "RuntimeError: no" if n % 2 else None) for n in SIZES]
-    # SIZES holds odd numbers on two devices and even ones on one.
-    assert Fit("devices - 1", None) == fit_metrics(runs)["raised"]
+    """Whether a variant raises may itself follow a law: here it does so where the flag is set."""
+    runs = [run({"n": n, "odd": n % 2}, "RuntimeError: no" if n % 2 else None) for n in SIZES]
+    assert Fit("odd", None) == fit_metrics(runs)["raised"]
+
+
+def test_how_a_run_ended_is_never_more_than_once() -> None:
+    """One and two devices do not prove ``devices - 1``; two flags that were never both set are not added."""
+    devices = [run({"n": n, "devices": 1 + n % 2}, "RuntimeError: no" if n % 2 else None) for n in SIZES]
+    flags = [run({"n": n, "a": int(n < 3), "b": int(n > 4)}, None if n == 3 else "E: no") for n in SIZES]
+    expected = Fit(None, "no law, 0..1")
+    assert [expected, expected] == [fit_metrics(runs)["raised"] for runs in (devices, flags)]
+
+
+def test_a_count_is_no_flag_because_other_runs_raised() -> None:
+    """Where runs on two devices raised, none and one of them are left and prove no slope."""
+    runs = [
+        run({"n": n, "devices": n % 3}, "E: no" if n % 3 == 2 else None, syncs=2 * (n % 3)) for n in range(12)
+    ]
+    assert Fit(None, "no law, 0..2") == fit_metrics(runs)["syncs"]
 
 
 def test_a_metric_measured_at_some_points_is_fitted_over_those() -> None:

@@ -52,7 +52,7 @@ class VariantResult(Record):
     """Everything measured for one variant.
 
     ``laws`` has no entry for a metric without an exact law; ``growth`` then has the laws that fit equally
-    well, or else the class of growth, where either is known.
+    well, or else the range: ``no law, 6..23``.
     """
 
     laws: dict[str, str]

@@ -36,7 +36,7 @@ def changes(verification: Verification) -> Iterator[Change]:
 
 
 def _law(variant: VariantResult | None, metric: str) -> str | None:
-    """The law of a metric, else its class of growth; None where the variant was not measured by it."""
+    """The law of a metric, else what is known instead; None where the variant was not measured by it."""
     if variant is None or not any(metric in sample.metrics for sample in variant.samples):
         return None
     return variant.laws.get(metric) or variant.growth.get(metric) or NO_LAW

@@ -10,9 +10,9 @@ from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.verify.endings import conditions_of, located, meets, unexplained
 from finding_tickets.verify.expressions import Condition, Growth, check_variables, satisfied
-from finding_tickets.verify.fitting import ENDINGS, fit
+from finding_tickets.verify.fitting import ENDINGS, Fit, fit, span
 from finding_tickets.verify.grammar import parse_condition
-from finding_tickets.verify.growth import bounded, undominated
+from finding_tickets.verify.growth import undominated
 from finding_tickets.verify.metrics import SAME_RESULT
 from finding_tickets.verify.plan import comparison_of
 
@@ -89,7 +89,9 @@ def _check(claim: Claim, report: Report) -> Checked:
     if not runs:
         return Checked(None, "not measured at any point of the claim")
     values = [run.measurement.metrics[claim.metric] for run in runs]
-    checked = _compare(parse_condition(claim.value), [run.at for run in runs], values)
+    points = [run.at for run in runs]
+    found = fit(points, values, report.sweep, is_ending=claim.metric in ENDINGS)
+    checked = _compare(parse_condition(claim.value), points, values, found)
     return replace(checked, measured=checked.measured + _coverage(len(runs), len(report.sweep)))
 
 
@@ -114,18 +116,22 @@ def _counts(run: Run, claim: Claim) -> bool:
     return claim.metric in run.measurement.metrics and (run.error is None or claim.metric in ENDINGS)
 
 
-def _compare(condition: Condition, points: Sequence[At], values: Sequence[int]) -> Checked:
-    found = fit(points, values)
-    span = f"{min(values)}..{max(values)}" if min(values) < max(values) else str(values[0])
-    measured = found.law or ", ".join(filter(None, (found.growth, span)))
+def _compare(condition: Condition, points: Sequence[At], values: Sequence[int], found: Fit) -> Checked:
     if isinstance(condition, Growth):
-        beyond = undominated(found.law, condition.expression, points) if found.law else []
-        excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
-        return Checked(bounded(condition.expression, points, values, found.law), measured + excess)
+        return _bounded(condition, found)
+    measured = str(found) if min(values) < max(values) else span(values)
     wrong = [
         (at, value) for at, value in zip(points, values, strict=True) if not satisfied(condition, value, at)
     ]
     return Checked(not wrong, measured, tuple(f"{at_text(at)}: {value}" for at, value in wrong))
+
+
+def _bounded(condition: Growth, found: Fit) -> Checked:
+    if found.law is None:
+        return Checked(None, f"the sweep cannot tell: {found}")
+    beyond = undominated(found.law, condition.expression)
+    excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
+    return Checked(not beyond, found.law + excess)
 
 
 def _agreement(made: Sequence[Agreement]) -> Checked:

@@ -5,6 +5,9 @@
     product    = factor { ("*" | "/" | "//" | "%") factor }
     factor     = "-" factor | integer | variable | function "(" sum { "," sum } ")" | "(" sum ")"
 
+Inside ``O(...)`` only what grows with its variables is allowed: not ``-``, ``/``, ``//``, ``%``, ``min``
+or zero.
+
 Nothing here is evaluated by Python, and a text can neither nest deeply nor name huge numbers.
 """
 
@@ -49,6 +52,7 @@ HINTS = {
     ".": "there are no decimals: write 3/2 for 1.5, and 1..2 for a range",
 }
 ONE_ARGUMENT = {"ceil", "log2"}
+NOT_IN_GROWTH = {"-", "/", "//", "%", "min"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +116,24 @@ class _Parser:
 
     def condition(self) -> Condition:
         if self._ahead("O") and self._tokens[self._next + 1].text == "(":
-            self._next += 1
-            return Growth(self._group())
+            return self._growth()
         if relation := self._accept(*RELATIONS):
             return Comparison(relation.text, self.sum())
         expression = self.sum()
         return Range(expression, self.sum()) if self._accept("..") else Comparison("==", expression)
+
+    def _growth(self) -> Growth:
+        self._next += 1
+        start = self._next
+        growth = Growth(self._group())
+        for token in self._tokens[start : self._next]:
+            if token.text in NOT_IN_GROWTH or (token.kind == "number" and int(token.text) == 0):
+                message = (
+                    f"'{token.text}' at column {token.position + 1} of '{self._text}' has no place in O(...)"
+                )
+                hint = "a class is made of sums, products, max, ceil, log2, variables and positive integers"
+                raise ExpressionError(message, position=token.position, hint=hint)
+        return growth
 
     def sum(self) -> Expression:
         left = self._product()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -23,16 +23,20 @@ class Branch:
     touched: frozenset[int]
 
 
-def larger_of_two(candidates: Sequence[Term], values: Column) -> Iterator[tuple[int, str]]:
+def larger_of_two(
+    candidates: Sequence[Term], values: Column, law_of: Callable[[Sequence[int]], tuple[str, ...]]
+) -> Iterator[tuple[int, str]]:
     """Every ``max`` of two branches that is exact at all points, with the length of its description.
 
-    A branch is one term, a term and a constant, or two variables, with whole positive coefficients. It stays
-    determined when any one of the points that it touches is left out.
+    A branch is one term, a term and a constant, or two variables, with whole positive coefficients. It must
+    be the only law of the points that it touches alone, by ``law_of`` of their indices.
     """
     branches = list(_branches(candidates, values))
     for first, second in combinations(branches, 2):
-        spare = len(values) - len(first.law.terms) - len(second.law.terms)
-        if len(first.touched | second.touched) == len(values) and spare >= 2:
+        if len(first.touched | second.touched) < len(values):
+            continue
+        alone = {first: first.touched - second.touched, second: second.touched - first.touched}
+        if all(law_of(sorted(own)) == (str(branch.law),) for branch, own in alone.items()):
             yield first.law.length + second.law.length + MAX_LENGTH, f"max({first.law}, {second.law})"
 
 

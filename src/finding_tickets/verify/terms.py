@@ -35,6 +35,7 @@ class Term:
     text: str
     length: int
     column: Column
+    variables: tuple[str, ...] = ()
     is_constant: bool = False
     is_step: bool = False
 
@@ -77,14 +78,16 @@ def terms(points: Sequence[Mapping[str, int]]) -> Iterator[Term]:
     variables = {name: tuple(point[name] for point in points) for name in points[0]}
     yield Term("1", 1, (1,) * len(points), is_constant=True)
     for name, column in variables.items():
-        yield Term(name, 2, column)
+        yield Term(name, 2, column, (name,))
     for name, column in variables.items():
-        yield Term(f"min(1, {name})", 3, tuple(min(1, value) for value in column))
+        yield Term(f"min(1, {name})", 3, tuple(min(1, value) for value in column), (name,))
     for (left, first), (right, second) in combinations_with_replacement(variables.items(), 2):
-        yield Term(f"{left}*{right}", 4, tuple(a * b for a, b in zip(first, second, strict=True)))
+        products = tuple(a * b for a, b in zip(first, second, strict=True))
+        yield Term(f"{left}*{right}", 4, products, (left, right))
     for name, column in variables.items():
         for size in CHUNKS:
-            yield Term(f"ceil({name}/{size})", 5, tuple(ceil(value / size) for value in column), is_step=True)
+            steps = tuple(ceil(value / size) for value in column)
+            yield Term(f"ceil({name}/{size})", 5, steps, (name,), is_step=True)
 
 
 def directions(candidates: Iterator[Term]) -> list[Direction]:
