@@ -80,6 +80,14 @@ def test_two_points_more_than_coefficients_are_needed() -> None:
     assert ("4*n + 2",) == identify(points, [6, 10, 14, 22])
 
 
+def test_three_terms_need_three_points_more() -> None:
+    """Three coefficients fit five points too easily; six determine them."""
+    points = [{"n": n, "w": w} for n, w in [(1, 90), (2, 40), (3, 700), (7, 20), (12, 333), (25, 8)]]
+    values = [64 * point["n"] + 5 * point["w"] + 512 for point in points]
+    assert () == identify(points[:5], values[:5])
+    assert ("64*n + 5*w + 512",) == identify(points, values)
+
+
 def test_a_constant_needs_three_points() -> None:
     """One coefficient and two points to spare; the same point twice counts once."""
     assert () == identify([{"n": 1}, {"n": 2}], [5, 5])
