@@ -67,3 +67,10 @@ def test_counts_do_not_add_up() -> None:
     """Each count starts afresh."""
     arguments = ([torch.ones(2)],)
     assert [1, 1, 0] == [graph_breaks(function, arguments) for function in (once, once, whole)]
+
+
+def test_tracing_leaves_the_checks_of_distributions_on() -> None:
+    """What a variant costs after tracing is what it costs before: a normal's scale is still checked."""
+    graph_breaks(whole, ([torch.ones(2)],))
+    with pytest.raises(ValueError, match="scale"):
+        torch.distributions.Normal(torch.zeros(()), -torch.ones(()))

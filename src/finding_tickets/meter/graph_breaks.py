@@ -6,6 +6,7 @@ from typing import Any
 
 import torch._dynamo as dynamo
 from torch._dynamo.utils import counters
+from torch.distributions import Distribution
 
 from finding_tickets.meter.trial import Function
 
@@ -19,7 +20,12 @@ def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
     """
     dynamo.reset()
     counters.clear()
-    explained = dynamo.explain(function)(*inputs)
+    checked = Distribution._validate_args  # noqa: SLF001 - there is a setter, and no getter
+    try:
+        explained = dynamo.explain(function)(*inputs)
+    finally:
+        # Tracing ends the distributions' checks for the whole process; each of them waits for the GPU.
+        Distribution.set_default_validate_args(checked)
     counted = sum(counters["graph_break"].values())
     given_up = bool(counters["unimplemented"])
     return max(int(explained.graph_break_count), counted, int(given_up))
