@@ -48,7 +48,9 @@ def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture
     add(repository, "A-1")
     add(repository, "B-1", claims=TOO_MANY)
     assert ExitCode.GATE_FAILED == tickets(repository, "B-1", "A-1", "--format", "json")
-    document = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert printed.err.endswith("\ngate failed: B-1: fix.syncs is false, which is not expected of it\n")
     assert (1, "verification") == (document["schema_version"], document["kind"])
     first, second = document["data"]
     assert [("B-1", "failed"), ("A-1", "verified")] == [

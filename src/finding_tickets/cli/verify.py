@@ -14,7 +14,7 @@ from finding_tickets.cli.reading import find_all
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.verification import Verdict, Verification
+from finding_tickets.model.verification import ClaimResult, Verdict, Verification
 from finding_tickets.register.load import Register, load
 from finding_tickets.report.verification import lines
 
@@ -66,7 +66,12 @@ def verify(
             memory=register.config.memory,
         )
         done = list(_measure(sound, isolation, settings))
-    _show([one.verification for one in done if one.verification], output_format)
+    verifications = [one.verification for one in done if one.verification]
+    _show(verifications, output_format)
+    for verification in verifications:
+        for claim in filter(_fails_the_gate, verification.claims):
+            outcome = "holds" if claim.holds else "is false"
+            say(f"gate failed: {verification.ticket}: {claim.id} {outcome}, which is not expected of it")
     return ExitCode.worst(code, reading, *map(_code, done))
 
 
@@ -124,12 +129,16 @@ def _show(verifications: Sequence[Verification], output_format: Format) -> None:
         write("\n\n".join("\n".join(lines(verification, style)) for verification in verifications))
 
 
+def _fails_the_gate(claim: ClaimResult) -> bool:
+    return claim.holds is not None and not claim.as_expected
+
+
 def _code(verified: Verified) -> ExitCode:
     """What one document contributes to the exit code; a claim that was not checked fails no gate."""
     if verified.error or verified.verification is None:
         return ExitCode.BAD_DATA
     claims = verified.verification.claims
-    if any(claim.holds is not None and not claim.as_expected for claim in claims):
+    if any(map(_fails_the_gate, claims)):
         return ExitCode.GATE_FAILED
     undecided = verified.verification.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
     unchecked = any(claim.holds is None for claim in claims)
