@@ -67,8 +67,10 @@ def run(
         }
         agreements += [_agreement(workload, point, comparison, trials) for comparison in comparisons]
         for name, trial in trials.items():
-            traceable = functions[name] if name in traced and trial.error is None else None
-            runs[name].append(_recorded(workload, point, trial, traceable, root))
+            runs[name].append(_recorded(point, trial, root))
+    # The compiler's machinery is large: loaded now, it does not slow the collections between runs.
+    for name in traced:
+        runs[name] = [_traced(workload, run, functions[name]) for run in runs[name]]
     return Report(
         meter=meter.name,
         torch=torch.__version__.split("+")[0],
@@ -107,21 +109,22 @@ def _named(what: str) -> Iterator[None]:
         raise CannotMeasureError(f"{what}: {error}") from None
 
 
-def _recorded(workload: Workload, point: Point, trial: Trial, traceable: Function | None, root: Path) -> Run:
+def _recorded(point: Point, trial: Trial, root: Path) -> Run:
     measured = trial.measurement
     sites = tuple(replace(site, file=portable(site.file, root)) for site in measured.sites)
-    breaks = _graph_breaks(workload, point, traceable) if traceable else {}
-    measurement = replace(measured, sites=sites, metrics={**measured.metrics, **breaks})
-    return Run(dict(point), measurement, trial.error)
+    return Run(dict(point), replace(measured, sites=sites), trial.error)
 
 
-def _graph_breaks(workload: Workload, point: Point, function: Function) -> dict[str, int]:
-    """Tracing happens on the CPU, which is one device: points that need several are left out."""
-    if workload.devices(point) > 1:
-        return {}
+def _traced(workload: Workload, run: Run, function: Function) -> Run:
+    """The run with its graph breaks; tracing needs a run that did not raise, and the CPU is one device."""
+    point = Point(**run.at)
+    if run.error or workload.devices(point) > 1:
+        return run
     from finding_tickets.meter.graph_breaks import graph_breaks
 
-    return {"graph_breaks": graph_breaks(function, arguments(workload, point, "cpu", workload.seed))}
+    breaks = graph_breaks(function, arguments(workload, point, "cpu", workload.seed))
+    metrics = {**run.measurement.metrics, "graph_breaks": breaks}
+    return replace(run, measurement=replace(run.measurement, metrics=metrics))
 
 
 def _agreement(
