@@ -88,7 +88,7 @@ def closed_without_evidence(document: Document, context: Context) -> Iterator[Re
     "unreadable-evidence",
     Level.ERROR,
     "A file under evidence/ is one that the tool has written; another one hides the verdict of its ticket.",
-    example="evidence/B7-PT-02/simulated.json cut off in the middle",
+    example="a file under evidence/B7-PT-02/ cut off in the middle",
     bad_data=True,
 )
 def unreadable_evidence(document: Document, context: Context) -> Iterator[Remark]:
