@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from finding_tickets.markdown.yaml_nodes import YamlNode
-from finding_tickets.model.remediation import Claim
+from finding_tickets.model.remediation import SAME_RESULT, Claim
 
 _KEYS = ("is", "at", "expect", "why")
-_SAME_RESULT = "same_result_as"
 
 Expectation = Literal["holds", "refuted"]
 
@@ -35,7 +34,7 @@ def _of_metric(variant: str, metric: str, node: YamlNode) -> Iterator[Claim]:
 
 def _claim(name: str, variant: str, metric: str, node: YamlNode) -> Iterator[Claim]:
     """One claim, or none where it cannot be understood."""
-    allowed = (*_KEYS, "tolerance") if metric == _SAME_RESULT else _KEYS
+    allowed = (*_KEYS, "tolerance") if metric == SAME_RESULT else _KEYS
     keys = node.mapping(name, allowed) if node.kind == "mapping" else {"is": node}
     if "is" not in keys:
         node.wrong("remediation-missing", f"{name} needs 'is', the value that is claimed")

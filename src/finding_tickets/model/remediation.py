@@ -6,6 +6,9 @@ from typing import Literal
 
 from finding_tickets.model.record import Record, Span
 
+SAME_RESULT = "same_result_as"
+"""Stands where a metric does, in a claim that a variant returns what another one returns."""
+
 
 class VariantRef(Record):
     """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision."""

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from finding_tickets.meter.report import Agreement, At, Report, Run, at_text
-from finding_tickets.model.remediation import Claim
+from finding_tickets.model.remediation import SAME_RESULT, Claim
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.verify.endings import conditions_of, located, meets, unexplained
 from finding_tickets.verify.expressions import Condition, Growth, check_variables, satisfied
 from finding_tickets.verify.fitting import ENDINGS, Fit, fit, span
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.growth import undominated
-from finding_tickets.verify.metrics import SAME_RESULT
 from finding_tickets.verify.plan import comparison_of
 
 

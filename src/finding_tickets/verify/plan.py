@@ -10,11 +10,11 @@ from pathlib import Path
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import Comparison, Job, Source
-from finding_tickets.model.remediation import Claim, Remediation, VariantRef
+from finding_tickets.model.remediation import SAME_RESULT, Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
 from finding_tickets.verify.expressions import ExpressionError, Growth, suggest
 from finding_tickets.verify.grammar import parse_condition
-from finding_tickets.verify.metrics import CLAIMABLE, SAME_RESULT
+from finding_tickets.verify.metrics import CLAIMABLE
 from finding_tickets.verify.variants import find_variants
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
-from finding_tickets.model.remediation import Claim
+from finding_tickets.model.remediation import SAME_RESULT, Claim
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.convention import fixes_folder
@@ -14,7 +14,7 @@ from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 from finding_tickets.verify.expressions import ExpressionError, suggest
 from finding_tickets.verify.grammar import parse_condition
-from finding_tickets.verify.metrics import CLAIMABLE, SAME_RESULT
+from finding_tickets.verify.metrics import CLAIMABLE
 
 
 @rule(
