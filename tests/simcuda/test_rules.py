@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-import torch
 
 import simcuda
 from simcuda.call import Call, Cost
 from simcuda.rules import RULES, Registry, Rule
-
-EXAMPLE_NAMES = """
-x = torch.rand(8, device="cuda")
-y = torch.rand(3, device="cuda")
-value = torch.rand((), device="cuda")
-index = torch.tensor([0, 2, 1], device="cuda")
-"""
+from simcuda.rules.examples import example_names, run_example
 
 
 def test_two_rules_with_one_id_are_refused() -> None:
@@ -39,12 +30,11 @@ def test_every_rule_is_taken_for_its_example(rule: Rule, monkeypatch: pytest.Mon
         return cost(self, call)
 
     monkeypatch.setattr(Rule, "cost", spy)
-    names: dict[str, Any] = {"torch": torch}
     with simcuda.device() as gpu:
-        exec(EXAMPLE_NAMES, names)  # noqa: S102 - the examples are ours
+        names = example_names()
         charged.clear()
         with gpu.measure() as measured:
-            exec(rule.example, names)  # noqa: S102 - as above
+            run_example(rule, names)
         names.clear()
     assert rule.id in charged
     assert () == measured.unknown
@@ -75,11 +65,11 @@ WAITS = {
 
 def waits_of(code: str) -> int:
     """How often the host waits for one line of code."""
-    names: dict[str, Any] = {"torch": torch}
     with simcuda.device() as gpu:
-        exec(EXAMPLE_NAMES + "host = index.cpu()", names)  # noqa: S102 - the code is ours
+        names = example_names()
+        names["host"] = names["index"].cpu()
         with gpu.measure() as measured:
-            exec(code, names)  # noqa: S102 - as above
+            exec(code, names)  # noqa: S102 - the code is ours
         names.clear()
     assert () == measured.unknown
     return measured.syncs

@@ -23,7 +23,7 @@ class Rule:
             for any end of a name.
         counts: The cost, or how to find it once the operation has run.
         source: Where this is known from.
-        example: Code whose last line is the operation; the names are those of tests/simcuda/test_rules.py.
+        example: Code whose last line is the operation; the names are those of ``simcuda.rules.examples``.
         when: Whether it applies to a call; the first rule that does is taken.
         approximate: Whether a library chooses kernels or workspaces, so that the cost is a model.
         takes_host_tensors: Whether its tensors may be spread over host and device.
