@@ -190,8 +190,7 @@ class Machine:
 
     def host_touches(self, data: int, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices."""
-        conflict = self.ordering.host_writes(data) if writes else self.ordering.host_reads(data)
-        self.found([] if conflict is None else [conflict])
+        self.found(self.ordering.host_writes(data) if writes else self.ordering.host_reads(data))
 
     def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
         """Copy between two devices, whose current streams wait for each other."""

@@ -26,6 +26,9 @@ HOST = -1
 
 Clock = dict[int, int]
 
+_UNTOUCHED = (-2, 0, 0)
+"""Stands for the accesses to data that nobody has touched yet."""
+
 
 class Mark(NamedTuple):
     """A place in a stream's queue, as an event records it: the work queued before it, here and elsewhere."""
@@ -60,14 +63,6 @@ class Accesses:
     reads: Clock = field(default_factory=dict)
     previous_life: Clock = field(default_factory=dict)
 
-    def are_all_by(self, stream: int) -> bool:
-        """Whether ``stream`` alone made them, so that its own order is enough: the usual case, and quick."""
-        return (
-            not self.previous_life
-            and (self.write is None or self.write[0] == stream)
-            and (not self.reads or (len(self.reads) == 1 and stream in self.reads))
-        )
-
 
 class Ordering:
     """What every stream and the host know of each other's progress, and the accesses still to be ordered."""
@@ -77,26 +72,33 @@ class Ordering:
         self._host: Clock = {}
         self._host_version = 0
         self._joined_host: dict[int, int] = {}
-        self._accesses: dict[int, Accesses] = {}
+        # Most data is only ever touched by one stream, whose own order is enough: for that, the stream and the
+        # ticks of its last write and read are all there is to know.
+        self._sole: dict[int, tuple[int, int, int]] = {}
+        self._shared: dict[int, Accesses] = {}
         self._left_behind: dict[int, dict[tuple[int, int], Clock]] = {}
 
-    def launch(self, stream: int, reads: Iterable[int] = (), writes: Iterable[int] = ()) -> list[Conflict]:
+    def launch(self, stream: int, reads: Iterable[int] = (), writes: Collection[int] = ()) -> list[Conflict]:
         """Queue a kernel or a copy; at most one conflict for each piece of data it touches."""
         clock = self._clock(stream)
         clock[stream] = tick = clock.get(stream, 0) + 1
-        written = dict.fromkeys(writes)
-        found: list[Conflict | None] = []
+        sole = self._sole
+        unordered: list[Conflict] = []
         for data in reads:
-            if data not in written:
+            known = sole.get(data, _UNTOUCHED)
+            if known[0] == stream or (known is _UNTOUCHED and data not in self._shared):
+                sole[data] = (stream, known[1], tick)
+            elif data not in writes:
                 accesses = self._accesses_to(data)
-                found.append(_read_conflict(data, accesses, stream, clock))
+                unordered += _read_conflict(data, accesses, stream, clock)
                 accesses.reads[stream] = tick
-        for data in written:
-            earlier = self._accesses.get(data)
-            if earlier is not None and not earlier.are_all_by(stream):
-                found.append(_write_conflict(data, earlier, stream, clock))
-            self._accesses[data] = Accesses((stream, tick))
-        return [conflict for conflict in found if conflict is not None]
+        for data in writes:
+            known = sole.get(data, _UNTOUCHED)
+            if known[0] != stream and (known is not _UNTOUCHED or data in self._shared):
+                unordered += _write_conflict(data, self._accesses_to(data), stream, clock)
+                del self._shared[data]
+            sole[data] = (stream, tick, 0)
+        return unordered
 
     def copy_across(self, source: int, destination: int, read: int, written: int) -> list[Conflict]:
         """Queue a copy between devices: it runs on ``source``, and both streams wait for each other."""
@@ -105,15 +107,13 @@ class Ordering:
         self.wait(destination, self.record(source))
         return conflicts
 
-    def host_reads(self, data: int) -> Conflict | None:
+    def host_reads(self, data: int) -> list[Conflict]:
         """The conflict of the host reading ``data``, such as the result of an asynchronous copy."""
-        accesses = self._accesses.get(data)
-        return None if accesses is None else _read_conflict(data, accesses, HOST, self._host)
+        return _read_conflict(data, self._accesses_to(data), HOST, self._host) if self._knows(data) else []
 
-    def host_writes(self, data: int) -> Conflict | None:
+    def host_writes(self, data: int) -> list[Conflict]:
         """The conflict of the host writing ``data``, such as the source of an asynchronous copy."""
-        accesses = self._accesses.get(data)
-        return None if accesses is None else _write_conflict(data, accesses, HOST, self._host)
+        return _write_conflict(data, self._accesses_to(data), HOST, self._host) if self._knows(data) else []
 
     def record(self, stream: int) -> Mark:
         """Mark the work queued on ``stream`` so far."""
@@ -155,9 +155,12 @@ class Ordering:
 
         ``recorded`` are the streams that ``record_stream`` told the allocator of: it waits for those itself.
         """
-        accesses = self._accesses.pop(data, None)
-        if accesses is None or accesses.are_all_by(owner):
+        known = self._sole.get(data)
+        if known is not None and known[0] == owner:
+            del self._sole[data]
             return
+        accesses = self._accesses_to(data)
+        del self._shared[data]
         uses = dict(accesses.reads)
         if accesses.write is not None:
             _join(uses, dict([accesses.write]))
@@ -168,19 +171,29 @@ class Ordering:
 
     def forget(self, data: int) -> None:
         """Drop host memory, which CUDA keeps until the copies that use it are done."""
-        self._accesses.pop(data, None)
+        self._sole.pop(data, None)
+        self._shared.pop(data, None)
+
+    def _knows(self, data: int) -> bool:
+        return data in self._sole or data in self._shared
 
     def _clock(self, stream: int) -> Clock:
-        clock = self._clocks.setdefault(stream, {})
+        clock = self._clocks.get(stream)
+        if clock is None:
+            clock = self._clocks[stream] = {}
         if self._joined_host.get(stream, 0) != self._host_version:
             _join(clock, self._host)
             self._joined_host[stream] = self._host_version
         return clock
 
     def _accesses_to(self, data: int) -> Accesses:
-        accesses = self._accesses.get(data)
+        """What is known of ``data``, from here on as of data that several streams touch."""
+        accesses = self._shared.get(data)
         if accesses is None:
-            accesses = self._accesses[data] = Accesses()
+            stream, written, read = self._sole.pop(data, _UNTOUCHED)
+            accesses = self._shared[data] = Accesses(
+                (stream, written) if written else None, {stream: read} if read else {}
+            )
         return accesses
 
 
@@ -194,15 +207,15 @@ def _unordered(uses: Clock, clock: Clock) -> Clock:
     return {stream: tick for stream, tick in uses.items() if clock.get(stream, 0) < tick}
 
 
-def _read_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> Conflict | None:
+def _read_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> list[Conflict]:
     if accesses.write is not None:
         earlier, tick = accesses.write
         if clock.get(earlier, 0) < tick:
-            return Conflict(data, stream, earlier, "read after write")
-    return None
+            return [Conflict(data, stream, earlier, "read after write")]
+    return []
 
 
-def _write_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> Conflict | None:
+def _write_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> list[Conflict]:
     last_write = dict([accesses.write]) if accesses.write is not None else {}
     for kind, uses in (
         ("reuse", accesses.previous_life),
@@ -210,5 +223,5 @@ def _write_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) ->
         ("write after read", accesses.reads),
     ):
         for earlier in _unordered(uses, clock):
-            return Conflict(data, stream, earlier, kind)
-    return None
+            return [Conflict(data, stream, earlier, kind)]
+    return []

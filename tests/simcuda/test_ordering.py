@@ -127,25 +127,25 @@ def test_the_host_reads_the_result_of_a_copy_only_after_waiting() -> None:
     order = Ordering()
     order.launch(MAIN, reads=[X], writes=[HOST_BUFFER])
     mark = order.record(MAIN)
-    assert Conflict(HOST_BUFFER, HOST, MAIN, "read after write") == order.host_reads(HOST_BUFFER)
+    assert [Conflict(HOST_BUFFER, HOST, MAIN, "read after write")] == order.host_reads(HOST_BUFFER)
     order.host_waits(mark)
-    assert order.host_reads(HOST_BUFFER) is None
+    assert [] == order.host_reads(HOST_BUFFER)
 
 
 def test_the_host_overwrites_the_source_of_a_copy_only_after_waiting() -> None:
     """An asynchronous copy from pinned memory may still be reading; reading beside it is safe."""
     order = Ordering()
     order.launch(MAIN, reads=[HOST_BUFFER], writes=[X])
-    assert order.host_reads(HOST_BUFFER) is None
-    assert Conflict(HOST_BUFFER, HOST, MAIN, "write after read") == order.host_writes(HOST_BUFFER)
+    assert [] == order.host_reads(HOST_BUFFER)
+    assert [Conflict(HOST_BUFFER, HOST, MAIN, "write after read")] == order.host_writes(HOST_BUFFER)
     order.host_waits_for_streams([MAIN])
-    assert order.host_writes(HOST_BUFFER) is None
+    assert [] == order.host_writes(HOST_BUFFER)
 
 
 def test_host_data_that_no_stream_touched_is_free_to_use() -> None:
     """Ordinary host memory has no conflicts."""
     order = Ordering()
-    assert (None, None) == (order.host_reads(HOST_BUFFER), order.host_writes(HOST_BUFFER))
+    assert ([], []) == (order.host_reads(HOST_BUFFER), order.host_writes(HOST_BUFFER))
 
 
 def test_a_copy_between_devices_orders_both_streams() -> None:
@@ -255,7 +255,7 @@ def test_freed_data_is_forgotten() -> None:
         order.free(data, MAIN, 0, 512)
     order.launch(SIDE, writes=[HOST_BUFFER])
     order.forget(HOST_BUFFER)
-    assert (0, 1) == (len(order._accesses), len(order._left_behind[MAIN]))
+    assert (0, 0, 1) == (len(order._sole), len(order._shared), len(order._left_behind[MAIN]))
     order.host_waits_for_streams([SIDE])
     order.allocate(X, MAIN, 4096, 8192)
     assert {} == order._left_behind[MAIN]
