@@ -1,8 +1,8 @@
 """What counting costs: code on the simulated device against the same code on the plain CPU.
 
 Three claims. A training step with everything counted, source lines included, takes at most 4 times as long;
-the tools that people otherwise reach for are timed beside it. A loop of small operations takes at most 7 times
-as long. The cost of an operation does not grow with the number of live tensors.
+the tools that people otherwise reach for are timed beside it. A loop of small operations takes at most 7
+times as long. The cost of an operation does not grow with the number of live tensors.
 
 In one thread. Every round sets each contender up anew, warms it up and times it, one after the other. The
 garbage collector runs for all of them alike, over what they made themselves.
