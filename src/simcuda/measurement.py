@@ -7,6 +7,33 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
+METRICS = (
+    "syncs",
+    "stream_syncs",
+    "event_syncs",
+    "device_syncs",
+    "implicit_syncs",
+    "h2d",
+    "h2d_bytes",
+    "d2h",
+    "d2h_bytes",
+    "d2d",
+    "d2d_bytes",
+    "p2p",
+    "p2p_bytes",
+    "launches",
+    "allocations",
+    "largest_allocation",
+    "peak_bytes",
+    "peak_allocated_bytes",
+    "retained_bytes",
+    "host_peak_bytes",
+    "hazards",
+    "ooms",
+)
+"""The numbers of a ``Measurement``, by the names of its attributes."""
+
+
 @dataclass(frozen=True, order=True)
 class Site:
     """A source line of user code and how often it caused one thing.
@@ -93,6 +120,12 @@ class Measurement:
     def approximate(self) -> tuple[str, ...]:
         """Operations that are only modelled."""
         return tuple(sorted(self._approximate))
+
+    def report(self, rows: int = 30) -> str:
+        """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""
+        from simcuda.report import report
+
+        return report(self, rows)
 
     def _see(self, usage: Usage) -> None:
         requested, allocated, host = self._entry

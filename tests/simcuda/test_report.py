@@ -1,0 +1,112 @@
+"""What a measurement says of itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import Measurement, SimulatedCuda
+from simcuda.measurement import METRICS
+from simcuda.report import HEAVIEST_FIRST
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """A simulated device."""
+    with simcuda.device() as simulated:
+        yield simulated
+
+
+def read_twice(x: torch.Tensor) -> list[float]:
+    """Two waits in one line, after an allocation."""
+    y = x + 1
+    return [y.sum().item(), y.sum().item()]
+
+
+def line_of(function: object, below: int) -> int:
+    """The line so many lines below the first one of a function."""
+    assert inspect.isfunction(function)
+    return inspect.getsourcelines(function)[1] + below
+
+
+def test_the_metrics_are_all_numbers_of_a_measurement() -> None:
+    """``METRICS`` names every counter and the two sums, and nothing else."""
+    counters = {field.name for field in fields(Measurement) if not field.name.startswith("_")}
+    assert counters | {"syncs", "retained_bytes"} == set(METRICS)
+    assert len(set(METRICS)) == len(METRICS)
+
+
+def test_a_report_shows_lines_by_weight_and_every_total(
+    gpu: SimulatedCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waits come before copies and copies before allocations, whatever their number, each with its source."""
+    monkeypatch.chdir(Path(__file__).parent)
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        read_twice(x)
+    reading, adding = line_of(read_twice, 3), line_of(read_twice, 2)
+    # Of three floats, 12 bytes, a block of 512; each sum asks for 4 bytes and is freed after it was read.
+    expected = f"""\
+count  what          where                            source
+    2  stream_syncs  test_report.py:{reading} in read_twice  return [y.sum().item(), y.sum().item()]
+    2  d2h           test_report.py:{reading} in read_twice  return [y.sum().item(), y.sum().item()]
+    2  allocations   test_report.py:{reading} in read_twice  return [y.sum().item(), y.sum().item()]
+    1  allocations   test_report.py:{adding} in read_twice  y = x + 1
+
+          2  syncs
+          2  stream_syncs
+          2  d2h
+          8  d2h_bytes
+          3  launches
+          3  allocations
+         12  largest_allocation
+         16  peak_bytes
+       1024  peak_allocated_bytes
+every other count is 0"""
+    assert expected == cost.report()
+
+
+def test_a_report_of_few_rows_says_how_many_are_left(gpu: SimulatedCuda) -> None:
+    """Only the heaviest lines are shown where fewer are asked for."""
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        read_twice(x)
+    head, site, _, more, *_ = cost.report(rows=1).splitlines()
+    assert ("count", "stream_syncs", "and 3 more") == (head.split()[0], site.split()[1], more)
+
+
+def test_files_elsewhere_keep_their_path_and_long_lines_are_cut() -> None:
+    """A path that is not below the current folder stays whole; source that cannot be read is left out."""
+    cost = Measurement(_sites={("/elsewhere/x.py", 3, "f", "d2h"): 1, (__file__, 1, "g", "d2h"): 2})
+    _, ours, theirs, *_ = cost.report().splitlines()
+    assert theirs.endswith("/elsewhere/x.py:3 in f")
+    assert ours.endswith('"""What a measurement says of itself."""')
+
+
+def test_doubts_are_named(gpu: SimulatedCuda) -> None:
+    """Operations that are not known or only modelled are part of the report."""
+    x = torch.ones(2, 2, device="cuda")
+    with gpu.measure() as cost:
+        x @ x
+    assert "approximate, so that their launches and memory are modelled: aten.mm.default" in cost.report()
+    assert "unknown" not in cost.report()
+    unknown = Measurement(_unknown={"aten.odd.default"})
+    assert "unknown, so that their waits are not counted: aten.odd.default" in unknown.report()
+
+
+def test_a_measurement_of_nothing_says_so() -> None:
+    """Without any cost there is no table."""
+    assert "every count is 0" == Measurement().report()
+
+
+def test_every_kind_of_site_has_a_weight() -> None:
+    """The kinds in the documentation of ``Site`` are those that a report knows how to order."""
+    described = inspect.getdoc(simcuda.Site) or ""
+    assert all(f"``{kind}``" in described for kind in HEAVIEST_FIRST)
+    assert len(HEAVIEST_FIRST) == described.partition("what``")[2].count("``") // 2
