@@ -15,8 +15,10 @@ Known limitations:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from simcuda.blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, FreeBlocks, block_size, segment_size
-from simcuda.memory_stats import AllocatorStats, PoolStats
+from simcuda.memory_stats import AllocatorStats
 from simcuda.ordering import Mark, Ordering
 
 
@@ -58,14 +60,16 @@ class Allocator:
     Args:
         capacity: Bytes of the device.
         ordering: What the host knows of the streams that use a block; decides when it may be reused.
+        waited: Called with a number of events that the host has waited for, each a ``cudaEventSynchronize``.
     """
 
-    def __init__(self, capacity: int, ordering: Ordering) -> None:
+    def __init__(self, capacity: int, ordering: Ordering, waited: Callable[[int], None]) -> None:
         self.capacity = capacity
         self.stats = AllocatorStats()
         self._stats_by_pool = {pool: (self.stats.both, own) for pool, own in self.stats.pools.items()}
         self._limit = capacity
         self._ordering = ordering
+        self._waited = waited
         self._free: dict[tuple[str, int], FreeBlocks] = {}
         self._waiting: dict[Block, list[Mark]] = {}
         self._next_address = 0x7F0000000000
@@ -73,17 +77,17 @@ class Allocator:
     @property
     def reserved(self) -> int:
         """Bytes in segments now."""
-        return self.stats.both.segments.size.current
+        return self.stats.both.reserved.current
 
     @property
     def requested(self) -> int:
         """Bytes asked for and not yet returned."""
-        return self.stats.both.requested.size.current
+        return self.stats.both.requested.current
 
     @property
     def allocated(self) -> int:
         """Bytes in blocks handed out now."""
-        return self.stats.both.allocated.size.current
+        return self.stats.both.allocated.current
 
     def set_fraction(self, fraction: float) -> None:
         """Let the segments take no more than this part of the capacity."""
@@ -97,27 +101,37 @@ class Allocator:
         """
         if not requested:
             return None
-        self._return_finished()
+        if self._waiting:
+            self._return_finished()
         size = block_size(requested)
         pool = "small_pool" if size <= SMALL_REQUEST else "large_pool"
-        block = self._free_blocks(pool, stream).best_fit(size)
-        if block is not None:
-            self._uncache(block)
-        else:
-            block = self._segment_or_retry(requested, size, pool, stream)
-        self._split(block, size)
-        self._hand_out(block, requested)
+        free = self._free_blocks(pool, stream)
+        block = free.take(size) or self._segment_or_retry(requested, size, pool, stream)
+        inactive = inactive_bytes = 0
+        if block.is_split:
+            inactive, inactive_bytes = -1, -block.size
+        if block.size - size >= (BLOCK_ROUNDING if pool == "small_pool" else SMALL_REQUEST + 1):
+            rest = block.split_off(size)
+            free.add(rest)
+            inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
+        block.requested = requested
+        for stats in self._stats_by_pool[pool]:
+            stats.hand_out(block.size, requested)
+            if inactive_bytes:
+                stats.idle(inactive, inactive_bytes)
         return block
 
     def free(self, block: Block) -> None:
         """Take a block back; where other streams use it, it is reused only after they have finished."""
-        for stats in self._stats_of(block):
-            stats.allocated.drop(block.size)
-        if block.used_by:
-            self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
-            block.used_by = None
-        else:
-            self._return(block)
+        if not block.used_by:
+            for stats in self._stats_by_pool[block.pool]:
+                stats.take_back(block.size, block.requested)
+            self._cache(block)
+            return
+        for stats in self._stats_by_pool[block.pool]:
+            stats.wait(block.size)
+        self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
+        block.used_by = None
 
     def record_stream(self, block: Block, stream: int) -> None:
         """Note that ``stream`` uses the block, besides the one it was allocated on."""
@@ -133,12 +147,10 @@ class Allocator:
 
     def _free_blocks(self, pool: str, stream: int) -> FreeBlocks:
         key = (pool, stream)
-        if key not in self._free:
-            self._free[key] = FreeBlocks()
-        return self._free[key]
-
-    def _stats_of(self, block: Block) -> tuple[PoolStats, PoolStats]:
-        return self._stats_by_pool[block.pool]
+        free = self._free.get(key)
+        if free is None:
+            free = self._free[key] = FreeBlocks()
+        return free
 
     def _segment_or_retry(self, requested: int, size: int, pool: str, stream: int) -> Block:
         block = self._new_segment(size, pool, stream)
@@ -164,80 +176,46 @@ class Allocator:
         block = Block(self._next_address, size, stream, pool)
         self._next_address += size
         self.stats.num_device_alloc += 1
-        for stats in self._stats_of(block):
-            stats.segments.add(size)
+        for stats in self._stats_by_pool[pool]:
+            stats.hold(size)
         return block
 
     def _release(self, block: Block) -> None:
-        self._uncache(block)
+        self._free_blocks(block.pool, block.stream).remove(block)
         self.stats.num_device_free += 1
-        for stats in self._stats_of(block):
-            stats.segments.drop(block.size)
-
-    def _split(self, block: Block, size: int) -> None:
-        left = block.size - size
-        worth_keeping = left >= BLOCK_ROUNDING if block.pool == "small_pool" else left > SMALL_REQUEST
-        if not worth_keeping:
-            return
-        rest = Block(block.address + size, left, block.stream, block.pool, before=block, after=block.after)
-        if block.after is not None:
-            block.after.before = rest
-        block.size, block.after = size, rest
-        self._cache(rest)
-
-    def _hand_out(self, block: Block, requested: int) -> None:
-        block.requested = requested
-        for stats in self._stats_of(block):
-            stats.allocated.add(block.size)
-            stats.active.add(block.size)
-            stats.requested.add(requested)
-
-    def _return(self, block: Block) -> None:
-        for stats in self._stats_of(block):
-            stats.active.drop(block.size)
-            stats.requested.drop(block.requested)
-        block.requested = 0
-        for neighbour in (block.before, block.after):
-            if neighbour is not None and neighbour.is_cached:
-                self._uncache(neighbour)
-                self._merge(block, neighbour)
-        self._cache(block)
-
-    def _merge(self, block: Block, neighbour: Block) -> None:
-        if neighbour is block.before:
-            block.address, block.before = neighbour.address, neighbour.before
-            if block.before is not None:
-                block.before.after = block
-        else:
-            block.after = neighbour.after
-            if block.after is not None:
-                block.after.before = block
-        block.size += neighbour.size
+        for stats in self._stats_by_pool[block.pool]:
+            stats.hold(-block.size)
 
     def _cache(self, block: Block) -> None:
-        block.is_cached = True
-        self._free_blocks(block.pool, block.stream).add(block)
+        """Offer a block for reuse, one with its free neighbours."""
+        free = self._free_blocks(block.pool, block.stream)
+        inactive = inactive_bytes = 0
+        for neighbour in (block.before, block.after):
+            if neighbour is not None and neighbour.is_cached:
+                free.remove(neighbour)
+                inactive, inactive_bytes = inactive - 1, inactive_bytes - neighbour.size
+                block.absorb(neighbour)
+        block.requested = 0
+        free.add(block)
         if block.is_split:
-            for stats in self._stats_of(block):
-                stats.inactive.add(block.size)
-
-    def _uncache(self, block: Block) -> None:
-        block.is_cached = False
-        self._free_blocks(block.pool, block.stream).remove(block)
-        if block.is_split:
-            for stats in self._stats_of(block):
-                stats.inactive.drop(block.size)
+            inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
+        if inactive_bytes:
+            for stats in self._stats_by_pool[block.pool]:
+                stats.idle(inactive, inactive_bytes)
 
     def _return_finished(self) -> None:
-        if not self._waiting:
-            return
         finished = [b for b, marks in self._waiting.items() if all(map(self._ordering.is_complete, marks))]
         for block in finished:
             del self._waiting[block]
-            self._return(block)
+            self._end_wait(block)
 
     def _wait_for_all(self) -> None:
         self.stats.num_sync_all_streams += 1
         for block in list(self._waiting):
-            self.stats.event_waits += len(self._waiting.pop(block))
-            self._return(block)
+            self._waited(len(self._waiting.pop(block)))
+            self._end_wait(block)
+
+    def _end_wait(self, block: Block) -> None:
+        for stats in self._stats_by_pool[block.pool]:
+            stats.end_wait(block.size, block.requested)
+        self._cache(block)

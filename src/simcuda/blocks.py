@@ -43,33 +43,58 @@ class Block:
         """Whether it is only a part of its segment."""
         return self.before is not None or self.after is not None
 
+    def split_off(self, size: int) -> Block:
+        """Keep ``size`` bytes; the rest becomes a block of its own, which is returned."""
+        rest = Block(
+            self.address + size, self.size - size, self.stream, self.pool, before=self, after=self.after
+        )
+        if self.after is not None:
+            self.after.before = rest
+        self.size, self.after = size, rest
+        return rest
+
+    def absorb(self, neighbour: Block) -> None:
+        """Take the place of a neighbour as well."""
+        if neighbour is self.before:
+            self.address, self.before = neighbour.address, neighbour.before
+            if self.before is not None:
+                self.before.after = self
+        else:
+            self.after = neighbour.after
+            if self.after is not None:
+                self.after.before = self
+        self.size += neighbour.size
+
 
 class FreeBlocks:
     """The free blocks of one pool and stream, ordered by size, then address."""
 
     def __init__(self) -> None:
-        self._order: list[tuple[int, int]] = []
-        self._blocks: dict[int, Block] = {}
+        self._order: list[tuple[int, int, Block]] = []
 
     def add(self, block: Block) -> None:
         """Offer a block for reuse."""
-        insort(self._order, (block.size, block.address))
-        self._blocks[block.address] = block
+        block.is_cached = True
+        insort(self._order, (block.size, block.address, block))
 
     def remove(self, block: Block) -> None:
         """Take back an offered block."""
+        block.is_cached = False
         del self._order[bisect_left(self._order, (block.size, block.address))]
-        del self._blocks[block.address]
 
-    def best_fit(self, size: int) -> Block | None:
-        """The smallest block of at least ``size`` bytes, the lowest address first among equals."""
-        position = bisect_left(self._order, (size, 0))
-        return self._blocks[self._order[position][1]] if position < len(self._order) else None
+    def take(self, size: int) -> Block | None:
+        """Take the smallest block of at least ``size`` bytes, the lowest address first among equals."""
+        order = self._order
+        position = bisect_left(order, (size,))
+        if position == len(order):
+            return None
+        block = order.pop(position)[2]
+        block.is_cached = False
+        return block
 
     def whole_segments(self) -> list[Block]:
         """The blocks that cover their segment, in order."""
-        blocks = (self._blocks[address] for _, address in self._order)
-        return [block for block in blocks if not block.is_split]
+        return [block for _, _, block in self._order if not block.is_split]
 
 
 def block_size(requested: int) -> int:

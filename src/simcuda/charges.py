@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from simcuda.call import ONE_KERNEL, Call, Cost, tensors_in
+from simcuda.indexing import LARGEST_OFFSET
 from simcuda.launches import elementwise
 from simcuda.machine import Machine
 from simcuda.plans import Plan
@@ -53,10 +54,7 @@ class Charges:
             machine.free(device, machine.use_for_a_while(device, cost.passing))
         blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
         try:
-            written = [
-                self.place(tensor, HOST if place == plan.host_result else device)
-                for place, tensor in enumerate(call.outputs)
-            ]
+            written = self._placed(plan, call, tags, device)
             if cost.workspaces:
                 blocks += machine.use_for_a_while(device, cost.workspaces)
         finally:
@@ -67,11 +65,23 @@ class Charges:
         if cost.implicit_waits:
             machine.ledger.count("implicit_syncs", cost.implicit_waits)
         if cost.launches or cost.copies:
-            written += self._written(plan, call)
+            if plan.written:
+                written += self._written(plan, call)
             read = tags if plan.reads else ()
             reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
             machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
-        self._wait(cost.waits, device)
+        if cost.waits:
+            self._wait(cost.waits, device)
+
+    def _placed(self, plan: Plan, call: Call, tags: Tags, device: int) -> list[Tag | None]:
+        """The tags of an operation's results; what is written in place has one."""
+        outputs = call.outputs
+        if len(outputs) == 1 and call.inputs and outputs[0] is call.inputs[0]:
+            return [tags[0]]
+        return [
+            self.place(tensor, HOST if place == plan.host_result else device)
+            for place, tensor in enumerate(outputs)
+        ]
 
     def _wait(self, times: int, device: int) -> None:
         for _ in range(times):
@@ -114,8 +124,6 @@ class Charges:
                 self._machine.host_touches(tag.serial, writes=tag.serial in written)
 
     def _written(self, plan: Plan, call: Call) -> list[Tag]:
-        if not plan.written:
-            return []
         tensors = tensors_in(call.argument(name) for name in plan.written)
         return [tag for tensor in tensors if (tag := self._storages.of(tensor)) is not None]
 
@@ -135,5 +143,11 @@ class Charges:
             self._machine.ledger.unknown(plan.op)
         elif not plan.is_one_kernel:
             self._machine.ledger.approximate(plan.op)
-        kernels = max([elementwise(t.numel(), t.element_size()) for t in call.outputs], default=0)
-        return ONE_KERNEL if kernels == 1 else Cost(kernels)
+        return _elementwise(call.outputs)
+
+
+def _elementwise(outputs: Sequence[torch.Tensor]) -> Cost:
+    if len(outputs) == 1 and 0 < outputs[0].nbytes < LARGEST_OFFSET:
+        return ONE_KERNEL
+    kernels = max([elementwise(t.numel(), t.element_size()) for t in outputs], default=0)
+    return ONE_KERNEL if kernels == 1 else Cost(kernels)

@@ -88,11 +88,11 @@ class CudaApi:
             has_cuda=True,
             _cuda_isInBadFork=lambda: False,
             _cuda_getDeviceCount=lambda: count,
-            _cuda_getDevice=lambda: machine.current_device,
+            _cuda_getDevice=lambda: machine.current.device,
             _cuda_setDevice=self.exchange_device,
             _cuda_canDeviceAccessPeer=lambda device, peer: device != peer,
             _cuda_getArchFlags=lambda: f"sm_{major}{minor}",
-            _cuda_synchronize=lambda: machine.wait_for_device(machine.current_device),
+            _cuda_synchronize=lambda: machine.wait_for_device(machine.current.device),
             _cuda_set_sync_debug_mode=self._set_sync_debug_mode,
             _cuda_get_sync_debug_mode=lambda: machine.sync_debug_mode,
             _cuda_isCurrentStreamCapturing=lambda: False,
@@ -117,9 +117,11 @@ class CudaApi:
         stream, event = streams.bind(self.machine)
         patches.set(torch.cuda, Stream=stream, Event=event)
         patches.set(torch.cuda.streams, Stream=stream, Event=event)
+        engine: Any = torch.autograd  # torch has no annotation for the name
+        patches.set(engine, _engine_run_backward=streams.returning(self.machine, engine._engine_run_backward))
         patches.set(
             torch._C,
-            _cuda_getCurrentStream=lambda device: self._describe(self.machine.current_streams[device]),
+            _cuda_getCurrentStream=lambda device: self._describe(streams.current(self.machine, device)),
             _cuda_getDefaultStream=self._describe,
             _cuda_setStream=self.set_stream,
         )
@@ -129,7 +131,7 @@ class CudaApi:
         patches.set(
             torch._C,
             _accelerator_getAccelerator=lambda: torch.device("cuda"),
-            _accelerator_getDeviceIndex=lambda: machine.current_device,
+            _accelerator_getDeviceIndex=lambda: machine.current.device,
             _accelerator_setDeviceIndex=self.exchange_device,
             _accelerator_exchangeDevice=self.exchange_device,
             _accelerator_maybeExchangeDevice=self.exchange_device,
@@ -145,15 +147,15 @@ class CudaApi:
 
     def exchange_device(self, index: int) -> int:
         """Make a device current and tell the one before; a negative index changes nothing."""
-        previous = self.machine.current_device
+        previous = self.machine.current.device
         if index >= 0:
-            self.machine.current_device = self.machine.index(torch.device("cuda", index))
+            self.machine.current.device = self.machine.index(torch.device("cuda", index))
         return previous
 
     def set_stream(self, stream_id: int, device_index: int, device_type: int) -> None:  # noqa: ARG002 - C++'s
         """Make a stream current on its device, and the device current."""
-        self.machine.current_streams[device_index] = stream_id or device_index
-        self.machine.current_device = device_index
+        self.machine.current.set_stream(device_index, stream_id or device_index)
+        self.machine.current.device = device_index
 
     def set_memory_fraction(self, fraction: float, device: int) -> None:
         """Let this process use no more than a part of a device's memory."""

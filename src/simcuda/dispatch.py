@@ -27,7 +27,6 @@ from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
 
 CPU = torch.device("cpu")
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
 
@@ -44,7 +43,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
     def __init__(self, machine: Machine) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._machine = machine
-        self._plans: dict[Any, Plan] = {}
+        # By the address of an operation, which torch never frees: hashing one is Python code.
+        self._plans: dict[int, Plan] = {}
         self._charges = Charges(machine)
         self._of = machine.storages.of
         self._asked = _Asked()
@@ -59,14 +59,16 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Arguments | None = None
     ) -> Any:
         """Run one operation, placing its results where CUDA would."""
-        plan = self._plans.get(func)
+        plan = self._plans.get(id(func))
         if plan is None:
-            plan = self._plans[func] = plan_of(func)
-        if plan.is_composite:
+            plan = self._plans[id(func)] = plan_of(func)
+        if not plan.is_special:
+            return self._run(plan, func, args, kwargs or {})
+        if plan.composite is not None:
             with self:
-                return func._op_dk(_COMPOSITE, *args, **kwargs or {})
+                return func._op_dk(plan.composite, *args, **kwargs or {})
         if plan.is_view:
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return func._op(*args, **kwargs) if kwargs else func._op(*args)
         if plan.is_foreign:
             return self._run_inside(plan, func, args, kwargs or {})
         if plan.is_copy:
@@ -97,7 +99,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments, *, is_alone: bool = False
     ) -> Any:
         asked, pinned = None, False
-        if kwargs:
+        if kwargs and plan.takes_device:
             kwargs, asked = self._take_device(plan, kwargs)
             pinned = bool(kwargs.get("pin_memory"))
             if pinned:
@@ -106,13 +108,15 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             args = self._bring_value(plan.value, args)
         inputs = all_tensors_in(args, kwargs)
         tags = [self._of(tensor) for tensor in inputs]
-        if (
-            plan.is_foreach
-            and not is_alone
-            and len({HOST if tag is None else tag.device for tag in tags}) > 1
-        ):
+        devices = {HOST if tag is None else tag.device for tag in tags}
+        if asked is not None:
+            device = asked
+        elif len(devices) == 1 and HOST not in devices:
+            device = devices.pop()
+        elif plan.is_foreach and len(devices) > 1 and not is_alone:
             return self._one_by_one(plan, func, args, kwargs)
-        device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
+        else:
+            device = meet(self._machine, plan, args, kwargs, inputs, tags)
         if plan.is_host_only and device != HOST:
             raise NotImplementedError(no_kernel_message(plan.op))
         if plan.makes and device != HOST:
@@ -159,8 +163,6 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
 
     def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None]:
-        if not plan.takes_device:
-            return kwargs, None
         asked = kwargs.get("device")
         if asked is None:
             return kwargs, HOST if plan.makes else None

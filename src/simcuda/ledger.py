@@ -54,17 +54,21 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        self.count("allocations")
+        place = (*user_line(), "allocations")
+        usage = self._usage()
         for m in self._open:
-            m.largest_allocation = max(m.largest_allocation, nbytes)
-        self.usage_rose()
+            m.allocations += 1
+            m._sites[place] = m._sites.get(place, 0) + 1
+            if nbytes > m.largest_allocation:
+                m.largest_allocation = nbytes
+            m._see(*usage)
 
     def usage_rose(self) -> None:
         """Note new peaks."""
         if self._open:
             usage = self._usage()
             for m in self._open:
-                m._see(usage)
+                m._see(*usage)
 
     def out_of_memory(self) -> None:
         """Count a request that could not be served."""

@@ -8,6 +8,7 @@ import torch
 
 from simcuda.allocator import Allocator, OutOfMemory
 from simcuda.blocks import Block
+from simcuda.current import Current
 from simcuda.ledger import Ledger
 from simcuda.measurement import Usage
 from simcuda.messages import out_of_memory_message, warn_or_raise
@@ -33,13 +34,13 @@ class Machine:
         self.profile = profile
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.ordering = Ordering()
-        self.allocators = tuple(Allocator(capacity, self.ordering) for _ in range(count))
+        self.allocators = tuple(Allocator(capacity, self.ordering, self._waited) for _ in range(count))
+        self._stats = tuple(allocator.stats.both for allocator in self.allocators)
         self.fractions = [1.0] * count
-        self.current_device = 0
-        self.current_streams = list(range(count))
+        self.current = Current(count)
         self.stream_devices = list(range(count))
+        self.has_side_streams = False
         self.sync_debug_mode = 0
-        self._joined: dict[int, int] = {}
         self._streams_taken = [0] * count
         self.host_bytes = 0
         self.ledger = Ledger(self.usage)
@@ -48,10 +49,10 @@ class Machine:
     def usage(self) -> Usage:
         """Bytes in use now."""
         requested = allocated = 0
-        for allocator in self.allocators:
-            requested += allocator.requested
-            allocated += allocator.allocated
-        return Usage(requested, allocated, self.host_bytes)
+        for stats in self._stats:
+            requested += stats.requested.current
+            allocated += stats.allocated.current
+        return requested, allocated, self.host_bytes
 
     def index(self, device: torch.device) -> int:
         """The index of a CUDA device, or ``HOST`` for any other kind.
@@ -61,33 +62,36 @@ class Machine:
         """
         if device.type != "cuda":
             return HOST
-        index = self.current_device if device.index is None else device.index
+        index = self.current.device if device.index is None else device.index
         if index >= len(self.devices):
             raise torch.AcceleratorError("CUDA error: invalid device ordinal")
         return index
 
     def stream(self, device: int) -> int:
         """The current stream of a device."""
-        return self.current_streams[device]
+        return self.current.streams[device]
 
     def streams_of(self, device: int) -> list[int]:
         """Every stream of a device."""
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
 
-    @property
-    def has_side_streams(self) -> bool:
-        """Whether there are streams besides the default ones."""
-        return len(self.stream_devices) > len(self.devices)
-
     def join_streams(self, device: int, backward_pass: int) -> None:
-        """Let a backward pass, known by number, come after all work on the device so far.
+        """Go on on the stream of the forward part, if the node at work of a backward pass is another one.
 
-        The engine orders every part of it after the forward part, whatever stream that ran on.
+        Autograd runs each node on the stream that was current when it was made. It orders a node after the
+        ones before it; here that is all of them.
         """
-        if self._joined.get(device) != backward_pass:
-            self._joined[device] = backward_pass
-            for stream in self.streams_of(device):
-                self.ordering.wait(self.stream(device), self.ordering.record(stream))
+        stream = self.current.stream_of_forward(device, backward_pass)
+        if stream is not None and stream != self.stream(device):
+            self.ordering.wait(stream, self.ordering.record(self.stream(device)))
+            self.current.streams[device] = stream
+
+    def leave_backward(self, streams: list[int]) -> None:
+        """Make the streams current that a backward pass was started on, and let them come after it."""
+        for before, last in zip(streams, self.current.streams, strict=True):
+            if before != last:
+                self.ordering.wait(before, self.ordering.record(last))
+        self.current.streams = streams
 
     def new_stream(self, device: int) -> int:
         """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
@@ -97,6 +101,7 @@ class Machine:
         if taken >= STREAMS_IN_POOL:
             return pool[taken % STREAMS_IN_POOL]
         self.stream_devices.append(device)
+        self.has_side_streams = True
         return len(self.stream_devices) - 1
 
     def malloc(self, device: int, nbytes: int) -> Block | None:
@@ -105,16 +110,11 @@ class Machine:
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
-        allocator, stats = self.allocators[device], self.allocators[device].stats
-        waits = stats.event_waits
         try:
-            block = allocator.malloc(nbytes, self.stream(device))
+            block = self.allocators[device].malloc(nbytes, self.stream(device))
         except OutOfMemory as error:
             self.ledger.out_of_memory()
             raise torch.OutOfMemoryError(out_of_memory_message(device, error)) from None
-        finally:
-            if stats.event_waits != waits:
-                self.ledger.count("event_syncs", stats.event_waits - waits)
         if block is not None:
             self.ledger.allocation(nbytes)
         return block
@@ -122,9 +122,7 @@ class Machine:
     def empty_caches(self) -> None:
         """Give every device its cached memory back, waiting for the events that blocks still wait for."""
         for allocator in self.allocators:
-            waits = allocator.stats.event_waits
             allocator.empty_cache()
-            self.ledger.count("event_syncs", allocator.stats.event_waits - waits)
 
     def refuse_more_than_all(self, device: int, nbytes: int) -> None:
         """Fail for want of memory before the host tries to find more bytes than the device has."""
@@ -221,6 +219,9 @@ class Machine:
         """The host waits for an event."""
         self.ledger.count("event_syncs")
         self.ordering.host_waits(mark)
+
+    def _waited(self, events: int) -> None:
+        self.ledger.count("event_syncs", events)
 
     def _owns(self, tag: Tag) -> None:
         if tag.block is not None:

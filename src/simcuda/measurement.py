@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
 
 METRICS = (
     "syncs",
@@ -49,12 +47,8 @@ class Site:
     count: int
 
 
-class Usage(NamedTuple):
-    """Bytes in use at one moment: requested and in blocks on all devices together, and on the host."""
-
-    requested: int
-    allocated: int
-    host: int
+Usage = tuple[int, int, int]
+"""Bytes in use at one moment: requested and in blocks on all devices together, and on the host."""
 
 
 @dataclass
@@ -88,7 +82,7 @@ class Measurement:
     host_peak_bytes: int = 0
     hazards: int = 0
     ooms: int = 0
-    _usage: Callable[[], Usage] = field(default=lambda: Usage(0, 0, 0), repr=False)
+    _usage: Callable[[], Usage] = field(default=lambda: (0, 0, 0), repr=False)
     _unknown: set[str] = field(default_factory=set, repr=False)
     _approximate: set[str] = field(default_factory=set, repr=False)
     _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
@@ -104,7 +98,7 @@ class Measurement:
     @property
     def retained_bytes(self) -> int:
         """Requested bytes in use now, above those in use when the block began."""
-        return self._usage().requested - self._entry.requested
+        return self._usage()[0] - self._entry[0]
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -127,12 +121,12 @@ class Measurement:
 
         return report(self, rows)
 
-    def _see(self, usage: Usage) -> None:
-        requested, allocated, host = self._entry
+    def _see(self, requested: int, allocated: int, host: int) -> None:
+        entry = self._entry
         # This runs for every result of every operation: comparing is faster than calling max.
-        if usage.requested - requested > self.peak_bytes:
-            self.peak_bytes = usage.requested - requested
-        if usage.allocated - allocated > self.peak_allocated_bytes:
-            self.peak_allocated_bytes = usage.allocated - allocated
-        if usage.host - host > self.host_peak_bytes:
-            self.host_peak_bytes = usage.host - host
+        if requested - entry[0] > self.peak_bytes:
+            self.peak_bytes = requested - entry[0]
+        if allocated - entry[1] > self.peak_allocated_bytes:
+            self.peak_allocated_bytes = allocated - entry[1]
+        if host - entry[2] > self.host_peak_bytes:
+            self.host_peak_bytes = host - entry[2]

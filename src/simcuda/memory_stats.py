@@ -13,6 +13,13 @@ class Quantity:
     def __init__(self) -> None:
         self.current = self.peak = self.added = self.at_reset = 0
 
+    def change(self, amount: int) -> None:
+        """Add to it, or take away where ``amount`` is negative."""
+        self.current += amount
+        if amount > 0:
+            self.added += amount
+            self.peak = max(self.peak, self.current)
+
     def reset_accumulated(self) -> None:
         """Count what is added and taken away from here on."""
         self.added, self.at_reset = 0, self.current
@@ -23,67 +30,119 @@ class Quantity:
         return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
 
 
-class Tally:
-    """How many there are of something, and their bytes."""
-
-    __slots__ = ("count", "size")
-
-    def __init__(self) -> None:
-        self.count = Quantity()
-        self.size = Quantity()
-
-    def add(self, size: int) -> None:
-        """Add one of ``size`` bytes."""
-        count, total = self.count, self.size
-        count.current += 1
-        count.added += 1
-        total.current += size
-        total.added += size
-        # This runs many times an operation: comparing is faster than calling max.
-        if count.current > count.peak:
-            count.peak = count.current
-        if total.current > total.peak:
-            total.peak = total.current
-
-    def drop(self, size: int) -> None:
-        """Take one of ``size`` bytes away."""
-        self.count.current -= 1
-        self.size.current -= size
-
-
 class PoolStats:
     """What PyTorch counts for each pool and for both together.
 
     Attributes:
-        allocated: Blocks handed out, by their size.
-        active: Those, and the ones that wait for another stream before they can be reused.
-        requested: The same blocks as ``active``, by the bytes that were asked for.
+        blocks: Blocks handed out.
+        allocated: Their bytes.
+        requested: Bytes that were asked for, in blocks handed out or waiting for another stream.
+        waiting: Blocks given back that wait for another stream before they can be reused.
+        waiting_bytes: Their bytes.
         inactive: Free blocks in segments that are partly in use.
+        inactive_bytes: Their bytes.
         segments: Segments held.
+        reserved: Their bytes.
     """
 
-    __slots__ = ("active", "allocated", "inactive", "requested", "segments")
+    __slots__ = (
+        *("allocated", "blocks", "inactive", "inactive_bytes", "requested", "reserved", "segments"),
+        *("_most_active", "_most_active_bytes", "waiting", "waiting_bytes"),
+    )
 
     def __init__(self) -> None:
-        self.allocated = Tally()
-        self.active = Tally()
-        self.requested = Tally()
-        self.inactive = Tally()
-        self.segments = Tally()
+        self.blocks, self.allocated, self.requested = Quantity(), Quantity(), Quantity()
+        self.inactive, self.inactive_bytes = Quantity(), Quantity()
+        self.segments, self.reserved = Quantity(), Quantity()
+        self.waiting = self.waiting_bytes = 0
+        self._most_active = self._most_active_bytes = 0
+
+    def hand_out(self, size: int, requested: int) -> None:
+        """Count a block that is handed out."""
+        # This runs for every result of every operation: all in one place, comparing is faster than calling max.
+        blocks, allocated, asked = self.blocks, self.allocated, self.requested
+        blocks.added += 1
+        blocks.current = now = blocks.current + 1
+        if now > blocks.peak:
+            blocks.peak = now
+        allocated.added += size
+        allocated.current = now = allocated.current + size
+        if now > allocated.peak:
+            allocated.peak = now
+        asked.added += requested
+        asked.current = now = asked.current + requested
+        if now > asked.peak:
+            asked.peak = now
+        if self.waiting:
+            self._note_active()
+
+    def take_back(self, size: int, requested: int) -> None:
+        """Count a block that is given back and free at once."""
+        self.blocks.current -= 1
+        self.allocated.current -= size
+        self.requested.current -= requested
+
+    def wait(self, size: int) -> None:
+        """Count a block that is given back and waits for another stream."""
+        self.take_back(size, 0)
+        self.waiting += 1
+        self.waiting_bytes += size
+        self._note_active()
+
+    def end_wait(self, size: int, requested: int) -> None:
+        """Count a block that has waited long enough."""
+        self.waiting -= 1
+        self.waiting_bytes -= size
+        self.requested.current -= requested
+
+    def idle(self, blocks: int, size: int) -> None:
+        """Count ``blocks`` more inactive blocks with ``size`` more bytes, or fewer where negative."""
+        self.inactive.change(blocks)
+        self.inactive_bytes.change(size)
+
+    def hold(self, size: int) -> None:
+        """Count a segment that the device gave, or took back where ``size`` is negative."""
+        self.segments.change(1 if size > 0 else -1)
+        self.reserved.change(size)
+
+    def reset_peak(self) -> None:
+        """Let every peak start again from the value now."""
+        for quantity in self.quantities().values():
+            quantity.peak = quantity.current
+        self._most_active = self._most_active_bytes = 0
+        self._note_active()
+
+    def reset_accumulated(self) -> None:
+        """Let every total start again."""
+        for quantity in self.quantities().values():
+            quantity.reset_accumulated()
 
     def quantities(self) -> dict[str, Quantity]:
-        """Every quantity by PyTorch's name for it."""
+        """Every quantity by PyTorch's name for it, those of active blocks as copies."""
         return {
-            "allocation": self.allocated.count,
-            "allocated_bytes": self.allocated.size,
-            "active": self.active.count,
-            "active_bytes": self.active.size,
-            "requested_bytes": self.requested.size,
-            "inactive_split": self.inactive.count,
-            "inactive_split_bytes": self.inactive.size,
-            "segment": self.segments.count,
-            "reserved_bytes": self.segments.size,
+            "allocation": self.blocks,
+            "allocated_bytes": self.allocated,
+            "active": _active(self.blocks, self.waiting, self._most_active),
+            "active_bytes": _active(self.allocated, self.waiting_bytes, self._most_active_bytes),
+            "requested_bytes": self.requested,
+            "inactive_split": self.inactive,
+            "inactive_split_bytes": self.inactive_bytes,
+            "segment": self.segments,
+            "reserved_bytes": self.reserved,
         }
+
+    def _note_active(self) -> None:
+        self._most_active = max(self._most_active, self.blocks.current + self.waiting)
+        self._most_active_bytes = max(self._most_active_bytes, self.allocated.current + self.waiting_bytes)
+
+
+def _active(handed_out: Quantity, waiting: int, most_while_waiting: int) -> Quantity:
+    """What is handed out or waits; ``most_while_waiting`` is its peak while anything waited."""
+    active = Quantity()
+    active.current = handed_out.current + waiting
+    active.peak = max(most_while_waiting, handed_out.peak)
+    active.added, active.at_reset = handed_out.added, handed_out.at_reset
+    return active
 
 
 class AllocatorStats:
@@ -97,7 +156,6 @@ class AllocatorStats:
         num_sync_all_streams: How often all outstanding events were waited for.
         num_device_alloc: Calls of ``cudaMalloc`` that made a segment.
         num_device_free: Calls of ``cudaFree``.
-        event_waits: Events waited for while releasing memory; each is a ``cudaEventSynchronize``.
     """
 
     COUNTERS = (
@@ -116,17 +174,16 @@ class AllocatorStats:
         self.num_sync_all_streams = 0
         self.num_device_alloc = 0
         self.num_device_free = 0
-        self.event_waits = 0
 
     def reset_peak(self) -> None:
         """Let every peak start again from the value now."""
-        for quantity in self._quantities():
-            quantity.peak = quantity.current
+        for stats in self._groups():
+            stats.reset_peak()
 
     def reset_accumulated(self) -> None:
         """Let every total start again, and the counts of retries and of running out of memory."""
-        for quantity in self._quantities():
-            quantity.reset_accumulated()
+        for stats in self._groups():
+            stats.reset_accumulated()
         self.num_alloc_retries = self.num_ooms = 0
 
     def as_nested_dict(self) -> dict[str, object]:
@@ -141,6 +198,5 @@ class AllocatorStats:
         unused = Quantity().as_dict()
         return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}
 
-    def _quantities(self) -> list[Quantity]:
-        groups = (self.both, *self.pools.values())
-        return [quantity for group in groups for quantity in group.quantities().values()]
+    def _groups(self) -> tuple[PoolStats, ...]:
+        return (self.both, *self.pools.values())

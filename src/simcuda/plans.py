@@ -9,10 +9,16 @@ from typing import Any
 import torch
 
 from simcuda.rules import RULES, Rule
+from simcuda.rules.composites import TAKEN_APART_NAMES
 from simcuda.rules.host_only import HOST_ONLY
 from simcuda.rules.waitless import never_waits
 
-COMPOSITE = "CompositeImplicitAutograd"
+COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+SHARED_CODE = (
+    torch._C.DispatchKey.CompositeExplicitAutograd,
+    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
+    torch._C.DispatchKey.CPU,
+)
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
 RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
@@ -34,8 +40,8 @@ class Plan:
     Attributes:
         op: Its name, such as ``aten.add.Tensor``.
         names: Names of its arguments.
-        is_composite: Whether it is made of other operations, which autograd would have taken apart; in
-            inference mode, and within custom operations, it arrives whole.
+        composite: The code that makes it of other operations; None where there is none. Autograd would have
+            taken most of them apart: in inference mode, and within custom operations, they arrive whole.
         is_view: Whether its results share the storage of an argument, and nothing runs.
         is_foreign: Whether it is not one of ATen's own, but made of them.
         is_copy: Whether it copies one tensor, perhaps between devices.
@@ -56,11 +62,12 @@ class Plan:
         is_unknown: Whether it might make the host wait where no rule applies, for all that is known.
         is_one_kernel: Whether it is one kernel where no rule applies.
         is_host_only: Whether there is none for CUDA.
+        is_special: Whether the dispatcher has something else to do than to run and charge it.
     """
 
     op: str
     names: tuple[str, ...]
-    is_composite: bool
+    composite: Any
     is_view: bool
     is_foreign: bool
     is_copy: bool
@@ -80,6 +87,7 @@ class Plan:
     is_unknown: bool
     is_one_kernel: bool
     is_host_only: bool
+    is_special: bool
 
 
 @cache
@@ -92,15 +100,19 @@ def plan_of(operation: Any) -> Plan:
     pointwise = torch.Tag.pointwise in operation.tags
     is_one_kernel = any(_is_tagged(packet, tag) for tag in (torch.Tag.pointwise, torch.Tag.reduction))
     names = tuple(argument.name for argument in schema.arguments)
+    composite = _composite(operation.name(), packet)
+    is_view = _is_view(schema) and packet not in HANDS_OUT
+    is_foreign = not op.startswith(("aten.", "prims."))
+    joins_gradients = op == "aten.add.Tensor"
     return Plan(
         op=op,
         names=names,
-        is_composite=torch._C._dispatch_has_kernel_for_dispatch_key(operation.name(), COMPOSITE),
-        is_view=_is_view(schema) and packet not in HANDS_OUT,
-        is_foreign=not op.startswith(("aten.", "prims.")),
+        composite=composite,
+        is_view=is_view,
+        is_foreign=is_foreign,
         is_copy=packet in COPIES,
         hands_out=packet in HANDS_OUT,
-        joins_gradients=op == "aten.add.Tensor",
+        joins_gradients=joins_gradients,
         makes=not any("Tensor" in str(argument.type) for argument in schema.arguments),
         takes_device=any(argument.name == "device" for argument in schema.arguments),
         reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
@@ -115,7 +127,14 @@ def plan_of(operation: Any) -> Plan:
         is_unknown=not (is_one_kernel or never_waits(packet)),
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
+        is_special=composite is not None or is_view or is_foreign or packet in COPIES or joins_gradients,
     )
+
+
+def _composite(name: str, packet: str) -> Any:
+    keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
+    registered = torch._C._dispatch_has_kernel_for_dispatch_key
+    return next((key for key in keys if registered(name, key.name)), None)
 
 
 def _position(names: tuple[str, ...], *wanted: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda import gradients, refusals, repairs, threads
+from simcuda import gradients, refusals, repairs
 from simcuda.autocast import Autocast
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
@@ -20,6 +20,7 @@ from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.python_data import PythonData
 from simcuda.storage_api import StorageApi
 from simcuda.tensor_api import TensorApi
+from simcuda.threads import Threads
 
 _active: list[SimulatedCuda] = []
 
@@ -47,7 +48,7 @@ class SimulatedCuda:
 
     def live_bytes(self) -> int:
         """Requested bytes that are live now, on all devices together."""
-        return self._machine.usage().requested
+        return self._machine.usage()[0]
 
 
 @contextmanager
@@ -75,6 +76,7 @@ def device(
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
     patches = Patches()
+    threads = Threads(machine, dispatcher)
     # This set is computed once per process: never from replaced functions.
     torch.utils._device._device_constructors()
     with ExitStack() as stack:
@@ -89,11 +91,12 @@ def device(
         repairs.install(patches, machine)
         gradients.install(patches, machine.ledger)
         refusals.install(patches)
-        threads.install(patches, dispatcher)
+        threads.install(patches)
         stack.enter_context(torch_imports_outside(patches))
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
         stack.callback(_active.clear)
+        stack.callback(threads.let_go)
         stack.enter_context(dispatcher)
         yield simulated
 

@@ -59,6 +59,7 @@ class Storages:
     def __init__(self, released: Callable[[Tag], None]) -> None:
         self._tags: dict[int, Tag] = {}
         self._released = released
+        self._gone = cast("Callable[[Any], None]", self._forget)
         self._serials = count(1)
 
     def of(self, tensor: torch.Tensor) -> Tag | None:
@@ -87,7 +88,7 @@ class Storages:
         floating: bool = False,
     ) -> Tag:
         """Remember a new storage until it is gone."""
-        tag = Tag(storage, cast("Callable[[Any], None]", self._forget))
+        tag = Tag(storage, self._gone)
         tag.key = storage._cdata
         tag.serial = next(self._serials)
         tag.device = device

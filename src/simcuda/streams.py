@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from simcuda.backward import is_in_backward
 from simcuda.machine import Machine
 from simcuda.ordering import Mark
 
@@ -145,13 +147,13 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Mark the work of a stream so far, by default of the current one."""
-        number = self.machine.stream(self.machine.current_device) if stream is None else stream.number
+        number = current(self.machine) if stream is None else stream.number
         self._mark = self.machine.ordering.record(number)
         self._recorded_at = time.perf_counter()
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of a stream come after it; nothing where it was never recorded."""
-        number = self.machine.stream(self.machine.current_device) if stream is None else stream.number
+        number = current(self.machine) if stream is None else stream.number
         if self._mark is not None:
             self.machine.ordering.wait(number, self._mark)
 
@@ -178,6 +180,31 @@ class Event:
         return (
             f"<torch.cuda.Event {self.cuda_event:#x}>" if self._mark else "<torch.cuda.Event uninitialized>"
         )
+
+
+def current(machine: Machine, device: int | None = None) -> int:
+    """The current stream of a device, by default of the current one; within a backward pass, its node's."""
+    index = machine.current.device if device is None else device
+    if not 0 <= index < len(machine.devices):
+        raise RuntimeError(f"Device index value {index} is out of index range [0, {len(machine.devices)})")
+    if machine.has_side_streams and is_in_backward():
+        machine.join_streams(index, torch._C._current_graph_task_id())
+    return machine.stream(index)
+
+
+def returning(machine: Machine, run_backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The autograd engine, after which the streams are current again that were before it."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not machine.has_side_streams:
+            return run_backward(*args, **kwargs)
+        streams = list(machine.current.streams)
+        try:
+            return run_backward(*args, **kwargs)
+        finally:
+            machine.leave_backward(streams)
+
+    return run
 
 
 def bind(machine: Machine) -> tuple[type[Stream], type[Event]]:

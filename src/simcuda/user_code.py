@@ -13,7 +13,8 @@ _STANDARD_LIBRARY = tuple(
     str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
 )
 _LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
-_user_code: dict[CodeType, str | None] = {}
+_user_code: dict[int, tuple[CodeType, str | None]] = {}
+"""Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
 
 
 def user_line() -> tuple[str, int, str]:
@@ -22,20 +23,18 @@ def user_line() -> tuple[str, int, str]:
     In a backward pass that is the line which called ``backward``.
     """
     frame: FrameType | None = sys._getframe(1)
+    known = _user_code
     while frame is not None:
-        code = frame.f_code
-        file = _user_code.get(code, "")
-        if file == "":
-            file = _remember(code)
+        code, file = known.get(id(frame.f_code)) or _remember(frame.f_code)
         if file is not None:
             return file, frame.f_lineno, code.co_name
         frame = frame.f_back
     return "<unknown>", 0, "<unknown>"
 
 
-def _remember(code: CodeType) -> str | None:
-    _user_code[code] = file = code.co_filename if _is_user_code(code.co_filename) else None
-    return file
+def _remember(code: CodeType) -> tuple[CodeType, str | None]:
+    _user_code[id(code)] = remembered = code, code.co_filename if _is_user_code(code.co_filename) else None
+    return remembered
 
 
 def _is_user_code(file: str) -> bool:

@@ -1,5 +1,6 @@
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,9 @@ MIB = 1 << 20
 CAPACITY = 200 * MIB
 
 
-def allocator(capacity: int = CAPACITY) -> Allocator:
-    """An allocator whose host never waits for a stream."""
-    return Allocator(capacity, Ordering())
+def allocator(capacity: int = CAPACITY, order: Ordering | None = None) -> Allocator:
+    """An allocator of which nobody asks how often it waits."""
+    return Allocator(capacity, order or Ordering(), lambda _: None)
 
 
 def take(memory: Allocator, size: int, stream: int = 0) -> Block:
@@ -27,7 +28,7 @@ def test_an_empty_request_takes_no_block() -> None:
     """A tensor without elements costs nothing."""
     memory = allocator()
     assert memory.malloc(0, 0) is None
-    assert (0, 0) == (memory.reserved, memory.stats.both.allocated.count.added)
+    assert (0, 0) == (memory.reserved, memory.stats.both.blocks.added)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +54,9 @@ def test_sizes_of_blocks_and_segments(requested: int, block: int, segment: int) 
     take(memory, requested)
     stats = memory.stats.both
     assert (requested, block, segment) == (
-        stats.requested.size.current,
-        stats.allocated.size.current,
-        stats.segments.size.current,
+        stats.requested.current,
+        stats.allocated.current,
+        stats.reserved.current,
     )
 
 
@@ -113,13 +114,14 @@ def test_a_stream_does_not_reuse_the_blocks_of_another() -> None:
 def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
     """Freeing lowers what is allocated at once, what is requested only when the other stream has finished."""
     order = Ordering()
-    memory = Allocator(CAPACITY, order)
+    memory = allocator(order=order)
     block = take(memory, 1000)
     order.launch(1)
     memory.record_stream(block, 1)
     memory.free(block)
-    stats = memory.stats.both
-    assert (0, 1000, 1) == (memory.allocated, memory.requested, stats.active.count.current)
+    active: Any = memory.stats.as_nested_dict()["active"]
+    assert (0, 1000) == (memory.allocated, memory.requested)
+    assert {"current": 1, "peak": 1, "allocated": 1, "freed": 0} == active["all"]
     assert block.address != take(memory, 1000).address
     order.host_waits_for_streams([1])
     assert block.address == take(memory, 1000).address
@@ -129,7 +131,7 @@ def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
 def test_a_block_waits_for_every_stream_that_used_it() -> None:
     """One of two streams having finished is not enough."""
     order = Ordering()
-    memory = Allocator(CAPACITY, order)
+    memory = allocator(order=order)
     block = take(memory, 512)
     for stream in (1, 2):
         order.launch(stream)
@@ -144,7 +146,7 @@ def test_a_block_waits_for_every_stream_that_used_it() -> None:
 def test_record_stream_of_the_own_stream_changes_nothing() -> None:
     """The stream that allocated a block needs no event before it reuses the block."""
     order = Ordering()
-    memory = Allocator(CAPACITY, order)
+    memory = allocator(order=order)
     block = take(memory, 512)
     order.launch(0)
     memory.record_stream(block, 0)
@@ -167,13 +169,14 @@ def test_emptying_the_cache_gives_whole_segments_back() -> None:
 
 def test_emptying_the_cache_waits_for_other_streams() -> None:
     """Every use by another stream costs the host one wait for an event."""
-    memory = allocator()
+    waits: list[int] = []
+    memory = Allocator(CAPACITY, Ordering(), waits.append)
     block = take(memory, 512)
     for stream in (1, 2, 2):
         memory.record_stream(block, stream)
     memory.free(block)
     memory.empty_cache()
-    assert (2, 1, 0) == (memory.stats.event_waits, memory.stats.num_sync_all_streams, memory.reserved)
+    assert (2, 1, 0) == (sum(waits), memory.stats.num_sync_all_streams, memory.reserved)
 
 
 def test_neighbours_that_wait_for_other_streams_merge_when_the_cache_is_emptied() -> None:
@@ -204,7 +207,7 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
     for block in choose.sample(blocks, len(blocks)):
         memory.free(block)
     memory.empty_cache()
-    assert (0, 0, 0) == (memory.reserved, memory.allocated, memory.stats.both.inactive.count.current)
+    assert (0, 0, 0) == (memory.reserved, memory.allocated, memory.stats.both.inactive.current)
 
 
 def test_cached_segments_make_room_before_memory_runs_out() -> None:
@@ -274,11 +277,11 @@ def test_each_statistic_has_its_own_peak() -> None:
     memory.free(second)
     stats = memory.stats.both
     # 1000 -> 1024, 3000 -> 3072 bytes.
-    assert (4000, 4096) == (stats.requested.size.peak, stats.allocated.size.peak)
+    assert (4000, 4096) == (stats.requested.peak, stats.allocated.peak)
     memory.stats.reset_peak()
-    assert (1000, 1024) == (stats.requested.size.peak, stats.allocated.size.peak)
+    assert (1000, 1024) == (stats.requested.peak, stats.allocated.peak)
     memory.free(first)
-    assert (1000, 0) == (stats.requested.size.peak, stats.requested.size.current)
+    assert (1000, 0) == (stats.requested.peak, stats.requested.current)
 
 
 def test_totals_start_again_at_a_reset() -> None:
@@ -290,7 +293,7 @@ def test_totals_start_again_at_a_reset() -> None:
         memory.malloc(20 * MIB, 0)
     memory.stats.reset_accumulated()
     expected = {"current": 500, "peak": 1000, "allocated": 0, "freed": 0}
-    assert expected == memory.stats.both.requested.size.as_dict()
+    assert expected == memory.stats.both.requested.as_dict()
     assert (0, 0) == (memory.stats.num_ooms, memory.stats.num_alloc_retries)
 
 
@@ -299,9 +302,9 @@ def test_parts_of_a_segment_that_are_free_count_as_inactive() -> None:
     memory = allocator()
     block = take(memory, 512)
     stats = memory.stats.both
-    assert (1, 2 * MIB - 512) == (stats.inactive.count.current, stats.inactive.size.current)
+    assert (1, 2 * MIB - 512) == (stats.inactive.current, stats.inactive_bytes.current)
     memory.free(block)
-    assert (0, 0) == (stats.inactive.count.current, stats.inactive.size.current)
+    assert (0, 0) == (stats.inactive.current, stats.inactive_bytes.current)
 
 
 def test_statistics_carry_the_names_that_pytorch_gives_them() -> None:

@@ -220,3 +220,59 @@ def test_elapsed_time_needs_two_recorded_events() -> None:
     assert first.elapsed_time(second) >= 0
     with pytest.raises(ValueError, match="enable_timing"):
         first.elapsed_time(new_event())
+
+
+def test_a_backward_pass_runs_on_the_streams_of_its_forward(gpu: SimulatedCuda) -> None:
+    """Each part of a backward pass runs on the stream that was current when its forward part ran."""
+    streams: dict[str, Any] = {}
+
+    def watch(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        observe: Any = tensor.register_hook
+        observe(lambda _: streams.update({name: torch.cuda.current_stream()}))
+        return tensor
+
+    leaf, main, side = (
+        torch.ones(3, device="cuda", requires_grad=True),
+        torch.cuda.current_stream(),
+        new_stream(),
+    )
+    doubled = watch("before", leaf * 2)
+    side.wait_stream(main)
+    with torch.cuda.stream(side):
+        result = watch("beside", doubled.exp())
+    main.wait_stream(side)
+    loss = watch("after", result * 2).sum()
+    with gpu.measure() as cost:
+        torch.autograd.backward(loss)
+        assert leaf.grad is not None
+        leaf.grad.mul_(2)
+    assert {"before": main, "beside": side, "after": main} == streams
+    # Autograd orders its parts, and what follows on the stream that called it.
+    assert (main, 0) == (torch.cuda.current_stream(), cost.hazards)
+
+
+def test_a_backward_pass_on_another_stream_is_not_ordered_with_it(gpu: SimulatedCuda) -> None:
+    """What a third stream does with the gradients needs an ordering of its own."""
+    leaf, side = torch.ones(3, device="cuda", requires_grad=True), new_stream()
+    torch.autograd.backward((leaf * 2).sum())
+    assert leaf.grad is not None
+    with gpu.measure() as cost, torch.cuda.stream(side):
+        leaf.grad.mul_(2)
+    assert 1 == cost.hazards
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_stream_within_a_backward_pass_stays_where_it_is_put() -> None:
+    """Code that a hook runs on a stream of its own stays on that stream."""
+    seen = []
+    leaf, side = torch.ones(3, device="cuda", requires_grad=True), new_stream()
+
+    def hook(gradient: torch.Tensor) -> None:
+        with torch.cuda.stream(side):
+            gradient.exp()
+            seen.append(torch.cuda.current_stream())
+
+    observe: Any = leaf.register_hook
+    observe(hook)
+    torch.autograd.backward((leaf * 2).sum())
+    assert [side] == seen

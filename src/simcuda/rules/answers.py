@@ -37,23 +37,6 @@ def _is_same_memory(first: torch.Tensor, second: torch.Tensor) -> bool:
     return first.data_ptr() == second.data_ptr() and first.stride() == second.stride()
 
 
-def _allclose(call: Call) -> Cost:
-    """``isclose`` is 13 operations; most of its memory is in use within the one that looks for infinities."""
-    first, second = call.args[0], call.args[1]
-    shape = torch.broadcast_shapes(first.shape, second.shape)  # type: ignore[no-untyped-call]  # not annotated
-    elements = shape.numel()
-    answer = read_all(elements, call.profile)
-    temporaries: tuple[int, ...]
-    if call.argument("rtol", 1e-5) == 0 and call.argument("atol", 1e-8) == 0:
-        kernels, temporaries = 1, (elements,)
-    else:
-        floats = elements * first.element_size()
-        # Equal or not, the error allowed, the error, its absolute value, and three truth values.
-        kernels, temporaries = 13, (elements, floats, floats, floats, elements, elements, elements)
-    kernels *= elementwise(elements, first.element_size())
-    return Cost(kernels + answer.launches, 1, 0, answer.copies, (*temporaries, *answer.temporaries))
-
-
 def _error_codes(call: Call) -> Cost:
     codes = call.argument("info")
     if codes.numel() == 1:
@@ -70,14 +53,6 @@ TOPIC = (
         counts=_equal,
         source="ATen/native/cuda/Equal.cpp: eq, all, and one read, unless both are the same memory",
         example="x.equal(x + 1)",
-    ),
-    Rule(
-        id="allclose",
-        ops=("aten.allclose",),
-        counts=_allclose,
-        source="ATen/native/TensorCompare.cpp: isclose, all, and one read",
-        example="x.allclose(x)",
-        approximate=True,
     ),
     Rule(
         id="check-linear-algebra",

@@ -43,12 +43,6 @@ def _singular_values(call: Call) -> Cost:
     return replace(checked, waits=2, copies=(("d2h", CODE_BYTES), *checked.copies))
 
 
-def _pseudo_inverse(call: Call) -> Cost:
-    """By eigenvalues or singular values; then 7 operations choose those that count, invert and multiply."""
-    values = _checked(call) if call.argument("hermitian", default=False) else _singular_values(call)
-    return FREE if values is FREE else replace(values, launches=values.launches + 7)
-
-
 def _cross(call: Call) -> Cost:
     return Cost(launches=1 if call.outputs[0].numel() else 0)
 
@@ -86,15 +80,6 @@ TOPIC = (
         source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
         example="torch.linalg.svd(torch.eye(2, device='cuda'))",
         when=lambda call: _is_single(call) and call.argument("driver") is None,
-        approximate=True,
-    ),
-    Rule(
-        id="pseudo-inverse",
-        ops=("aten.linalg_pinv.atol_rtol_tensor",),
-        counts=_pseudo_inverse,
-        source="ATen/native/LinearAlgebra.cpp: the singular values, or the eigenvalues of a hermitian matrix",
-        example="torch.linalg.pinv(torch.eye(2, device='cuda'))",
-        when=_is_single,
         approximate=True,
     ),
     Rule(
