@@ -51,6 +51,11 @@ class SimulatedCuda:
         return self._machine.usage()[0]
 
 
+def active() -> SimulatedCuda | None:
+    """The simulation under way, if there is one."""
+    return _active[0] if _active else None
+
+
 @contextmanager
 def device(
     count: int = 1, *, profile: str = DEFAULT_PROFILE, capacity: int | None = None
