@@ -131,7 +131,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         storages, profile = machine.storages, machine.profile
         call = Call(plan.op, plan.names, args, kwargs, inputs, outputs, storages, profile, is_alone)
         if device != HOST and machine.has_side_streams and is_in_backward():
-            machine.join_streams(device, torch._C._current_graph_task_id())
+            machine.follow_forward(device, torch._C._current_graph_task_id())
         if device == HOST:
             self._charges.on_host(plan, call, tags, pinned=pinned, floating=floating)
         else:

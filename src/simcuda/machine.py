@@ -75,7 +75,7 @@ class Machine:
         """Every stream of a device."""
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
 
-    def join_streams(self, device: int, backward_pass: int) -> None:
+    def follow_forward(self, device: int, backward_pass: int) -> None:
         """Go on on the stream of the forward part, if the node at work of a backward pass is another one.
 
         Autograd runs each node on the stream that was current when it was made. It orders a node after the

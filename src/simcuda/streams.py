@@ -188,7 +188,7 @@ def current(machine: Machine, device: int | None = None) -> int:
     if not 0 <= index < len(machine.devices):
         raise RuntimeError(f"Device index value {index} is out of index range [0, {len(machine.devices)})")
     if machine.has_side_streams and is_in_backward():
-        machine.join_streams(index, torch._C._current_graph_task_id())
+        machine.follow_forward(index, torch._C._current_graph_task_id())
     return machine.stream(index)
 
 
