@@ -1,7 +1,20 @@
 """A simulated CUDA device: CUDA code runs on the CPU, with real values, and all that it costs is counted."""
 
-from simcuda.measurement import Measurement, Site
+from simcuda.assertions import assert_at_most, assert_no_syncs
+from simcuda.gpu import Gpu
+from simcuda.measurement import METRICS, Measurement, Site
 from simcuda.profile import PROFILES, Profile
 from simcuda.simulation import SimulatedCuda, device
 
-__all__ = ["PROFILES", "Measurement", "Profile", "SimulatedCuda", "Site", "device"]
+__all__ = [
+    "METRICS",
+    "PROFILES",
+    "Gpu",
+    "Measurement",
+    "Profile",
+    "SimulatedCuda",
+    "Site",
+    "assert_at_most",
+    "assert_no_syncs",
+    "device",
+]

@@ -23,7 +23,9 @@ def gpu() -> Iterator[SimulatedCuda]:
 
 def test_the_public_names() -> None:
     """The public names are these and no others."""
-    assert ["PROFILES", "Measurement", "Profile", "SimulatedCuda", "Site", "device"] == simcuda.__all__
+    assertions = ["assert_at_most", "assert_no_syncs"]
+    records = ["METRICS", "PROFILES", "Gpu", "Measurement", "Profile", "SimulatedCuda", "Site"]
+    assert [*records, *assertions, "device"] == simcuda.__all__
 
 
 @pytest.mark.usefixtures("gpu")

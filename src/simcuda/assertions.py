@@ -1,0 +1,119 @@
+"""Say in a test what a block of code may cost; where it costs more, the failure names the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+from typing import TypedDict, Unpack
+
+from simcuda.gpu import gpu_at_hand
+from simcuda.measurement import METRICS, Measurement
+from simcuda.report import place, source
+
+BEHIND = {
+    "syncs": ("stream_syncs", "event_syncs", "device_syncs"),
+    "largest_allocation": ("allocations",),
+    "peak_bytes": ("allocations",),
+    "peak_allocated_bytes": ("allocations",),
+    "retained_bytes": ("allocations",),
+    "ooms": ("allocations",),
+}
+"""What the lines behind a metric did, where that has another name and is not its number of bytes."""
+
+MOST_LINES = 10
+
+
+class Limits(TypedDict, total=False):
+    """The most that a block may cost, by metric; a metric that is left out may cost anything."""
+
+    syncs: int
+    stream_syncs: int
+    event_syncs: int
+    device_syncs: int
+    implicit_syncs: int
+    h2d: int
+    h2d_bytes: int
+    d2h: int
+    d2h_bytes: int
+    d2d: int
+    d2d_bytes: int
+    p2p: int
+    p2p_bytes: int
+    launches: int
+    allocations: int
+    largest_allocation: int
+    peak_bytes: int
+    peak_allocated_bytes: int
+    retained_bytes: int
+    host_peak_bytes: int
+    hazards: int
+    ooms: int
+
+
+def assert_no_syncs() -> AbstractContextManager[Measurement]:
+    """Fail where the block makes the host wait for a device; short for ``assert_at_most(syncs=0)``."""
+    return assert_at_most(syncs=0)
+
+
+def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measurement]:
+    """Fail where the block costs more than ``limits``, on the simulated device or on a real GPU.
+
+    The block counts on the simulated device within ``simcuda.device()``, and on a real GPU outside it. The
+    context yields the block's measurement. An exception of the block passes through, without a check.
+
+    Raises:
+        AssertionError: A limit is exceeded, or an operation ran whose cost is not known.
+        TypeError: There is no limit, or no metric of that name.
+        ValueError: A limit is negative.
+        RuntimeError: There is neither a simulated device nor a real one.
+    """
+    if not limits:
+        raise TypeError("name at least one limit, such as syncs=0")
+    for metric, limit in limits.items():
+        if metric not in METRICS:
+            raise TypeError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
+        if not isinstance(limit, int) or limit < 0:
+            raise ValueError(f"{metric}: at most {limit!r} cannot be; a limit is a number from 0 on")
+    return _AtMost(limits)
+
+
+class _AtMost:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> Measurement:
+        with ExitStack() as stack:
+            gpu = stack.enter_context(gpu_at_hand())
+            self._cost = stack.enter_context(gpu.measure())
+            self._block = stack.pop_all()
+        return self._cost
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        __tracebackhide__ = True  # pytest then points to the block
+        self._block.__exit__(kind, error, trace)
+        if error is None and (failure := "\n".join(_failures(self._cost, self._limits))):
+            raise AssertionError(failure)
+
+
+def _failures(cost: Measurement, limits: Limits) -> Iterator[str]:
+    """What is wrong, in lines."""
+    for metric, limit in limits.items():
+        count = getattr(cost, metric)
+        if count > limit:
+            yield f"{count} {metric}, at most {limit} allowed"
+            yield from _lines_behind(cost, metric)
+    if cost.unknown:
+        unknown = ", ".join(cost.unknown)
+        yield f"whether the host waits in {unknown} is not known, so that no limit is sure to hold"
+
+
+def _lines_behind(cost: Measurement, metric: str) -> Iterator[str]:
+    kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
+    sites = sorted((site for site in cost.sites if site.what in kinds), key=lambda site: -site.count)
+    for site in sites[:MOST_LINES]:
+        yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
+    if len(sites) > MOST_LINES:
+        yield f"  and {len(sites) - MOST_LINES} more lines"
