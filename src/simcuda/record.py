@@ -1,0 +1,85 @@
+"""``python -m simcuda.record``: record what many cases cost on a CUDA device, or on the simulated one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from simcuda.profile import DEFAULT_PROFILE, PROFILES
+from simcuda.recording import file
+from simcuda.recording.devices import REAL, SIMULATED
+from simcuda.recording.recorder import SECONDS, record
+from simcuda.recording.selection import Selection
+from simcuda.recording.supervising import CannotRecordError
+
+SAMPLES = 8
+"""So many samples of each operator run on a real device in a few minutes."""
+
+
+def main() -> int:
+    """Make a recording; 2 where it cannot be made."""
+    options = _parser().parse_args()
+    selection = Selection(options.samples, tuple(options.only), tuple(options.cases))
+    profile = asdict(PROFILES[options.profile]) if options.device == SIMULATED else None
+    try:
+        recording = record(selection, profile, seconds=options.timeout, say=_say)
+    except (CannotRecordError, FileNotFoundError) as error:
+        _say(f"error: {error}")
+        return 2
+    file.write(recording, options.output)
+    _say(_summary(recording, options.output))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m simcuda.record", description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="ends in .json.gz")
+    parser.add_argument("--device", choices=(REAL, SIMULATED), default=REAL)
+    parser.add_argument(
+        "--profile",
+        choices=tuple(PROFILES),
+        default=DEFAULT_PROFILE,
+        help="what --device simulated simulates",
+    )
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PATH",
+        help="verifier files, or folders of them",
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="ids of cases, such as 'op/index*'"
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=SAMPLES,
+        metavar="N",
+        help="most samples of one operator, evenly spread",
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=SECONDS, metavar="SECONDS", help="how long one case may take"
+    )
+    return parser
+
+
+def _summary(recording: file.Recording, path: Path) -> str:
+    kinds = ("counts", "error", "not_run", "lost")
+    ended = Counter(next(kind for kind in kinds if kind in case) for case in recording.cases.values())
+    maker = "the simulation" if recording.is_simulated else recording.environment["device"]
+    sizes = f"{len(recording.cases)} cases, {path.stat().st_size:,} bytes, made by {maker}"
+    counted, lost = f"{ended['counts']} counted", f"{ended['not_run']} not run, {ended['lost']} lost"
+    return f"{path}: {sizes}: {counted}, {ended['error']} ended with an error, {lost}"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Recordings: what many cases cost on one device, so that the simulation can be compared with real CUDA."""

@@ -1,0 +1,140 @@
+"""The devices on which cases run: real ones, or the simulated."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import torch
+
+import simcuda
+from simcuda import real
+from simcuda.profile import PROFILES, MultiTensorTables, Profile
+from simcuda.recording.case import Case, NotRunError
+from simcuda.recording.measuring import Gpu
+
+REAL, SIMULATED = "real", "simulated"
+
+
+class Devices(Protocol):
+    """Where cases run."""
+
+    def why_not(self) -> str | None:
+        """Why nothing can be counted here; None where it can."""
+
+    def environment(self) -> dict[str, Any]:
+        """What the counts depend on, as the header of a recording has it."""
+
+    def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
+        """The devices and the memory that a case needs; raises ``NotRunError`` where they are not there."""
+
+    def is_healthy(self) -> bool:
+        """Whether this process can go on: after an illegal access CUDA refuses all that follows."""
+
+
+class Simulated:
+    """Fresh simulated devices for each case."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        # That of a real GPU which this version does not know has come with its recording.
+        PROFILES.setdefault(profile.name, profile)
+
+    def why_not(self) -> str | None:
+        """Nothing stands in the way."""
+        return None
+
+    def environment(self) -> dict[str, Any]:
+        """There is no driver, and the version of CUDA is the profile's."""
+        return {
+            "made_by": SIMULATED,
+            "device": self._profile.gpu,
+            "driver": None,
+            "cuda": self._profile.cuda_version,
+            **_software(),
+            "profile": asdict(self._profile),
+        }
+
+    def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
+        """As many devices and as much memory as the case asks for."""
+        return simcuda.device(case.devices, profile=self._profile.name, capacity=case.memory)
+
+    def is_healthy(self) -> bool:
+        """The simulation ends with each case."""
+        return True
+
+
+class Real:
+    """The CUDA devices of this machine."""
+
+    def why_not(self) -> str | None:
+        """As ``simcuda.real`` says."""
+        return real.why_not()
+
+    def environment(self) -> dict[str, Any]:
+        """The first device, its driver and the profile that describes it."""
+        found = real.environment()
+        with real.real_device() as gpu:
+            profile = gpu.profile
+        return {
+            "made_by": REAL,
+            "device": found.gpu,
+            "driver": found.driver,
+            "cuda": found.cuda,
+            **_software(),
+            "profile": asdict(profile),
+        }
+
+    @contextmanager
+    def for_case(self, case: Case) -> Iterator[Gpu]:
+        """The real devices, with their memory limited where the case asks for that."""
+        if (there := torch.cuda.device_count()) < case.devices:
+            raise NotRunError(f"needs {case.devices} devices, and there are {there}")
+        with _limited(case.memory), real.real_device(case.devices) as gpu:
+            yield gpu
+
+    def is_healthy(self) -> bool:
+        """Whether the device can still be waited for."""
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return False
+        return True
+
+
+def profile_from(fields: dict[str, Any]) -> Profile:
+    """A profile as a header has it; what this version knows under that name is preferred."""
+    if known := PROFILES.get(fields["name"]):
+        return known
+    fields = {**fields, "multi_tensor": MultiTensorTables(**_with_tuples(fields["multi_tensor"]))}
+    return Profile(**_with_tuples(fields))
+
+
+def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists instead."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _software() -> dict[str, str]:
+    # Without the name of the build: the simulation is the same on every one.
+    return {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}
+
+
+@contextmanager
+def _limited(memory: int | None) -> Iterator[None]:
+    """The first device with so few bytes of memory for this process."""
+    if memory is None:
+        yield
+        return
+    # cuBLAS keeps its workspaces in memory that counts.
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    whole = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(memory / whole, 0)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, 0)

@@ -1,0 +1,127 @@
+"""Cases from PyTorch's own collection of operators and samples, ``op_db``."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unittest
+from collections.abc import Iterator, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError, Work, digest, seed_all
+
+DTYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
+"""The types of samples: the first of them that an operator takes on CUDA."""
+
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+def groups(most: int) -> list[Group]:
+    """A group for each operator with at most ``most`` of its samples, forward and backward.
+
+    Raises:
+        ImportError: ``op_db`` cannot be imported; it needs numpy.
+    """
+    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in _op_db()]
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most ``most`` of ``count`` indices, evenly spread: neighbours are alike, as loops made them."""
+    return sorted({index * count // most for index in range(most)}) if count > most else list(range(count))
+
+
+def _op_db() -> Sequence[Any]:
+    stands_in = "expecttest" not in sys.modules and _expecttest_is_missing()
+    if stands_in:
+        # Torch's test helpers derive a class from it, and use no more of it than unittest has.
+        sys.modules["expecttest"] = _expecttest()
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    finally:
+        if stands_in:
+            del sys.modules["expecttest"]
+    return op_db
+
+
+def _expecttest_is_missing() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("expecttest") is None
+
+
+def _expecttest() -> ModuleType:
+    module: Any = ModuleType("expecttest")
+    module.TestCase = unittest.TestCase
+    return module  # type: ignore[no-any-return]  # a module has no attributes of its own to a type checker
+
+
+def _cases(op: Any, most: int) -> Iterator[Case]:
+    dtypes = op.supported_dtypes("cuda")
+    dtype = next((dtype for dtype in DTYPES if dtype in dtypes), None)
+    if dtype is None:
+        return
+    # On other data before, and all made on the host: a device's generator draws other values.
+    differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cuda")
+    samples = {seed: _samples(op, dtype, seed, grad=differentiable) for seed in (MEASURED, WARM_UP)}
+    for index in spread(min(map(len, samples.values())), most):
+        id_ = f"op/{op.formatted_name}/{index}"
+        chosen = {seed: of_seed[index] for seed, of_seed in samples.items()}
+        summary = digest(ADDRESS.sub("", chosen[MEASURED].summary()))
+        yield Case(id_, partial(_forward, op, chosen), summary)
+        if differentiable:
+            yield Case(f"{id_}/backward", partial(_backward, op, chosen), summary)
+
+
+def _samples(op: Any, dtype: torch.dtype, seed: int, *, grad: bool) -> list[Any]:
+    seed_all(seed)
+    return list(op.sample_inputs("cpu", dtype, requires_grad=grad))
+
+
+def _forward(op: Any, samples: dict[int, Any], seed: int) -> Work:
+    given, args, kwargs = _arguments(samples[seed], keep_grad=False)
+    return lambda: op(given, *args, **kwargs)
+
+
+def _backward(op: Any, samples: dict[int, Any], seed: int) -> Work:
+    given, args, kwargs = _arguments(samples[seed], keep_grad=True)
+    inputs = _that_require_grad((given, args, kwargs))
+    outputs = _that_require_grad(samples[seed].output_process_fn_grad(op(given, *args, **kwargs)))
+    if not outputs:
+        raise NotRunError("no output has a gradient")
+    gradients = [torch.ones_like(output) for output in outputs]
+    return lambda: torch.autograd.grad(outputs, inputs, gradients, allow_unused=True)
+
+
+def _that_require_grad(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+
+
+def _arguments(sample: Any, *, keep_grad: bool) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a sample on the device: input, positional and by name."""
+    given, args, kwargs = tree_map(
+        partial(_to_cuda, keep_grad=keep_grad), (sample.input, sample.args, sample.kwargs)
+    )
+    if "device" in kwargs:
+        kwargs["device"] = "cuda"
+    return given, args, kwargs
+
+
+def _to_cuda(leaf: Any, *, keep_grad: bool) -> Any:
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    moved = _same_strides(leaf.detach())
+    return moved.requires_grad_() if keep_grad and leaf.requires_grad else moved
+
+
+def _same_strides(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy on the device with the strides of the original, also where elements overlap or lie apart."""
+    if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
+        return tensor.to("cuda")
+    elements = tensor.untyped_storage().nbytes() // tensor.element_size()
+    whole = tensor.as_strided((elements,), (1,), 0).to("cuda")
+    return whole.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).detach()

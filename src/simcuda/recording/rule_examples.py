@@ -1,0 +1,24 @@
+"""Cases from the rule table: the example of every rule."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from simcuda.recording.case import Case, Group, Work, digest, seed_all
+from simcuda.rules import RULES, Rule
+from simcuda.rules.examples import example_names, run_example
+
+
+def groups() -> list[Group]:
+    """One group with a case for every rule."""
+    return [Group("rule", lambda: [_case(rule) for rule in RULES])]
+
+
+def _case(rule: Rule) -> Case:
+    return Case(f"rule/{rule.id}", partial(_prepare, rule), digest(rule.example))
+
+
+def _prepare(rule: Rule, seed: int) -> Work:
+    seed_all(seed)
+    names = example_names()
+    return lambda: run_example(rule, names)

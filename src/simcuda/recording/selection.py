@@ -1,0 +1,79 @@
+"""Which cases there are: the suites, and what is selected of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from simcuda.recording import operators, optimizers, rule_examples, verifiers, workloads
+from simcuda.recording.case import Group
+
+WILDCARD = re.compile(r"[*?[]")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a recording is asked to hold.
+
+    Attributes:
+        samples: Most samples of one operator.
+        only: Patterns, as of a shell, one of which the id of a case must match; none lets all through.
+        cases: Verifier files, or folders of them.
+    """
+
+    samples: int
+    only: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Selection:
+        """A selection from its fields as JSON has them: lists instead of tuples."""
+        return cls(fields["samples"], tuple(fields["only"]), tuple(fields["cases"]))
+
+    def has(self, case: str) -> bool:
+        """Whether a case is selected, by its id."""
+        return not self.only or any(fnmatchcase(case, pattern) for pattern in self.only)
+
+    def may_have_of(self, group: str) -> bool:
+        """Whether a group may hold cases that are selected, by its name."""
+        beginnings = [WILDCARD.split(pattern)[0] for pattern in self.only]
+        name = f"{group}/"
+        return not self.only or any(name.startswith(text) or text.startswith(name) for text in beginnings)
+
+    def suites(self) -> list[str]:
+        """The suites that may hold selected cases; a verifier file is a suite of its own.
+
+        Raises:
+            FileNotFoundError: There is no such verifier.
+        """
+        files = [file for path in self.cases for file in verifiers.files(Path(path))]
+        named = {**GROUP_NAMES, **{str(file): verifiers.group_name(file) for file in files}}
+        return [suite for suite, name in named.items() if self.may_have_of(name)]
+
+    def groups(self, suite: str) -> list[Group]:
+        """The groups of a suite that may hold selected cases.
+
+        Raises:
+            ImportError: The suite needs something that is not installed.
+        """
+        return [group for group in _groups_of(suite, self.samples) if self.may_have_of(group.name)]
+
+
+GROUP_NAMES = {"operators": "op", "rules": "rule", "optimizers": "optimizer", "workloads": "workload"}
+"""How the names of groups begin, by suite."""
+
+
+def _groups_of(suite: str, samples: int) -> list[Group]:
+    match suite:
+        case "operators":
+            return operators.groups(samples)
+        case "rules":
+            return rule_examples.groups()
+        case "optimizers":
+            return optimizers.groups()
+        case "workloads":
+            return workloads.groups()
+    return verifiers.groups(Path(suite))
