@@ -79,7 +79,7 @@ class CudaApi:
             _get_device_properties=lambda _index: kind,
             _exchange_device=self.exchange_device,
             _maybe_exchange_device=self.exchange_device,
-            default_generators=(torch.default_generator,) * count,
+            default_generators=machine.generators.defaults,
         )
         major, minor = machine.profile.capability
         patches.set(

@@ -121,7 +121,8 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
             raise NotImplementedError(no_kernel_message(plan.op))
         if plan.makes and device != HOST:
             self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
-        result = func._op(*args, **kwargs)
+        draw = self._machine.generators.draw
+        result = draw(func._op, args, kwargs, device) if plan.draws else func._op(*args, **kwargs)
         outputs = [result] if isinstance(result, torch.Tensor) else all_tensors_in((result,), {})
         floating = device == HOST and _is_floating(plan, kwargs, tags)
         if floating and plan.makes and is_in_backward():

@@ -9,6 +9,7 @@ import torch
 from simcuda.allocator import Allocator, OutOfMemory
 from simcuda.blocks import Block
 from simcuda.current import Current
+from simcuda.generators import Generators
 from simcuda.ledger import Ledger
 from simcuda.measurement import Usage
 from simcuda.messages import out_of_memory_message, warn_or_raise
@@ -38,6 +39,7 @@ class Machine:
         self._stats = tuple(allocator.stats.both for allocator in self.allocators)
         self.fractions = [1.0] * count
         self.current = Current(count)
+        self.generators = Generators(self.devices)
         self.stream_devices = list(range(count))
         self.has_side_streams = False
         self.sync_debug_mode = 0

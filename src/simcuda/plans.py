@@ -50,6 +50,7 @@ class Plan:
         makes: Whether it makes tensors from none.
         takes_device: Whether it has an argument ``device``.
         reads: Whether it reads the data of its tensors; what makes a tensor like another one does not.
+        draws: Whether it draws random numbers.
         written: Names of the arguments it writes to.
         resizes: Whether what it writes to may change size.
         is_foreach: Whether it takes lists of tensors that it walks side by side.
@@ -76,6 +77,7 @@ class Plan:
     makes: bool
     takes_device: bool
     reads: bool
+    draws: bool
     written: tuple[str, ...]
     resizes: bool
     is_foreach: bool
@@ -115,6 +117,7 @@ def plan_of(operation: Any) -> Plan:
         joins_gradients=joins_gradients,
         makes=not any("Tensor" in str(argument.type) for argument in schema.arguments),
         takes_device=any(argument.name == "device" for argument in schema.arguments),
+        draws=torch.Tag.nondeterministic_seeded in operation.tags,
         reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
         written=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),
         resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
