@@ -1,27 +1,49 @@
-"""Linear algebra by cuSOLVER and cuBLAS: whether the host waits is known, kernels and workspaces are not.
+"""Linear algebra by cuSOLVER and cuBLAS: whether PyTorch's code waits is known, kernels and workspaces are not.
 
-For batches PyTorch chooses between libraries by size, and some of those wait: where that can happen, only
-single matrices are covered. What has no rule here is reported as unknown.
+What the libraries do within one call is not counted. Where PyTorch takes MAGMA, or a solver that works on the
+host too, there is no rule, and the operation is reported as unknown.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from simcuda.call import FREE, Call, Cost
+import torch
+
+from simcuda.call import FREE, Call, Cost, nbytes
+from simcuda.launches import elementwise
+from simcuda.rules.answers import read_all
 from simcuda.rules.registry import Rule
 
-_UNCHECKED = (
-    *("linalg_inv_ex", "_linalg_solve_ex", "linalg_lu_factor_ex", "linalg_lu", "linalg_lu_solve"),
-    *("_linalg_det", "_linalg_slogdet", "linalg_qr", "linalg_householder_product", "cholesky_solve"),
+UNCHECKED = (
+    *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),
+    *("linalg_householder_product", "cholesky_solve", "_cholesky_solve_helper"),
 )
-_UNCHECKED_IN_BATCHES = ("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve")
+BY_LU = (
+    *("linalg_inv_ex", "_linalg_solve_ex", "linalg_lu_factor_ex", "linalg_lu", "_linalg_det"),
+    "_linalg_slogdet",
+)
 
 CODE_BYTES = 4
+INDEX_BYTES = 8
+SMALL_MATRIX = 16
+MEDIUM_MATRIX = 128
+FEW_MATRICES = 16
+LARGE_NORM = {torch.float32: 3.010066362817634, torch.complex64: 3.010066362817634}
+LARGE_DOUBLE_NORM = 1.090863719290036
 
 
-def _is_single(call: Call) -> bool:
-    return bool(call.inputs[0].dim() == 2)
+def _matrices(tensor: torch.Tensor) -> int:
+    return tensor.shape[:-2].numel()
+
+
+def _avoids_magma(call: Call) -> bool:
+    """Square matrices that are single, small, or few and of medium size; others are left to MAGMA."""
+    matrix = call.inputs[0]
+    rows, columns = matrix.shape[-2:]
+    count = _matrices(matrix)
+    few = rows <= MEDIUM_MATRIX and count <= FEW_MATRICES
+    return bool(rows == columns and (count == 1 or rows <= SMALL_MATRIX or few))
 
 
 def _one_kernel_at_least(call: Call) -> Cost:
@@ -29,10 +51,15 @@ def _one_kernel_at_least(call: Call) -> Cost:
 
 
 def _checked(call: Call) -> Cost:
-    if not call.inputs[0].numel():
+    matrix = call.inputs[0]
+    if not matrix.numel():
         return FREE
-    # A single error code is converted by a kernel, the truth value copied, then read.
-    return Cost(launches=2, waits=1, copies=(("d2d", 1), ("d2h", 1)), temporaries=(CODE_BYTES, 1, 1))
+    codes = _matrices(matrix)
+    answer = read_all(codes, call.profile)
+    # A single error code is converted by a kernel, and the truth value copied; several are reduced.
+    converted = 1 if codes == 1 else 0
+    held = (CODE_BYTES * codes, *((1,) if converted else ()), *answer.temporaries)
+    return replace(answer, launches=1 + converted + answer.launches, temporaries=held)
 
 
 def _singular_values(call: Call) -> Cost:
@@ -40,7 +67,29 @@ def _singular_values(call: Call) -> Cost:
     if checked is FREE:
         return FREE
     # Before that, all error codes are copied to see whether the iteration converged.
-    return replace(checked, waits=2, copies=(("d2h", CODE_BYTES), *checked.copies))
+    codes = CODE_BYTES * _matrices(call.inputs[0])
+    return replace(checked, waits=2, copies=(("d2h", codes), *checked.copies))
+
+
+def _exponential(call: Call) -> Cost:
+    """Norms choose the degree of a polynomial for each matrix, on the host for a single one.
+
+    A single matrix has its norm read, and its place copied back. Those of large norm, and all of a batch, are
+    scaled: they are grouped by how often, which is counted and read once more.
+    """
+    matrix = call.args[0]
+    if matrix.shape[-1] <= 1 or not matrix.numel():
+        return Cost(elementwise(matrix.numel(), matrix.element_size()))
+    count = _matrices(matrix)
+    norms = matrix.abs().sum(-2).amax(-1).reshape(-1)
+    limit = LARGE_NORM.get(matrix.dtype, LARGE_DOUBLE_NORM)
+    copies: tuple[tuple[str, int], ...] = ()
+    if count == 1:
+        copies = (("d2h", norms.element_size()), ("h2d", INDEX_BYTES))
+    if count > 1 or float(norms.max()) >= limit:
+        groups = int((norms / limit).log2().ceil().clamp(min=0).unique().numel())
+        copies = (*copies, ("d2h", INDEX_BYTES), ("d2h", 2 * INDEX_BYTES * groups))
+    return Cost(1, len(copies), 0, copies, temporaries=(nbytes(matrix),))
 
 
 def _cross(call: Call) -> Cost:
@@ -50,26 +99,37 @@ def _cross(call: Call) -> Cost:
 TOPIC = (
     Rule(
         id="factorize-unchecked",
-        ops=tuple(f"aten.{name}" for name in _UNCHECKED),
+        ops=tuple(f"aten.{name}" for name in UNCHECKED),
         counts=_one_kernel_at_least,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: error codes stay on the device",
-        example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
-        when=_is_single,
-        approximate=True,
-    ),
-    Rule(
-        id="factorize-unchecked-batches",
-        ops=tuple(f"aten.{name}" for name in _UNCHECKED_IN_BATCHES),
-        counts=_one_kernel_at_least,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: error codes stay on the device",
+        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; error "
+        "codes stay on the device",
         example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
     Rule(
+        id="factorize-by-lu",
+        ops=tuple(f"aten.{name}" for name in BY_LU),
+        counts=_one_kernel_at_least,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
+        "matrices, single, up to 16 rows, or up to 16 of them with up to 128 rows; MAGMA, which waits, for others",
+        example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
+        when=_avoids_magma,
+        approximate=True,
+    ),
+    Rule(
+        id="factorize-indefinite",
+        ops=("aten.linalg_ldl_factor_ex",),
+        counts=_one_kernel_at_least,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: cuSOLVER, except for hermitian matrices",
+        example="torch.linalg.ldl_factor_ex(torch.eye(2, device='cuda'))",
+        when=lambda call: not call.argument("hermitian", default=False),
+        approximate=True,
+    ),
+    Rule(
         id="factorize-checked",
-        ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse"),
+        ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
         counts=_checked,
-        source="ATen/native/BatchLinearAlgebra.cpp: the error codes are read",
+        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes is read",
         example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
@@ -79,7 +139,16 @@ TOPIC = (
         counts=_singular_values,
         source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
         example="torch.linalg.svd(torch.eye(2, device='cuda'))",
-        when=lambda call: _is_single(call) and call.argument("driver") is None,
+        when=lambda call: call.argument("driver") is None,
+        approximate=True,
+    ),
+    Rule(
+        id="matrix-exponential",
+        ops=("aten.linalg_matrix_exp",),
+        counts=_exponential,
+        source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes of "
+        "groups are copied to the host",
+        example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
     Rule(

@@ -22,11 +22,15 @@ def _lists(call: Call) -> list[list[torch.Tensor]]:
 
 def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     first = lists[0]
-    return all(
-        tensor.dtype == first[0].dtype and tensor.shape == other.shape and same_bytes(tensor, other)
-        for tensors in lists
-        for tensor, other in zip(tensors, first, strict=True)
-    )
+    shapes, dtype = [tensor.shape for tensor in first], first[0].dtype
+    for tensors in lists:
+        for tensor, other, shape in zip(tensors, first, shapes, strict=True):
+            if tensor.dtype != dtype or tensor.shape != shape:
+                return False
+            # Contiguous in the lists' own order, or dense in another one that all of them share.
+            if not (tensor.is_contiguous() and other.is_contiguous()) and not same_bytes(tensor, other):
+                return False
+    return True
 
 
 def _multi_tensor(call: Call) -> Cost:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
+from math import prod
 
 import torch
 
@@ -34,23 +36,36 @@ def reduce(
     """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``."""
     if not tensor.numel():
         return Cost(launches=elementwise(result.numel(), result.element_size()))
-    converted = family in CONVERTED and _is_converted(tensor, result)
-    itemsize = result.element_size() if converted else tensor.element_size()
-    half = (result if converted else tensor).dtype in HALVES
-    how = arithmetic(family, itemsize, half=half)
-    work = reduction(tuple(tensor.shape), tensor.stride(), dimensions, how, profile, result.element_size())
+    return _cost(family, tensor.shape, tensor.stride(), dimensions, tensor.dtype, result.dtype, profile)
+
+
+@lru_cache(maxsize=4096)
+def _cost(
+    family: str,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dimensions: tuple[int, ...],
+    dtype: torch.dtype,
+    result_dtype: torch.dtype,
+    profile: Profile,
+) -> Cost:
+    elements = prod(shape)
+    converted = family in CONVERTED and _is_converted(dtype, result_dtype)
+    read = result_dtype if converted else dtype
+    how = arithmetic(family, read.itemsize, half=read in HALVES)
+    work = reduction(tuple(shape), strides, dimensions, how, profile, result_dtype.itemsize)
     kernels = work.launches
     workspaces = [*([work.accumulator_bytes] if work.accumulator_bytes else []), *work.workspaces]
     if converted:
-        kernels += elementwise(tensor.numel(), itemsize)
-        workspaces.insert(0, tensor.numel() * itemsize)
+        kernels += elementwise(elements, read.itemsize)
+        workspaces.insert(0, elements * read.itemsize)
     return Cost(launches=kernels, workspaces=tuple(workspaces))
 
 
-def _is_converted(tensor: torch.Tensor, result: torch.Tensor) -> bool:
-    if tensor.is_complex() or tensor.dtype == result.dtype:
+def _is_converted(dtype: torch.dtype, result: torch.dtype) -> bool:
+    if dtype.is_complex or dtype == result:
         return False
-    return not (tensor.dtype in HALVES and result.dtype == torch.float32)
+    return not (dtype in HALVES and result == torch.float32)
 
 
 def _family(op: str) -> str:

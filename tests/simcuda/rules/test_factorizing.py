@@ -21,6 +21,7 @@ from simcuda import SimulatedCuda
         ("pinv", 2),
         ("det", 0),
         ("slogdet", 0),
+        ("ldl_factor", 1),
         ("qr", 0),
     ],
 )
@@ -35,21 +36,71 @@ def test_factorizations_of_one_matrix_wait_for_their_error_codes(
     assert m.approximate
 
 
-def test_batches_whose_library_is_chosen_by_size_are_unknown(gpu: SimulatedCuda) -> None:
-    """Nobody can say whether the inverse of a batch waits, so the measurement says it does not know."""
-    matrices = torch.eye(3, device="cuda").expand(4, 3, 3).contiguous()
+@pytest.mark.parametrize(
+    ("shape", "unknown"),
+    [
+        # cuSOLVER and cuBLAS take single matrices, up to 16 rows, and up to 16 matrices of up to 128 rows.
+        ((300, 300), False),
+        ((1, 300, 300), False),
+        ((40, 16, 16), False),
+        ((16, 17, 17), False),
+        ((17, 17, 17), True),
+        ((2, 129, 129), True),
+    ],
+)
+def test_large_batches_are_left_to_a_library_that_waits(
+    gpu: SimulatedCuda, shape: tuple[int, ...], unknown: bool
+) -> None:
+    """MAGMA waits in ways that nobody has modelled, so its inverses are reported as unknown."""
+    matrices = torch.eye(shape[-1], device="cuda").expand(shape).contiguous()
     with gpu.measure() as m:
         torch.linalg.inv_ex(matrices)
-    assert ("aten.linalg_inv_ex.default",) == m.unknown
-
-
-@pytest.mark.parametrize("function", ["eig", "matrix_exp"])
-def test_factorizations_without_a_rule_are_unknown(gpu: SimulatedCuda, function: str) -> None:
-    """What waits a number of times that nobody worked out is never counted as no wait."""
-    matrix = torch.eye(3, device="cuda")
+    assert (unknown, 0) == (("aten.linalg_inv_ex.default",) == m.unknown, m.syncs)
     with gpu.measure() as m:
-        getattr(torch.linalg, function)(matrix)
+        torch.linalg.lu_factor_ex(matrices[..., :-1])
+    # Rectangular matrices are MAGMA's too.
+    assert ("aten.linalg_lu_factor_ex.default",) == m.unknown
+
+
+@pytest.mark.parametrize("code", ["torch.linalg.eig(a)", "torch.linalg.ldl_solve(a, p, a)"])
+def test_factorizations_without_a_rule_are_unknown(gpu: SimulatedCuda, code: str) -> None:
+    """What waits a number of times that nobody worked out is never counted as no wait."""
+    names = {"torch": torch, "a": torch.eye(3, device="cuda"), "p": torch.ones(3, dtype=torch.int32).cuda()}
+    with gpu.measure() as m:
+        exec(code, names)  # noqa: S102 - the code is above
     assert 1 == len(m.unknown)
+
+
+def test_an_exponential_reads_what_chooses_its_polynomial(gpu: SimulatedCuda) -> None:
+    """The norm of a single matrix is read and its place written; what is scaled is counted and grouped too."""
+    one = torch.eye(3, device="cuda")
+    costs = {}
+    for name, matrix in {
+        "small": one,
+        "large": 4 * one,
+        "batch": one.repeat(2, 1, 1),
+        "number": one[:1, :1],
+        "empty": one[:0, :0],
+    }.items():
+        with gpu.measure() as costs[name]:
+            torch.linalg.matrix_exp(matrix)
+    # The norm, 4 bytes, and an index of 8; norms over 3.01 are scaled: a count of 8 bytes, then two of 8.
+    assert (2, 4, 8) == (costs["small"].syncs, costs["small"].d2h_bytes, costs["small"].h2d_bytes)
+    assert (4, 4 + 8 + 16, 8) == (costs["large"].syncs, costs["large"].d2h_bytes, costs["large"].h2d_bytes)
+    # All of a batch is scaled, and none chosen by its norm.
+    assert (2, 8 + 16, 0) == (costs["batch"].syncs, costs["batch"].d2h_bytes, costs["batch"].h2d_bytes)
+    assert (0, 1, 0, 0) == (
+        *(costs["number"].syncs, costs["number"].launches),
+        *(costs["empty"].syncs, costs["empty"].launches),
+    )
+
+
+def test_least_squares_read_their_error_codes(gpu: SimulatedCuda) -> None:
+    """One truth value says whether any matrix of a batch failed."""
+    matrices = torch.eye(3, device="cuda").repeat(2, 1, 1)
+    with gpu.measure() as m:
+        torch.linalg.lstsq(matrices, matrices)
+    assert (1, 1, 1, ()) == (m.syncs, m.d2h, m.d2h_bytes, m.unknown)
 
 
 def test_a_batch_of_cholesky_factors_is_known(gpu: SimulatedCuda) -> None:
@@ -79,12 +130,11 @@ def test_a_hermitian_pseudo_inverse_needs_eigenvalues(gpu: SimulatedCuda) -> Non
     assert 0 == m.syncs
 
 
-def test_batches_of_singular_values_are_unknown(gpu: SimulatedCuda) -> None:
-    """For batches another algorithm may be chosen, and with a driver given it is."""
-    matrix = torch.eye(3, device="cuda")
+def test_batches_of_singular_values_read_all_codes(gpu: SimulatedCuda) -> None:
+    """Two codes of 4 bytes say whether the iterations converged, and one truth value whether any failed."""
     with gpu.measure() as m:
-        torch.linalg.svd(matrix.repeat(2, 1, 1))
-    assert ("aten._linalg_svd.default",) == m.unknown
+        torch.linalg.svd(torch.eye(3, device="cuda").repeat(2, 1, 1))
+    assert (2, 2, 2 * 4 + 1, ()) == (m.syncs, m.d2h, m.d2h_bytes, m.unknown)
 
 
 def test_a_cross_product_is_one_kernel(gpu: SimulatedCuda) -> None:
