@@ -58,7 +58,7 @@ def imports(path: Path) -> Iterator[str]:
 def room(name: str) -> str:
     """The room a module of ours belongs to: ``finding_tickets.verify.laws`` is in ``verify``."""
     package, _, rest = name.partition(".")
-    return "simcuda" if package == "simcuda" else rest.partition(".")[0]
+    return "simcuda" if package in {"simcuda", "pytest_simcuda"} else rest.partition(".")[0]
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

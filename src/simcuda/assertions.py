@@ -103,7 +103,7 @@ def _failures(cost: Measurement, limits: Limits) -> Iterator[str]:
     for metric, limit in limits.items():
         count = getattr(cost, metric)
         if count > limit:
-            yield f"{count} {metric}, at most {limit} allowed"
+            yield f"{metric}: {count}, at most {limit} allowed"
             yield from _lines_behind(cost, metric)
     if cost.unknown:
         unknown = ", ".join(cost.unknown)

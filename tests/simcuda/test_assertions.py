@@ -55,7 +55,7 @@ def test_a_wait_fails_with_its_line(x: torch.Tensor) -> None:
     """The message says how many, how many are allowed, and where, with the text of the line."""
     with pytest.raises(AssertionError) as failed, simcuda.assert_no_syncs():
         step(x)
-    expected = f"1 syncs, at most 0 allowed\n  {READING}: 1 stream_syncs  return loss.item()"
+    expected = f"syncs: 1, at most 0 allowed\n  {READING}: 1 stream_syncs  return loss.item()"
     assert expected == str(failed.value)
 
 
@@ -71,9 +71,9 @@ def test_every_limit_that_is_exceeded_is_named(x: torch.Tensor) -> None:
     """Copies, bytes and memory are shown with the lines behind them, in the order they were asked for."""
     # One float of 4 bytes is summed up and read.
     assert [
-        "4 d2h_bytes, at most 3 allowed",
+        "d2h_bytes: 4, at most 3 allowed",
         f"  {READING}: 1 d2h  return loss.item()",
-        "4 peak_bytes, at most 0 allowed",
+        "peak_bytes: 4, at most 0 allowed",
         f"  {SUMMING}: 1 allocations  loss = x.sum()",
     ] == failure(step, x, d2h_bytes=3, peak_bytes=0)
 
@@ -168,7 +168,7 @@ def test_outside_a_simulation_a_real_device_counts(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(real, "why_not", lambda: None)
     monkeypatch.setattr(real, "real_device", real_device)
-    assert ["1 syncs, at most 0 allowed"] == failure(lambda: None, syncs=0)
+    assert ["syncs: 1, at most 0 allowed"] == failure(lambda: None, syncs=0)
 
 
 def test_there_is_a_limit_for_every_metric() -> None:
