@@ -77,8 +77,8 @@ def test_the_verifier_of_the_documentation_builds_arguments() -> None:
 
 
 def test_the_simulated_device_of_the_documentation_counts() -> None:
-    """The example test in docs/simulated-device.md passes."""
-    run("docs/simulated-device.md")["test_clipping_never_waits_for_the_gpu"]()
+    """The example test in docs/simcuda.md passes."""
+    run("docs/simcuda.md")["test_clipping_never_waits_for_the_gpu"]()
 
 
 def test_the_readme_shows_a_test_that_passes() -> None:
