@@ -39,17 +39,26 @@ def report(measurement: Measurement, rows: int) -> str:
 
 
 def place(site: Site) -> str:
-    """File, line and function: ``train.py:12 in step``; relative where the file is below where we are."""
+    """File, line and function: ``train.py:12 in step``; relative where the file is below where we are.
+
+    Without a line it is what stands for a file, and an operation: ``<library> in aten::mm``.
+    """
     file = Path(site.file)
     here = Path.cwd()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
-    return f"{shown}:{site.line} in {site.function}"
+    return f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
 
 
 def source(site: Site) -> str:
     """The text of the line, cut short where it is long; empty where it cannot be read."""
     text = linecache.getline(site.file, site.line).strip()
     return text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 3] + "..."
+
+
+def counted(measurement: Measurement, metric: str) -> int | None:
+    """A count; None where the device could not count it: a real one refuses to tell."""
+    count: int | None = getattr(measurement, metric, None)
+    return count
 
 
 def doubts(measurement: Measurement) -> list[str]:
@@ -66,9 +75,11 @@ def _weight(site: Site) -> tuple[int, int, Site]:
 
 
 def _totals(measurement: Measurement) -> list[str]:
-    counts = {name: getattr(measurement, name) for name in METRICS}
+    counts = {name: counted(measurement, name) for name in METRICS}
     rows = [(f"{count:11}", name) for name, count in counts.items() if count]
-    return [*_table(rows), "every other count is 0"] if rows else ["every count is 0"]
+    rest = "every other count is 0" if rows else "every count is 0"
+    missing = ", ".join(name for name, count in counts.items() if count is None)
+    return [*_table(rows), rest + (f"; not counted on this device: {missing}" if missing else "")]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

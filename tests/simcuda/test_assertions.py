@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,31 @@ def test_outside_a_simulation_a_real_device_counts(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(real, "why_not", lambda: None)
     monkeypatch.setattr(real, "real_device", real_device)
     assert ["syncs: 1, at most 0 allowed"] == failure(lambda: None, syncs=0)
+
+
+def test_what_the_device_did_not_count_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on a metric that a real device cannot count fails, and a report names the metric."""
+
+    class WithoutHazards(Measurement):
+        """A measurement that refuses to tell what was not counted, as those of real devices do."""
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "hazards":
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    class Blind:
+        """A device that cannot count hazards."""
+
+        @contextmanager
+        def measure(self) -> Iterator[Measurement]:
+            """Nothing was counted."""
+            yield WithoutHazards()
+
+    monkeypatch.setattr("simcuda.assertions.gpu_at_hand", lambda: nullcontext(Blind()))
+    expected = "hazards: not counted on this device, so that the limit of 0 is not sure to hold"
+    assert [expected] == failure(lambda: None, hazards=0, syncs=0)
+    assert "every count is 0; not counted on this device: hazards" == WithoutHazards().report()
 
 
 def test_there_is_a_limit_for_every_metric() -> None:

@@ -83,9 +83,11 @@ def test_a_report_of_few_rows_says_how_many_are_left(gpu: SimulatedCuda) -> None
 
 def test_files_elsewhere_keep_their_path_and_long_lines_are_cut() -> None:
     """A path that is not below the current folder stays whole; source that cannot be read is left out."""
-    cost = Measurement(_sites={("/elsewhere/x.py", 3, "f", "d2h"): 1, (__file__, 1, "g", "d2h"): 2})
-    _, ours, theirs, *_ = cost.report().splitlines()
-    assert theirs.endswith("/elsewhere/x.py:3 in f")
+    places = [(__file__, 1, "g"), ("/elsewhere/x.py", 3, "f"), ("<library>", 0, "aten::mm")]
+    cost = Measurement(_sites={(*place, "d2h"): 3 - nth for nth, place in enumerate(places)})
+    _, ours, theirs, library, *_ = cost.report().splitlines()
+    assert theirs.endswith("  /elsewhere/x.py:3 in f")
+    assert library.endswith("  <library> in aten::mm")
     assert ours.endswith('"""What a measurement says of itself."""')
 
 
