@@ -86,14 +86,13 @@ class Call:
 
 
 def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
-    """The tensors among the arguments of an operation, and within lists of theirs."""
-    # A loop without the generator below for what most operations have: it runs for every one of them.
+    """The tensors among the arguments of an operation and in its lists, which hold no further lists."""
     found = []
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, torch.Tensor):
             found.append(value)
         elif isinstance(value, list | tuple):
-            found += tensors_in(value)
+            found += [tensor for tensor in value if isinstance(tensor, torch.Tensor)]
     return found
 
 

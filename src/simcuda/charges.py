@@ -25,6 +25,8 @@ class Charges:
 
     def on_host(self, plan: Plan, call: Call, tags: Tags, *, pinned: bool, floating: bool) -> None:
         """Note what an operation on the host has made; see ``Tag`` for ``pinned`` and ``floating``."""
+        if not call.outputs and not any(map(_is_watched, tags)):
+            return
         self._touch(plan, call, tags)
         for tensor in call.outputs:
             if plan.hands_out or not any(tensor is other for other in call.inputs):
@@ -66,7 +68,7 @@ class Charges:
             machine.ledger.count("implicit_syncs", cost.implicit_waits)
         if cost.launches or cost.copies:
             if plan.written:
-                written += self._written(plan, call)
+                written += self._written(plan, call, tags)
             read = tags if plan.reads else ()
             reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
             machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
@@ -76,12 +78,17 @@ class Charges:
     def _placed(self, plan: Plan, call: Call, tags: Tags, device: int) -> list[Tag | None]:
         """The tags of an operation's results; what is written in place has one."""
         outputs = call.outputs
-        if len(outputs) == 1 and call.inputs and outputs[0] is call.inputs[0]:
+        if len(outputs) > 1:
+            with self._machine.ledger.one_line():
+                return [
+                    self.place(tensor, HOST if place == plan.host_result else device)
+                    for place, tensor in enumerate(outputs)
+                ]
+        if not outputs:
+            return []
+        if call.inputs and outputs[0] is call.inputs[0]:
             return [tags[0]]
-        return [
-            self.place(tensor, HOST if place == plan.host_result else device)
-            for place, tensor in enumerate(outputs)
-        ]
+        return [self.place(outputs[0], device)]
 
     def _wait(self, times: int, device: int) -> None:
         for _ in range(times):
@@ -119,13 +126,17 @@ class Charges:
         """Let the host read and write pinned memory, which copies may still be using."""
         pinned = [tag for tag in tags if tag is not None and tag.pinned]
         if pinned:
-            written = [tag.serial for tag in self._written(plan, call)]
+            written = [tag.serial for tag in self._written(plan, call, tags) if tag is not None]
             for tag in pinned:
                 self._machine.host_touches(tag.serial, writes=tag.serial in written)
 
-    def _written(self, plan: Plan, call: Call) -> list[Tag]:
+    def _written(self, plan: Plan, call: Call, tags: Tags) -> Tags:
+        """The tags of what an operation writes to besides its results."""
+        if plan.writes_first and call.args:
+            first = call.args[0]
+            return tags[: len(first) if isinstance(first, list | tuple) else 1]
         tensors = tensors_in(call.argument(name) for name in plan.written)
-        return [tag for tensor in tensors if (tag := self._storages.of(tensor)) is not None]
+        return [self._storages.of(tensor) for tensor in tensors]
 
     def _follow_sizes(self, tensors: Sequence[torch.Tensor]) -> None:
         for tensor in tensors:
@@ -144,6 +155,11 @@ class Charges:
         elif not plan.is_one_kernel:
             self._machine.ledger.approximate(plan.op)
         return _elementwise(call.outputs)
+
+
+def _is_watched(tag: Tag | None) -> bool:
+    """Whether more than the host's own order is at stake."""
+    return tag is not None and (tag.device != HOST or tag.pinned or tag.floating)
 
 
 def _elementwise(outputs: Sequence[torch.Tensor]) -> Cost:

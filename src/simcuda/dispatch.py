@@ -17,11 +17,11 @@ from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from simcuda.backward import is_in_backward, joins_gradients
-from simcuda.call import Call, all_tensors_in
+from simcuda.call import Call, all_tensors_in, tensors_in
 from simcuda.charges import Charges
 from simcuda.copies import charge_copy
 from simcuda.machine import Machine
-from simcuda.meeting import meet
+from simcuda.meeting import meet, spread
 from simcuda.messages import no_kernel_message
 from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
@@ -100,44 +100,43 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
     ) -> Any:
         asked, pinned = None, False
         if kwargs and plan.takes_device:
-            kwargs, asked = self._take_device(plan, kwargs)
-            pinned = bool(kwargs.get("pin_memory"))
-            if pinned:
-                kwargs = {**kwargs, "pin_memory": False}
+            kwargs, asked, pinned = self._take_device(plan, kwargs)
         if plan.value >= 0:
             args = self._bring_value(plan.value, args)
         inputs = all_tensors_in(args, kwargs)
         tags = [self._of(tensor) for tensor in inputs]
-        devices = {HOST if tag is None else tag.device for tag in tags}
-        if asked is not None:
-            device = asked
-        elif len(devices) == 1 and HOST not in devices:
-            device = devices.pop()
-        elif plan.is_foreach and len(devices) > 1 and not is_alone:
+        if plan.is_foreach and not is_alone and spread(tags):
             return self._one_by_one(plan, func, args, kwargs)
+        device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
+        if device != HOST and plan.may_be_refused:
+            self._refuse(plan, args, kwargs, device)
+        if plan.draws:
+            result = self._machine.generators.draw(func._op, args, kwargs, device)
         else:
-            device = meet(self._machine, plan, args, kwargs, inputs, tags)
-        if plan.is_host_only and device != HOST:
-            raise NotImplementedError(no_kernel_message(plan.op))
-        if plan.makes and device != HOST:
-            self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
-        draw = self._machine.generators.draw
-        result = draw(func._op, args, kwargs, device) if plan.draws else func._op(*args, **kwargs)
-        outputs = [result] if isinstance(result, torch.Tensor) else all_tensors_in((result,), {})
+            result = func._op(*args, **kwargs)
+        outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
         floating = device == HOST and _is_floating(plan, kwargs, tags)
         if floating and plan.makes and is_in_backward():
             device = self._last_device
         self._last_device = device
         machine = self._machine
-        storages, profile = machine.storages, machine.profile
-        call = Call(plan.op, plan.names, args, kwargs, inputs, outputs, storages, profile, is_alone)
-        if device != HOST and machine.has_side_streams and is_in_backward():
-            machine.follow_forward(device, torch._C._current_graph_task_id())
+        call = Call(
+            plan.op, plan.names, args, kwargs, inputs, outputs, machine.storages, machine.profile, is_alone
+        )
         if device == HOST:
             self._charges.on_host(plan, call, tags, pinned=pinned, floating=floating)
         else:
+            if machine.has_side_streams and is_in_backward():
+                machine.follow_forward(device, torch._C._current_graph_task_id())
             self._charges.on_device(plan, call, tags, device)
         return result
+
+    def _refuse(self, plan: Plan, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
+        """Fail as CUDA does, for want of a kernel or of memory, before the host has done the work."""
+        if plan.is_host_only:
+            raise NotImplementedError(no_kernel_message(plan.op))
+        if plan.makes:
+            self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
 
     def _one_by_one(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Walk lists that are spread over devices as CUDA does, tensor by tensor."""
@@ -163,23 +162,27 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         with self:
             return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
 
-    def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None]:
+    def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
+        """The arguments for the CPU, the device that they ask for, and whether they ask for pinned memory."""
+        pinned = bool(kwargs.get("pin_memory"))
+        if pinned:
+            kwargs = {**kwargs, "pin_memory": False}
         asked = kwargs.get("device")
         if asked is None:
-            return kwargs, HOST if plan.makes else None
+            return kwargs, HOST if plan.makes else None, pinned
         index = self._machine.index(asked)
         if index == HOST and asked.type != "cpu":
-            return kwargs, None
+            return kwargs, None, pinned
         is_from_python = "pin_memory" in kwargs
         meant = index != HOST or plan.makes or is_from_python
-        return {**kwargs, "device": CPU}, index if meant else None
+        return {**kwargs, "device": CPU}, index if meant else None, pinned
 
     def _copy(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         makes_its_target = plan.op == "aten._to_copy.default"
         source = args[0] if makes_its_target else args[1]
         destination, self._asked.destination = self._asked.destination, None
         if plan.takes_device and destination is None:
-            kwargs, destination = self._take_device(plan, kwargs)
+            kwargs, destination, _ = self._take_device(plan, kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
         result = func(*args, **kwargs)
         if makes_its_target:

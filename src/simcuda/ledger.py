@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from simcuda.measurement import Measurement, Usage
 from simcuda.user_code import user_line
@@ -18,6 +20,7 @@ class Ledger:
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
         self._open: list[Measurement] = []
+        self._known_line: tuple[int, tuple[str, int, str]] | None = None
 
     def open(self) -> Measurement:
         """Start a measurement; several may be under way."""
@@ -33,10 +36,24 @@ class Ledger:
         """Count something that a source line is to answer for."""
         if not self._open or not amount:
             return
-        place = (*user_line(), what)
+        place = (*self._line(), what)
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
+
+    @contextmanager
+    def one_line(self) -> Iterator[None]:
+        """Look for the source line once for all that this thread counts within."""
+        if self._open:
+            self._known_line = threading.get_ident(), user_line()
+        try:
+            yield
+        finally:
+            self._known_line = None
+
+    def _line(self) -> tuple[str, int, str]:
+        known = self._known_line
+        return user_line() if known is None or known[0] != threading.get_ident() else known[1]
 
     def copy(self, kind: str, nbytes: int) -> None:
         """Count one copy of ``nbytes``."""
@@ -54,7 +71,7 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        place = (*user_line(), "allocations")
+        place = (*self._line(), "allocations")
         usage = self._usage()
         for m in self._open:
             m.allocations += 1

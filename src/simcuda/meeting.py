@@ -16,6 +16,11 @@ CHECKED_BY = {"stack": "cat"}
 """Operations whose tensors another one checks, which CUDA's message names."""
 
 
+def spread(tags: Sequence[Tag | None]) -> bool:
+    """Whether tensors lie on several devices, the host among them."""
+    return len({HOST if tag is None else tag.device for tag in tags}) > 1
+
+
 def meet(
     machine: Machine,
     plan: Plan,
@@ -29,11 +34,16 @@ def meet(
     Raises:
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations.
     """
+    devices = {HOST if tag is None else tag.device for tag in tags}
+    if len(devices) == 1 and HOST not in devices:
+        return devices.pop()
     device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
-    if len(tags) == 1:
-        return device
     if device == HOST:
-        if any(tag is not None and tag.floating for tag in tags) and _has_host_tensor(tensors, tags):
+        if (
+            len(tags) > 1
+            and any(tag is not None and tag.floating for tag in tags)
+            and _has_host_tensor(tensors, tags)
+        ):
             machine.settle(tags)
         return device
     for tensor, tag in zip(tensors, tags, strict=True):

@@ -59,7 +59,7 @@ class PoolStats:
 
     def hand_out(self, size: int, requested: int) -> None:
         """Count a block that is handed out."""
-        # This runs for every result of every operation: all in one place, comparing is faster than calling max.
+        # This runs for every result of every operation: comparing is faster than calling max.
         blocks, allocated, asked = self.blocks, self.allocated, self.requested
         blocks.added += 1
         blocks.current = now = blocks.current + 1
@@ -97,8 +97,18 @@ class PoolStats:
 
     def idle(self, blocks: int, size: int) -> None:
         """Count ``blocks`` more inactive blocks with ``size`` more bytes, or fewer where negative."""
-        self.inactive.change(blocks)
-        self.inactive_bytes.change(size)
+        # As above: this runs for most results, when they are made and when they go.
+        count, total = self.inactive, self.inactive_bytes
+        count.current += blocks
+        total.current += size
+        if blocks > 0:
+            count.added += blocks
+            if count.current > count.peak:
+                count.peak = count.current
+        if size > 0:
+            total.added += size
+            if total.current > total.peak:
+                total.peak = total.current
 
     def hold(self, size: int) -> None:
         """Count a segment that the device gave, or took back where ``size`` is negative."""

@@ -72,8 +72,8 @@ class Ordering:
         self._host: Clock = {}
         self._host_version = 0
         self._joined_host: dict[int, int] = {}
-        # Most data is only ever touched by one stream, whose own order is enough: for that, the stream and the
-        # ticks of its last write and read are all there is to know.
+        # Most data is only ever touched by one stream, whose own order is enough: for that, the stream and
+        # the ticks of its last write and read are all there is to know.
         self._sole: dict[int, tuple[int, int, int]] = {}
         self._shared: dict[int, Accesses] = {}
         self._left_behind: dict[int, dict[tuple[int, int], Clock]] = {}

@@ -52,6 +52,7 @@ class Plan:
         reads: Whether it reads the data of its tensors; what makes a tensor like another one does not.
         draws: Whether it draws random numbers.
         written: Names of the arguments it writes to.
+        writes_first: Whether that is the first one alone.
         resizes: Whether what it writes to may change size.
         is_foreach: Whether it takes lists of tensors that it walks side by side.
         takes_host_scalars: Whether 0-d host tensors may meet device tensors.
@@ -63,6 +64,7 @@ class Plan:
         is_unknown: Whether it might make the host wait where no rule applies, for all that is known.
         is_one_kernel: Whether it is one kernel where no rule applies.
         is_host_only: Whether there is none for CUDA.
+        may_be_refused: Whether that, or a lack of memory, is to be found out before it runs on the host.
         is_special: Whether the dispatcher has something else to do than to run and charge it.
     """
 
@@ -79,6 +81,7 @@ class Plan:
     reads: bool
     draws: bool
     written: tuple[str, ...]
+    writes_first: bool
     resizes: bool
     is_foreach: bool
     takes_host_scalars: bool
@@ -89,6 +92,7 @@ class Plan:
     is_unknown: bool
     is_one_kernel: bool
     is_host_only: bool
+    may_be_refused: bool
     is_special: bool
 
 
@@ -105,6 +109,8 @@ def plan_of(operation: Any) -> Plan:
     composite = _composite(operation.name(), packet)
     is_view = _is_view(schema) and packet not in HANDS_OUT
     is_foreign = not op.startswith(("aten.", "prims."))
+    written = tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write)
+    makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
     joins_gradients = op == "aten.add.Tensor"
     return Plan(
         op=op,
@@ -115,11 +121,12 @@ def plan_of(operation: Any) -> Plan:
         is_copy=packet in COPIES,
         hands_out=packet in HANDS_OUT,
         joins_gradients=joins_gradients,
-        makes=not any("Tensor" in str(argument.type) for argument in schema.arguments),
+        makes=makes,
         takes_device=any(argument.name == "device" for argument in schema.arguments),
         draws=torch.Tag.nondeterministic_seeded in operation.tags,
         reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
-        written=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),
+        written=written,
+        writes_first=written == names[:1],
         resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
         is_foreach=packet.startswith("aten._foreach_"),
         takes_host_scalars=pointwise or packet in TAKE_HOST_SCALARS,
@@ -130,6 +137,7 @@ def plan_of(operation: Any) -> Plan:
         is_unknown=not (is_one_kernel or never_waits(packet)),
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
+        may_be_refused=makes or packet in HOST_ONLY,
         is_special=composite is not None or is_view or is_foreign or packet in COPIES or joins_gradients,
     )
 
