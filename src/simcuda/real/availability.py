@@ -36,7 +36,7 @@ def why_not() -> str | None:
 
     Where there is a device this initialises CUDA: a process forked later could not use it.
     """
-    if simulation._active:
+    if simulation.active() is not None:
         return "a simulated device is active, which stands in the place of real ones"
     if torch.version.cuda is None:
         kind = "for ROCm" if torch.version.hip else "without CUDA"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
 
 from simcuda.measurement import Measurement
 from simcuda.profile import Profile
+from simcuda.real import memory
 from simcuda.real.availability import why_not
+from simcuda.real.counting import IncompleteTraceError, count
+from simcuda.real.measurement import RealMeasurement
 from simcuda.real.profiles import profile_of, properties_of
+from simcuda.real.session import Seen, watched
 
 
 class CannotCountError(RuntimeError):
@@ -22,7 +27,7 @@ class RealCuda:
 
     @property
     def profile(self) -> Profile:
-        """The profile that describes the first device, under which a simulation is comparable."""
+        """The profile that describes the first device: under it a simulation is comparable."""
         return profile_of(properties_of(0), str(torch.version.cuda))
 
     @contextmanager
@@ -30,15 +35,22 @@ class RealCuda:
         """Count what the code in this block costs; the measurement is final once the block has ended.
 
         Raises:
-            CannotCountError: Another profiler runs, or what was counted is not complete.
+            CannotCountError: Another profiler or measurement is under way, or the profiler lost something.
         """
-        raise CannotCountError("nothing is counted on real devices yet")
-        yield Measurement()
+        if torch._C._autograd._profiler_enabled():
+            raise CannotCountError("another measurement or profiler is under way")
+        measurement = RealMeasurement(_usage=_usage)
+        seen = None
+        try:
+            with watched() as seen:
+                yield measurement
+        finally:
+            if seen is not None:
+                _fill(measurement, seen)
 
     def live_bytes(self) -> int:
         """Requested bytes that are live now, on all devices together."""
-        devices = range(torch.cuda.device_count())
-        return sum(torch.cuda.memory_stats(at).get("requested_bytes.all.current", 0) for at in devices)
+        return memory.live_bytes()
 
 
 @contextmanager
@@ -49,10 +61,63 @@ def real_device(count: int = 1) -> Iterator[RealCuda]:
         count: How many devices the code needs.
 
     Raises:
-        CannotCountError: ``why_not()`` says why, or there are fewer devices.
+        CannotCountError: ``why_not()`` says why, there are fewer devices, or the profiler sees nothing.
     """
     if reason := why_not():
         raise CannotCountError(reason)
     if (there := torch.cuda.device_count()) < count:
-        raise CannotCountError(f"{count} devices are needed, and there are {there}")
+        raise CannotCountError(f"{count} devices are needed, and this machine has {there}")
+    _warm_up()
     yield RealCuda()
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Let the profiler attach to CUDA, which takes a while, and make sure that it sees what happens.
+
+    Two kernels and a read of their result must show; the first session may still lack its beginning.
+    """
+    gpu, values = RealCuda(), torch.zeros(8, device="cuda")
+    with suppress(CannotCountError), gpu.measure():
+        (values + 1).sum().item()
+    with gpu.measure() as cost:
+        (values + 1).sum().item()
+    if cost.launches < 2 or cost.stream_syncs < 1 or cost.d2h < 1:
+        raise CannotCountError(
+            "the profiler does not see what happens on the device: CUPTI may be in use by another tool,"
+            " or kept from this user"
+        )
+
+
+def _fill(measurement: RealMeasurement, seen: Seen) -> None:
+    try:
+        counted = count(seen.trace, seen.marks.places)
+    except IncompleteTraceError as error:
+        raise CannotCountError(str(error)) from None
+    for metric, amount in counted.totals.items():
+        setattr(measurement, metric, amount)
+    made = seen.allocations
+    measurement.allocations = len(made.sizes)
+    measurement.largest_allocation = max(made.sizes, default=0)
+    measurement._sites.update(counted.sites)
+    measurement._sites.update({(*place, "allocations"): times for place, times in made.sites.items()})
+    measurement.ooms = sum(after.ooms - before.ooms for before, after in seen.statistics)
+    _fill_peaks(measurement, seen, made.peak)
+
+
+def _fill_peaks(measurement: RealMeasurement, seen: Seen, replayed: int) -> None:
+    """One device's statistics tell its peaks; only a replay tells the peak of several together."""
+    in_use = [place for place, entries in enumerate(seen.entries) if entries]
+    if len(in_use) > 1:
+        measurement.peak_bytes = replayed
+        measurement.not_counted = (*measurement.not_counted, "peak_allocated_bytes")
+    elif in_use:
+        before, after = seen.statistics[in_use[0]]
+        measurement.peak_bytes = after.requested_peak - before.requested
+        measurement.peak_allocated_bytes = after.allocated_peak - before.allocated
+
+
+def _usage() -> tuple[int, int, int]:
+    """Bytes in use now, as measurements ask for them; those of the host are not known."""
+    devices = memory.statistics()
+    return sum(device.requested for device in devices), sum(device.allocated for device in devices), 0

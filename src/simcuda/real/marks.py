@@ -1,0 +1,105 @@
+"""Marks that Python leaves in the profiler's trace, so that one clock orders them and the calls of CUDA.
+
+They tell where the measured block begins and ends, which line of user code is at work, and where PyTorch
+announces that it is about to wait.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
+
+import torch
+import torch.cuda._gpu_trace as gpu_trace
+
+from simcuda.real.trace import MARK
+from simcuda.user_code import _is_user_code
+
+Place = tuple[str, int, str]
+"""File, line and function."""
+
+BEGIN = "begin"
+END = "end"
+LINE = "line"
+NOWHERE: Place = ("<unknown>", 0, "<unknown>")
+
+is_user_code = functools.cache(_is_user_code)
+
+_listening: list[Marks] = []
+
+
+def mark(text: str) -> AbstractContextManager[object]:
+    """What happens within shows as one event of that name, where a profiler runs."""
+    context: AbstractContextManager[object] = torch._C._profiler._RecordFunctionFast(MARK + text)
+    return context
+
+
+def place_of(frame: FrameType | None) -> Place:
+    """The innermost line of user code from a frame outwards."""
+    while frame is not None:
+        if is_user_code(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+        frame = frame.f_back
+    return NOWHERE
+
+
+class Marks:
+    """Leaves the marks of one measured block.
+
+    Attributes:
+        places: What the numbers in marks stand for.
+        allocations: Address and place of every allocation that PyTorch told of.
+    """
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.allocations: list[tuple[int, Place]] = []
+        self._numbers: dict[Place, int] = {}
+        self._thread = threading.get_ident()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note what PyTorch tells of within."""
+        _activate()
+        _listening.append(self)
+        try:
+            yield
+        finally:
+            _listening.remove(self)
+
+    def leave(self, kind: str, place: Place) -> None:
+        """Leave a mark of a place."""
+        number = self._numbers.setdefault(place, len(self.places))
+        if number == len(self.places):
+            self.places.append(place)
+        with mark(f"{kind} {number}"):
+            pass
+
+    def place(self) -> Place:
+        """The line at work in this thread, or in the measuring one while autograd works for it elsewhere."""
+        place = place_of(sys._getframe(1))
+        return place if place != NOWHERE else place_of(sys._current_frames().get(self._thread))
+
+
+@functools.cache
+def _activate() -> None:
+    """Let PyTorch tell of waits and allocations; it then does so for the rest of the process."""
+    torch._C._activate_gpu_trace()
+    gpu_trace.register_callback_for_stream_synchronization(lambda _: _announce("stream_syncs"))
+    gpu_trace.register_callback_for_event_synchronization(lambda _: _announce("event_syncs"))
+    gpu_trace.register_callback_for_device_synchronization(lambda: _announce("device_syncs"))
+    gpu_trace.register_callback_for_memory_allocation(_allocated)
+
+
+def _announce(what: str) -> None:
+    for marks in _listening:
+        marks.leave(what, marks.place())
+
+
+def _allocated(address: int) -> None:
+    for marks in _listening:
+        marks.allocations.append((address, marks.place()))
