@@ -17,6 +17,7 @@ from simcuda.patches import Patches
 from simcuda.storages import HOST
 
 CUDNN_VERSION = 91_300
+MEAN = 1
 
 UNSEEN: tuple[tuple[Any, str], ...] = (
     (torch.linalg, "matrix_rank"),
@@ -34,7 +35,7 @@ def install(patches: Patches, machine: Machine) -> None:
     dropout = _dropout(torch.dropout)
     patches.set(torch, dropout=dropout)
     patches.set(torch._VF, dropout=dropout)
-    patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss))
+    patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss, machine))
     for owner, name in UNSEEN:
         patches.set(owner, **{name: _on_device_of_input(getattr(owner, name), machine)})
     from_dlpack = _from_dlpack(torch.utils.dlpack.from_dlpack)
@@ -69,13 +70,33 @@ def _dropout(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return dropout
 
 
-def _ctc_loss(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _ctc_loss(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
     def ctc_loss(
-        log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, *how: Any, **named: Any
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Any,
+        target_lengths: Any,
+        blank: int = 0,
+        reduction: int = MEAN,
+        zero_infinity: bool = False,
     ) -> Tensor:
         # On CUDA the lengths are brought to the host, unless a dispatch mode is on.
-        lengths = [n.tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)]
-        return original(log_probs, targets, *lengths, *how, **named)
+        lengths = [
+            n.reshape(-1).tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)
+        ]
+        if not log_probs.is_cuda:
+            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        if not targets.is_cuda:
+            if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
+                # Given sequences of full length, cuDNN would do it.
+                machine.ledger.unknown("aten._cudnn_ctc_loss.default")
+            targets = targets.to(log_probs.device, torch.int64)
+        if reduction != MEAN:
+            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        losses = original(log_probs, targets, *lengths, blank, 0, zero_infinity)
+        # The host's list is copied to the device, which C++ code would not do here.
+        divisors = torch.tensor(lengths[1], dtype=losses.dtype, device=losses.device)
+        return (losses / divisors.clamp_min(1)).mean()
 
     return ctc_loss
 

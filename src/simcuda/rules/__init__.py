@@ -15,6 +15,7 @@ from simcuda.rules import (
     reducing,
     sampling,
     scalars,
+    sequences,
     sorting,
     viewing,
 )
@@ -22,7 +23,19 @@ from simcuda.rules.registry import RULES, Registry, Rule
 
 _TOPICS = (
     *(scalars, factories, comparisons, reducing, joining, copying),
-    *(foreach, indexing, answers, counting, histograms, kernels, sampling, sorting, factorizing, viewing),
+    *(
+        foreach,
+        indexing,
+        answers,
+        counting,
+        histograms,
+        kernels,
+        sampling,
+        sorting,
+        factorizing,
+        viewing,
+        sequences,
+    ),
 )
 for _topic in _TOPICS:
     RULES.add(*_topic.TOPIC)

@@ -1,4 +1,4 @@
-"""Linear algebra by cuSOLVER and cuBLAS: whether PyTorch's code waits is known, kernels and workspaces are not.
+"""Linear algebra by cuSOLVER and cuBLAS: when PyTorch's code waits is known, kernels and workspaces are not.
 
 What the libraries do within one call is not counted. Where PyTorch takes MAGMA, or a solver that works on the
 host too, there is no rule, and the operation is reported as unknown.
@@ -101,8 +101,8 @@ TOPIC = (
         id="factorize-unchecked",
         ops=tuple(f"aten.{name}" for name in UNCHECKED),
         counts=_one_kernel_at_least,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; error "
-        "codes stay on the device",
+        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
+        "error codes stay on the device",
         example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
@@ -111,7 +111,7 @@ TOPIC = (
         ops=tuple(f"aten.{name}" for name in BY_LU),
         counts=_one_kernel_at_least,
         source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
-        "matrices, single, up to 16 rows, or up to 16 of them with up to 128 rows; MAGMA, which waits, for others",
+        "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
         example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
         when=_avoids_magma,
         approximate=True,
@@ -146,8 +146,8 @@ TOPIC = (
         id="matrix-exponential",
         ops=("aten.linalg_matrix_exp",),
         counts=_exponential,
-        source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes of "
-        "groups are copied to the host",
+        source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes "
+        "of groups are copied to the host",
         example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
         approximate=True,
     ),

@@ -12,10 +12,12 @@ from simcuda.call import Call, Cost, nbytes
 from simcuda.copies import same_bytes
 from simcuda.launches import elementwise
 from simcuda.rules.registry import Rule
+from simcuda.rules.viewing import copied as copied_within
 
 LONGEST_SMALL_SORT = 4096
 SEGMENTS_SORTED_AT_ONCE = 128
 LONG_SEGMENT = 1_000_000
+LONGEST_FUSED_MODE = 2048
 INDEX_BYTES = 8
 
 
@@ -98,6 +100,25 @@ def _rank(call: Call) -> Cost:
     return Cost(launches=1 + len(dense), temporaries=dense)
 
 
+def _is_one_mode_kernel(call: Call) -> bool:
+    tensor = call.args[0]
+    return not tensor.dim() or bool(tensor.shape[call.argument("dim", -1)] <= LONGEST_FUSED_MODE)
+
+
+def _mode(call: Call) -> Cost:
+    """One kernel on memory in which the dimension is innermost; of single values a copy, and indices of 0."""
+    tensor = call.args[0]
+    if not tensor.numel():
+        return Cost()
+    dim = call.argument("dim", -1)
+    if not tensor.dim() or tensor.shape[dim] == 1:
+        copied = copied_within(call.outputs[0].reshape(tensor.shape), tensor)
+        return Cost(copied.launches + 1, copies=copied.copies)
+    moved = tensor.transpose(dim, -1)
+    dense = () if moved.is_contiguous() else (nbytes(tensor),)
+    return Cost(launches=1 + len(dense), workspaces=dense)
+
+
 def _topk(call: Call) -> Cost:
     tensor, values = call.args[0], call.outputs[0]
     if not values.numel():
@@ -166,6 +187,15 @@ TOPIC = (
         counts=_rank,
         source="ATen/native/cuda/Sorting.cpp: one kernel that selects by digits, on contiguous memory",
         example="torch.ones(3, device='cuda').kthvalue(2)",
+    ),
+    Rule(
+        id="most-frequent",
+        ops=("aten.mode",),
+        counts=_mode,
+        source="ATen/native/cuda/TensorModeKernel.cpp: one kernel for up to 2048 values; more are sorted and "
+        "searched by thrust, which waits after each step",
+        example="x.mode()",
+        when=_is_one_mode_kernel,
     ),
     Rule(
         id="topk",

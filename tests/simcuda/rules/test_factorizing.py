@@ -72,7 +72,7 @@ def test_factorizations_without_a_rule_are_unknown(gpu: SimulatedCuda, code: str
 
 
 def test_an_exponential_reads_what_chooses_its_polynomial(gpu: SimulatedCuda) -> None:
-    """The norm of a single matrix is read and its place written; what is scaled is counted and grouped too."""
+    """The norm of a single matrix is read and its place written; what is scaled is counted too."""
     one = torch.eye(3, device="cuda")
     costs = {}
     for name, matrix in {

@@ -171,9 +171,29 @@ def test_running_maxima_are_one_kernel(gpu: SimulatedCuda) -> None:
     assert (1, 240) == (m.launches, m.peak_bytes)
 
 
-def test_the_most_frequent_value_is_unknown(gpu: SimulatedCuda) -> None:
-    """``mode`` sorts by a library that waits, and nobody worked out how often."""
-    x = torch.rand(4, 5, device="cuda")
+def test_the_most_frequent_value_of_many_is_unknown(gpu: SimulatedCuda) -> None:
+    """More than 2048 values are sorted by a library that waits, and nobody worked out how often."""
+    x = torch.rand(2, 2049, device="cuda")
     with gpu.measure() as m:
         x.mode()
     assert ("aten.mode.default",) == m.unknown
+
+
+def test_the_most_frequent_value_is_found_by_one_kernel(gpu: SimulatedCuda) -> None:
+    """Up to 2048 values along the dimension: a kernel, and a copy where that dimension is not innermost."""
+    x = torch.rand(20, 10, device="cuda")
+    with gpu.measure() as m:
+        x.mode(1)
+    # 20 values and indices.
+    assert (0, 1, 20 * (4 + 8), ()) == (m.syncs, m.launches, m.peak_bytes, m.unknown)
+    with gpu.measure() as m:
+        x.mode(0)
+    # 10 values and indices, and the 200 elements with the columns innermost.
+    assert (0, 2, 10 * (4 + 8) + 800) == (m.syncs, m.launches, m.peak_bytes)
+    with gpu.measure() as m:
+        x[:, :1].contiguous().mode(1)
+    # The 20 values gathered by a kernel, then copied as 80 bytes, the indices filled.
+    assert (2, 1, 80) == (m.launches, m.d2d, m.d2d_bytes)
+    with gpu.measure() as m:
+        x[:0].mode(1)
+    assert 0 == m.launches

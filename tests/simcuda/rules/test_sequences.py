@@ -1,0 +1,74 @@
+"""Sizes are those of float32, 4 bytes, and of int64, 8 bytes."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from simcuda import SimulatedCuda
+
+FULL, TWO, ONE = torch.tensor([5, 5]), torch.tensor([2, 3]), torch.tensor([1, 1])
+
+
+@pytest.mark.parametrize(
+    ("reduction", "lengths_on", "waits"),
+    [
+        # Both lengths and the offsets of the targets go to the device, with a wait each.
+        ("sum", "cpu", 3),
+        ("none", "cpu", 3),
+        # The mean divides by the lengths of the targets, copied once more.
+        ("mean", "cpu", 4),
+        # Lengths on the device come to the host first.
+        ("sum", "cuda", 5),
+    ],
+)
+def test_alignments_copy_their_lengths(
+    gpu: SimulatedCuda, reduction: str, lengths_on: str, waits: int
+) -> None:
+    """PyTorch's own kernel takes its lengths from the host, by one blocking copy for each list."""
+    likely = torch.rand(5, 2, 4, device="cuda").log_softmax(2)
+    labels = torch.ones(2, 1, dtype=torch.int64, device="cuda")
+    lengths = (torch.tensor([5, 5], device=lengths_on), torch.tensor([1, 1], device=lengths_on))
+    with gpu.measure() as m:
+        functional.ctc_loss(likely, labels, *lengths, reduction=reduction)
+    assert (waits, waits, ()) == (m.syncs, m.h2d + m.d2h, m.unknown)
+
+
+def test_targets_on_the_host_are_copied_too(gpu: SimulatedCuda) -> None:
+    """Targets of 64 bits on the host are no case for cuDNN: they are moved, one wait more than three."""
+    likely = torch.rand(5, 2, 4, device="cuda").log_softmax(2)
+    with gpu.measure() as m:
+        functional.ctc_loss(likely, torch.ones(2, dtype=torch.int64), FULL, ONE, reduction="sum")
+    assert (4, 4, ()) == (m.syncs, m.h2d, m.unknown)
+
+
+def test_the_gradient_of_an_alignment_copies_its_lengths_again(gpu: SimulatedCuda) -> None:
+    """Three lists of 2 lengths, 8 bytes each, go to the device, and nothing else."""
+    likely = torch.rand(5, 2, 4, device="cuda", requires_grad=True)
+    labels = torch.ones(2, 1, dtype=torch.int64, device="cuda")
+    loss = functional.ctc_loss(likely, labels, FULL, ONE, reduction="sum")
+    with gpu.measure() as m:
+        torch.autograd.backward(loss)
+    assert (3, 3, 3 * 16, ()) == (m.syncs, m.h2d, m.h2d_bytes, m.unknown)
+
+
+def test_alignment_on_the_host_is_as_before(gpu: SimulatedCuda) -> None:
+    """Host tensors are aligned on the host: the mean is the mean of losses over lengths."""
+    likely = torch.rand(5, 2, 4).log_softmax(2)
+    labels = torch.ones(2, 3, dtype=torch.int64)
+    with gpu.measure() as m:
+        mean = functional.ctc_loss(likely, labels, FULL, TWO)
+    assert (0, 0) == (m.syncs, m.launches)
+    there = functional.ctc_loss(likely.cuda(), labels.cuda(), FULL, TWO)
+    torch.testing.assert_close(mean, there.cpu())
+
+
+def test_segments_check_their_lengths(gpu: SimulatedCuda) -> None:
+    """The least length and whether they add up are read, unless the caller vouches for them."""
+    x, lengths = torch.rand(8, device="cuda"), torch.tensor([3, 5], device="cuda")
+    with gpu.measure() as m:
+        torch.segment_reduce(x, "sum", lengths=lengths)
+    # 8 bytes of the least, one truth value.
+    assert (2, 2, 9, ()) == (m.syncs, m.d2h, m.d2h_bytes, m.unknown)
+    with gpu.measure() as m:
+        torch.segment_reduce(x, "sum", lengths=lengths, unsafe=True)
+    assert (0, ()) == (m.syncs, m.unknown)
