@@ -29,7 +29,10 @@ TAKE_DEVICE_VALUES = frozenset(
 )
 TAKE_HOST_SCALARS = frozenset(
     f"aten.{name}"
-    for name in ("fill_", "fill", "masked_fill_", "masked_fill", "index_fill_", "index_fill", "where")
+    for name in (
+        *("fill_", "fill", "masked_fill_", "masked_fill", "index_fill_", "index_fill", "where"),
+        *("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fused_adagrad_"),
+    )
 )
 
 
