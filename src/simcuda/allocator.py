@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simcuda.blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, FreeBlocks, block_size, segment_size
+from simcuda.blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, Pool, block_size, segment_size
 from simcuda.memory_stats import AllocatorStats
 from simcuda.ordering import Mark, Ordering
 
@@ -66,11 +66,11 @@ class Allocator:
     def __init__(self, capacity: int, ordering: Ordering, waited: Callable[[int], None]) -> None:
         self.capacity = capacity
         self.stats = AllocatorStats()
-        self._stats_by_pool = {pool: (self.stats.both, own) for pool, own in self.stats.pools.items()}
         self._limit = capacity
         self._ordering = ordering
         self._waited = waited
-        self._free: dict[tuple[str, int], FreeBlocks] = {}
+        self._small: dict[int, Pool] = {}
+        self._large: dict[int, Pool] = {}
         self._waiting: dict[Block, list[Mark]] = {}
         self._next_address = 0x7F0000000000
 
@@ -104,18 +104,18 @@ class Allocator:
         if self._waiting:
             self._return_finished()
         size = block_size(requested)
-        pool = "small_pool" if size <= SMALL_REQUEST else "large_pool"
-        free = self._free_blocks(pool, stream)
-        block = free.take(size) or self._segment_or_retry(requested, size, pool, stream)
+        pools = self._small if size <= SMALL_REQUEST else self._large
+        pool = pools.get(stream) or self._new_pool(pools, stream)
+        block = pool.take(size) or self._segment_or_retry(requested, size, pool)
         inactive = inactive_bytes = 0
         if block.is_split:
             inactive, inactive_bytes = -1, -block.size
-        if block.size - size >= (BLOCK_ROUNDING if pool == "small_pool" else SMALL_REQUEST + 1):
+        if block.size - size >= pool.least_rest:
             rest = block.split_off(size)
-            free.add(rest)
+            pool.add(rest)
             inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
         block.requested = requested
-        for stats in self._stats_by_pool[pool]:
+        for stats in pool.stats:
             stats.hand_out(block.size, requested)
             if inactive_bytes:
                 stats.idle(inactive, inactive_bytes)
@@ -124,11 +124,11 @@ class Allocator:
     def free(self, block: Block) -> None:
         """Take a block back; where other streams use it, it is reused only after they have finished."""
         if not block.used_by:
-            for stats in self._stats_by_pool[block.pool]:
+            for stats in block.pool.stats:
                 stats.take_back(block.size, block.requested)
             self._cache(block)
             return
-        for stats in self._stats_by_pool[block.pool]:
+        for stats in block.pool.stats:
             stats.wait(block.size)
         self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
         block.used_by = None
@@ -141,23 +141,23 @@ class Allocator:
     def empty_cache(self) -> None:
         """Wait for the other streams' uses and give every wholly free segment back to the device."""
         self._wait_for_all()
-        for blocks in self._free.values():
-            for block in blocks.whole_segments():
+        for pool in (*self._small.values(), *self._large.values()):
+            for block in pool.whole_segments():
                 self._release(block)
 
-    def _free_blocks(self, pool: str, stream: int) -> FreeBlocks:
-        key = (pool, stream)
-        free = self._free.get(key)
-        if free is None:
-            free = self._free[key] = FreeBlocks()
-        return free
+    def _new_pool(self, pools: dict[int, Pool], stream: int) -> Pool:
+        is_small = pools is self._small
+        own = self.stats.pools["small_pool" if is_small else "large_pool"]
+        least_rest = BLOCK_ROUNDING if is_small else SMALL_REQUEST + 1
+        pools[stream] = pool = Pool(stream, least_rest, (self.stats.both, own))
+        return pool
 
-    def _segment_or_retry(self, requested: int, size: int, pool: str, stream: int) -> Block:
-        block = self._new_segment(size, pool, stream)
+    def _segment_or_retry(self, requested: int, size: int, pool: Pool) -> Block:
+        block = self._new_segment(size, pool)
         if block is None:
             self.empty_cache()
             self.stats.num_alloc_retries += 1
-            block = self._new_segment(size, pool, stream)
+            block = self._new_segment(size, pool)
         if block is None:
             self.stats.num_ooms += 1
             raise OutOfMemory(
@@ -169,38 +169,38 @@ class Allocator:
             )
         return block
 
-    def _new_segment(self, size: int, pool: str, stream: int) -> Block | None:
+    def _new_segment(self, size: int, pool: Pool) -> Block | None:
         size = segment_size(size)
         if self.reserved + size > self._limit:
             return None
-        block = Block(self._next_address, size, stream, pool)
+        block = Block(self._next_address, size, pool.stream, pool)
         self._next_address += size
         self.stats.num_device_alloc += 1
-        for stats in self._stats_by_pool[pool]:
+        for stats in pool.stats:
             stats.hold(size)
         return block
 
     def _release(self, block: Block) -> None:
-        self._free_blocks(block.pool, block.stream).remove(block)
+        block.pool.remove(block)
         self.stats.num_device_free += 1
-        for stats in self._stats_by_pool[block.pool]:
+        for stats in block.pool.stats:
             stats.hold(-block.size)
 
     def _cache(self, block: Block) -> None:
         """Offer a block for reuse, one with its free neighbours."""
-        free = self._free_blocks(block.pool, block.stream)
+        pool = block.pool
         inactive = inactive_bytes = 0
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.is_cached:
-                free.remove(neighbour)
+                pool.remove(neighbour)
                 inactive, inactive_bytes = inactive - 1, inactive_bytes - neighbour.size
                 block.absorb(neighbour)
         block.requested = 0
-        free.add(block)
+        pool.add(block)
         if block.is_split:
             inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
         if inactive_bytes:
-            for stats in self._stats_by_pool[block.pool]:
+            for stats in pool.stats:
                 stats.idle(inactive, inactive_bytes)
 
     def _return_finished(self) -> None:
@@ -216,6 +216,6 @@ class Allocator:
             self._end_wait(block)
 
     def _end_wait(self, block: Block) -> None:
-        for stats in self._stats_by_pool[block.pool]:
+        for stats in block.pool.stats:
             stats.end_wait(block.size, block.requested)
         self._cache(block)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 
+from simcuda.memory_stats import PoolStats
+
 MIB = 1 << 20
 BLOCK_ROUNDING = 512
 SMALL_REQUEST = MIB
@@ -22,7 +24,7 @@ class Block:
         address: First byte; unique among the blocks of a device at any time.
         size: Bytes it covers, at least what was requested.
         stream: The stream it was allocated on, the only one that may reuse it.
-        pool: ``small_pool`` or ``large_pool``.
+        pool: Where it goes when it is free.
         requested: Bytes its user asked for; 0 while it is cached.
         is_cached: Whether it is free for reuse.
         used_by: Other streams that use it, by ``record_stream``.
@@ -31,7 +33,7 @@ class Block:
     address: int
     size: int
     stream: int
-    pool: str
+    pool: Pool
     requested: int = 0
     is_cached: bool = False
     used_by: set[int] | None = None
@@ -66,10 +68,19 @@ class Block:
         self.size += neighbour.size
 
 
-class FreeBlocks:
-    """The free blocks of one pool and stream, ordered by size, then address."""
+class Pool:
+    """The free blocks of one stream, small or large ones, ordered by size, then address.
 
-    def __init__(self) -> None:
+    Attributes:
+        stream: The stream whose requests they serve.
+        least_rest: Bytes from which on the rest of a block is split off.
+        stats: The statistics that count its blocks.
+    """
+
+    def __init__(self, stream: int, least_rest: int, stats: tuple[PoolStats, ...]) -> None:
+        self.stream = stream
+        self.least_rest = least_rest
+        self.stats = stats
         self._order: list[tuple[int, int, Block]] = []
 
     def add(self, block: Block) -> None:

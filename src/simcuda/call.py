@@ -38,6 +38,9 @@ class Cost:
 FREE = Cost()
 """Nothing happens on the device."""
 
+# Kept, because building ``list | tuple`` takes longer than asking.
+_SEQUENCES = (list, tuple)
+
 ONE_KERNEL = Cost(launches=1)
 
 
@@ -91,7 +94,7 @@ def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, torch.Tensor):
             found.append(value)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, _SEQUENCES):
             found += [tensor for tensor in value if isinstance(tensor, torch.Tensor)]
     return found
 
@@ -101,7 +104,7 @@ def tensors_in(values: Any) -> Iterator[torch.Tensor]:
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, _SEQUENCES):
             yield from tensors_in(value)
 
 

@@ -113,7 +113,7 @@ class Machine:
             torch.OutOfMemoryError: With CUDA's message.
         """
         try:
-            block = self.allocators[device].malloc(nbytes, self.stream(device))
+            block = self.allocators[device].malloc(nbytes, self.current.streams[device])
         except OutOfMemory as error:
             self.ledger.out_of_memory()
             raise torch.OutOfMemoryError(out_of_memory_message(device, error)) from None
@@ -145,7 +145,8 @@ class Machine:
         nbytes = storage.nbytes()
         block = self.malloc(device, nbytes)
         tag = self.storages.add(storage, device, nbytes, block)
-        self._owns(tag)
+        if self.ordering.has_left_behind:
+            self._owns(tag)
         return tag
 
     def place_on_host(
@@ -186,7 +187,9 @@ class Machine:
     def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
         """Launch kernels on the current stream of a device, over data known by serial number."""
         self.ledger.launch(kernels)
-        self.found(self.ordering.launch(self.stream(device), reads, writes))
+        conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
+        if conflicts:
+            self.found(conflicts)
 
     def host_touches(self, data: int, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices."""

@@ -76,6 +76,7 @@ class Ordering:
         # the ticks of its last write and read are all there is to know.
         self._sole: dict[int, tuple[int, int, int]] = {}
         self._shared: dict[int, Accesses] = {}
+        self.has_left_behind = False
         self._left_behind: dict[int, dict[tuple[int, int], Clock]] = {}
 
     def launch(self, stream: int, reads: Iterable[int] = (), writes: Collection[int] = ()) -> list[Conflict]:
@@ -167,6 +168,7 @@ class Ordering:
         pending = _unordered(uses, self._clock(owner))
         pending = {stream: tick for stream, tick in pending.items() if stream not in recorded}
         if pending:
+            self.has_left_behind = True
             _join(self._left_behind.setdefault(owner, {}).setdefault((start, end), {}), pending)
 
     def forget(self, data: int) -> None:

@@ -68,6 +68,7 @@ class Plan:
         is_one_kernel: Whether it is one kernel where no rule applies.
         is_host_only: Whether there is none for CUDA.
         may_be_refused: Whether that, or a lack of memory, is to be found out before it runs on the host.
+        is_plain: Whether it is one kernel that makes its results or writes to its first argument, no more.
         is_special: Whether the dispatcher has something else to do than to run and charge it.
     """
 
@@ -96,6 +97,7 @@ class Plan:
     is_one_kernel: bool
     is_host_only: bool
     may_be_refused: bool
+    is_plain: bool
     is_special: bool
 
 
@@ -141,6 +143,12 @@ def plan_of(operation: Any) -> Plan:
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
         may_be_refused=makes or packet in HOST_ONLY,
+        is_plain=is_one_kernel
+        and not rules
+        and written in ((), names[:1])
+        and not any(argument.is_out for argument in schema.arguments)
+        and packet not in RESIZING
+        and packet not in HOST_RESULTS,
         is_special=composite is not None or is_view or is_foreign or packet in COPIES or joins_gradients,
     )
 
