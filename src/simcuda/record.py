@@ -6,17 +6,18 @@ import argparse
 import sys
 from collections import Counter
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 
 from simcuda.profile import DEFAULT_PROFILE, PROFILES
 from simcuda.recording import file
 from simcuda.recording.devices import REAL, SIMULATED
-from simcuda.recording.recorder import SECONDS, record
+from simcuda.recording.recorder import CASE_SECONDS, record
 from simcuda.recording.selection import Selection
 from simcuda.recording.supervising import CannotRecordError
 
-SAMPLES = 8
-"""So many samples of each operator run on a real device in a few minutes."""
+SAMPLES = 5
+"""Of 27 on average: all of them would take the real device more than a few minutes."""
 
 
 def main() -> int:
@@ -25,9 +26,12 @@ def main() -> int:
     selection = Selection(options.samples, tuple(options.only), tuple(options.cases))
     profile = asdict(PROFILES[options.profile]) if options.device == SIMULATED else None
     try:
-        recording = record(selection, profile, seconds=options.timeout, say=_say)
+        recording = record(
+            selection, profile, case_seconds=options.timeout, all_seconds=60 * options.minutes, say=_say
+        )
     except (CannotRecordError, FileNotFoundError) as error:
-        _say(f"error: {error}")
+        hint = "; --device simulated records the simulation instead" if profile is None else ""
+        _say(f"error: {error}{hint}")
         return 2
     file.write(recording, options.output)
     _say(_summary(recording, options.output))
@@ -63,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         help="most samples of one operator, evenly spread",
     )
     parser.add_argument(
-        "--timeout", type=float, default=SECONDS, metavar="SECONDS", help="how long one case may take"
+        "--minutes", type=float, default=inf, help="when to stop, and write what there is by then"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=CASE_SECONDS, metavar="SECONDS", help="how long one case may take"
     )
     return parser
 

@@ -27,7 +27,7 @@ class Recording:
         environment: What the counts depend on: ``made_by`` (``real`` or ``simulated``), ``device``,
             ``driver``, ``cuda``, ``torch``, ``python`` and the ``profile`` for a comparable simulation.
         selection: Which cases were asked for.
-        absent: Suites that had no cases there, each with the reason.
+        left_out: Suites that did not run, or not to their end, each with the reason.
         cases: How each case ended, by its id, in the order of running. Beside the ``digest`` of what ran
             there is one of ``counts`` (those that are not 0, perhaps with ``unknown`` and ``approximate``
             operations), ``error`` (the exception with which it ended), ``not_run`` (why there was nothing
@@ -36,7 +36,7 @@ class Recording:
 
     environment: dict[str, Any]
     selection: Selection
-    absent: dict[str, str]
+    left_out: dict[str, str]
     cases: dict[str, dict[str, Any]]
 
     @property
@@ -52,7 +52,7 @@ def write(recording: Recording, path: Path) -> None:
         "version": VERSION,
         **recording.environment,
         "selection": vars(recording.selection),
-        "absent": recording.absent,
+        "left_out": recording.left_out,
     }
     # A line for each case, so that two recordings can be compared by eye.
     lines = (f"{json.dumps(id_)}: {_compact(case)}" for id_, case in recording.cases.items())
@@ -75,10 +75,10 @@ def read(path: Path) -> Recording:
         header, cases = content["header"], content["cases"]
         if (header.pop("format"), header.pop("version")) != (FORMAT, VERSION):
             raise NotARecordingError(f"{path}: not version {VERSION} of a recording")
-        selection, absent = Selection.from_json(header.pop("selection")), header.pop("absent")
+        selection, left_out = Selection.from_json(header.pop("selection")), header.pop("left_out")
     except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile) as error:
         raise NotARecordingError(f"{path}: not a recording: {error}") from None
-    return Recording(header, selection, absent, cases)
+    return Recording(header, selection, left_out, cases)
 
 
 def _compact(case: dict[str, Any]) -> str:

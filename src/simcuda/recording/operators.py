@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError, Work, digest, seed_all
 
-DTYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
+DTYPES = (torch.float32, torch.float16, torch.float8_e4m3fn, torch.complex64, torch.int64, torch.bool)
 """The types of samples: the first of them that an operator takes on CUDA."""
 
 ADDRESS = re.compile(r"0x[0-9a-f]+")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from simcuda.recording.file import Recording
@@ -11,7 +14,7 @@ from simcuda.recording.selection import Selection
 from simcuda.recording.supervising import CannotRecordError, Progress, run_suite
 from simcuda.recording.worker import Order
 
-SECONDS = 120.0
+CASE_SECONDS = 120.0
 """How long one case may take, with what the worker loads before the first."""
 
 BETWEEN_REPORTS = 5.0
@@ -21,41 +24,77 @@ def record(
     selection: Selection,
     profile: dict[str, Any] | None,
     *,
-    seconds: float = SECONDS,
     say: Callable[[str], object],
+    case_seconds: float = CASE_SECONDS,
+    all_seconds: float = inf,
 ) -> Recording:
-    """Run every selected case.
+    """Run every selected case, in the time that there is.
 
     Args:
         selection: Which cases.
         profile: The profile to simulate, as a header has it; None for the real devices.
-        seconds: How long one case may take.
         say: Told how far it is, every few seconds.
+        case_seconds: How long one case may take.
+        all_seconds: How long all may take; what does not come to its turn by then is named as left out.
 
     Raises:
         CannotRecordError: Nothing can be counted, or nothing is selected.
         FileNotFoundError: A verifier that is selected is not there.
     """
-    environment: dict[str, Any] = {}
-    absent: dict[str, str] = {}
-    cases: dict[str, dict[str, Any]] = {}
+    recorder = _Recorder(selection, profile, case_seconds, time.monotonic() + all_seconds, say)
     for suite in selection.suites():
-        progress, begun = Progress(), time.monotonic()
-        before, reported = len(cases), begun
-        for id_, outcome in run_suite(Order(suite, selection, profile), progress, seconds):
-            if id_ in cases:
-                raise ValueError(f"two cases with the id {id_}")
-            cases[id_] = outcome
-            if "lost" in outcome:
-                say(f"lost {id_}: {outcome['lost']}")
-            if time.monotonic() - reported > BETWEEN_REPORTS:
-                reported = time.monotonic()
-                say(f"{suite}: {len(cases) - before} cases, {id_}")
-        environment = environment or progress.environment
+        if time.monotonic() < recorder.deadline:
+            recorder.run(suite)
+        else:
+            recorder.leave_out(suite, "the time was up")
+    if not recorder.cases:
+        raise CannotRecordError("no case was run: none is selected, or none came to its turn")
+    return Recording(recorder.environment, selection, recorder.left_out, recorder.cases)
+
+
+@dataclass
+class _Recorder:
+    selection: Selection
+    profile: dict[str, Any] | None
+    case_seconds: float
+    deadline: float
+    say: Callable[[str], object]
+    environment: dict[str, Any] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    cases: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def run(self, suite: str) -> None:
+        """Run a suite as far as time allows."""
+        progress, begun, before = Progress(), time.monotonic(), len(self.cases)
+        order = Order(suite, self.selection, self.profile)
+        with closing(run_suite(order, progress, self.case_seconds)) as outcomes:
+            self._take(suite, outcomes)
         if progress.absent:
-            absent[suite] = progress.absent
-            say(f"{suite}: left out: {progress.absent}")
-        say(f"{suite}: {len(cases) - before} cases in {time.monotonic() - begun:.0f} s")
-    if not cases:
-        raise CannotRecordError("no case is selected")
-    return Recording(environment, selection, absent, cases)
+            self.leave_out(suite, progress.absent)
+        self.environment = self.environment or progress.environment
+        self.say(f"{suite}: {len(self.cases) - before} cases in {time.monotonic() - begun:.0f} s")
+
+    def leave_out(self, suite: str, reason: str) -> None:
+        """Note that a suite does not run, or not to its end."""
+        self.left_out[suite] = reason
+        self.say(f"{suite}: left out: {reason}")
+
+    def _take(self, suite: str, outcomes: Iterator[tuple[str, dict[str, Any]]]) -> None:
+        reported = time.monotonic()
+        try:
+            for id_, outcome in outcomes:
+                if id_ in self.cases:
+                    raise ValueError(f"two cases with the id {id_}")
+                self.cases[id_] = outcome
+                if "lost" in outcome:
+                    self.say(f"lost {id_}: {outcome['lost']}")
+                now = time.monotonic()
+                if now > self.deadline:
+                    self.leave_out(suite, f"what follows {id_}, as the time was up")
+                    return
+                if now - reported > BETWEEN_REPORTS:
+                    reported = now
+                    self.say(f"{suite}: {id_}")
+        except KeyboardInterrupt:
+            self.deadline = time.monotonic()
+            self.leave_out(suite, "what had not run when it was interrupted")

@@ -22,26 +22,34 @@ class Selection:
         samples: Most samples of one operator.
         only: Patterns, as of a shell, one of which the id of a case must match; none lets all through.
         cases: Verifier files, or folders of them.
+        within: More patterns, one of which must match too.
     """
 
     samples: int
     only: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Selection:
         """A selection from its fields as JSON has them: lists instead of tuples."""
-        return cls(fields["samples"], tuple(fields["only"]), tuple(fields["cases"]))
+        return cls(fields["samples"], *(tuple(fields[name]) for name in ("only", "cases", "within")))
 
     def has(self, case: str) -> bool:
         """Whether a case is selected, by its id."""
-        return not self.only or any(fnmatchcase(case, pattern) for pattern in self.only)
+        return all(
+            any(fnmatchcase(case, pattern) for pattern in patterns)
+            for patterns in (self.only, self.within)
+            if patterns
+        )
 
     def may_have_of(self, group: str) -> bool:
         """Whether a group may hold cases that are selected, by its name."""
-        beginnings = [WILDCARD.split(pattern)[0] for pattern in self.only]
-        name = f"{group}/"
-        return not self.only or any(name.startswith(text) or text.startswith(name) for text in beginnings)
+        return all(
+            any(_may_match(f"{group}/", pattern) for pattern in patterns)
+            for patterns in (self.only, self.within)
+            if patterns
+        )
 
     def suites(self) -> list[str]:
         """The suites that may hold selected cases; a verifier file is a suite of its own.
@@ -50,7 +58,7 @@ class Selection:
             FileNotFoundError: There is no such verifier.
         """
         files = [file for path in self.cases for file in verifiers.files(Path(path))]
-        named = {**GROUP_NAMES, **{str(file): verifiers.group_name(file) for file in files}}
+        named = {**{str(file): verifiers.group_name(file) for file in files}, **GROUP_NAMES}
         return [suite for suite, name in named.items() if self.may_have_of(name)]
 
     def groups(self, suite: str) -> list[Group]:
@@ -62,8 +70,8 @@ class Selection:
         return [group for group in _groups_of(suite, self.samples) if self.may_have_of(group.name)]
 
 
-GROUP_NAMES = {"operators": "op", "rules": "rule", "optimizers": "optimizer", "workloads": "workload"}
-"""How the names of groups begin, by suite."""
+GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimizer", "operators": "op"}
+"""How the names of groups begin, by suite; the long one comes last, where time may run out."""
 
 
 def _groups_of(suite: str, samples: int) -> list[Group]:
@@ -77,3 +85,9 @@ def _groups_of(suite: str, samples: int) -> list[Group]:
         case "workloads":
             return workloads.groups()
     return verifiers.groups(Path(suite))
+
+
+def _may_match(beginning: str, pattern: str) -> bool:
+    """Whether a pattern may match anything that begins so."""
+    literal = WILDCARD.split(pattern)[0]
+    return beginning.startswith(literal) or literal.startswith(beginning)

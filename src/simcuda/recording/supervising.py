@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import IO, Any, cast
@@ -86,7 +86,7 @@ class Progress:
         self.group = group
 
 
-def run_suite(order: Order, progress: Progress, seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
+def run_suite(order: Order, progress: Progress, seconds: float) -> Generator[tuple[str, dict[str, Any]]]:
     """Run a suite in as many processes as it takes, and yield every case with its outcome.
 
     A case that ends its process is ``lost``, with how that ended.

@@ -70,26 +70,26 @@ def work(order: Order, tell: Tell) -> None:
     # What is loaded by now stays: the collections between cases need not look at it.
     gc.collect()
     gc.freeze()
-    for group in groups:
-        if group.name not in order.groups_done:
-            tell({"group": group.name})
-            _run_group(group, order, devices, tell)
-    tell({"end": True})
+    left = (group for group in groups if group.name not in order.groups_done)
+    if all(run_group(group, order, devices, tell) for group in left):
+        tell({"end": True})
 
 
-def _run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> None:
+def run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> bool:
+    """Run the cases of a group, as long as the devices work; whether they still do."""
+    tell({"group": group.name})
     try:
         cases = [case for case in group.cases() if order.selection.has(case.id)]
     except Exception as error:
         tell({"case": group.name, "outcome": {"lost": in_words(error)}})
-        return
+        return True
     for case in cases:
         if case.id not in order.cases_done:
             tell({"case": case.id})
             tell({"case": case.id, "outcome": _run(case, devices)})
             if not devices.is_healthy():
-                # A new process starts on a device that works.
-                os._exit(1)
+                return False
+    return True
 
 
 def _run(case: Case, devices: Devices) -> dict[str, Any]:

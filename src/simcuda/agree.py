@@ -1,0 +1,166 @@
+"""``python -m simcuda.agree``: compare the simulated device with a recording, case by case."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from simcuda.recording.comparison import LEAST_COMPARABLE, PEAK_TOLERANCE, Agreement, Tally, compare
+from simcuda.recording.devices import SIMULATED
+from simcuda.recording.file import NotARecordingError, Recording, read
+from simcuda.recording.recorder import record
+from simcuda.recording.supervising import CannotRecordError
+
+ITSELF = "MADE BY THE SIMULATION ITSELF: this shows that it repeats itself, and nothing about real CUDA."
+
+
+def main() -> int:
+    """Print the agreement; 1 where it falls short, 2 where nothing can be compared."""
+    options = _parser().parse_args()
+    try:
+        recording = read(options.recording)
+        found = agreement(recording, tuple(options.only), tuple(options.cases), options.tolerance, say=_say)
+    except (NotARecordingError, CannotRecordError, OSError) as error:
+        _say(f"error: {error}")
+        return 2
+    if options.format == "json":
+        print(json.dumps(to_json(found), indent=2))
+    else:
+        print("\n".join(to_lines(found)))
+    return int(found.falls_short)
+
+
+def agreement(
+    recording: Recording,
+    only: tuple[str, ...] = (),
+    cases: tuple[str, ...] = (),
+    tolerance: float = PEAK_TOLERANCE,
+    *,
+    say: Callable[[str], object] = str,
+) -> Agreement:
+    """Run the cases of a recording on the simulation, under its profile, and compare.
+
+    Args:
+        recording: The recording.
+        only: Patterns, one of which the ids of cases must match; none takes all.
+        cases: Where the verifier files are, if not where the recording says.
+        tolerance: The share by which a requested peak may be off.
+        say: Told how far it is.
+
+    Raises:
+        CannotRecordError: No case of the recording is selected.
+        FileNotFoundError: A verifier file of the recording is not there.
+    """
+    asked = recording.selection
+    wanted = replace(asked, only=only, within=asked.only, cases=cases or asked.cases)
+    return compare(recording, record(wanted, recording.environment["profile"], say=say), tolerance)
+
+
+def to_lines(found: Agreement) -> Iterator[str]:
+    """The agreement as text."""
+    of = found.recording
+    where = f"{of['device']}, driver {of['driver']}" if of["made_by"] != SIMULATED else "simulated"
+    yield f"recorded: {of['profile']['name']} ({where}), CUDA {of['cuda']}, torch {of['torch']}"
+    if of["made_by"] == SIMULATED:
+        yield ITSELF
+    yield f"compared: {found.compared} cases"
+    yield ""
+    yield from _table(["metric", "agrees", "of", "share", "least"], map(_row, found.tallies))
+    rows = [
+        [each.case, each.metric, each.recorded, each.simulated, _unsure(each.unsure)]
+        for each in found.disagreements
+    ]
+    yield from _section("disagreements", ["case", "metric", "recorded", "simulated", ""], rows)
+    rows = [[each.case, each.metric, each.recorded, each.simulated, why] for each, why in found.explained]
+    yield from _section("explained by version", ["case", "metric", "recorded", "simulated", "why"], rows)
+    yield from _section("not comparable any more", ["case", "why"], found.not_comparable)
+    yield from _section("nothing recorded to compare with", ["case", "why"], found.not_recorded)
+    if found.comparable < LEAST_COMPARABLE:
+        yield from ["", f"only {found.comparable:.1%} of the recorded cases are comparable: record again"]
+    yield from ["", "falls short" if found.falls_short else "agrees"]
+
+
+def to_json(found: Agreement) -> dict[str, Any]:
+    """The agreement as JSON, with the keys of ``Agreement``."""
+    pairs = {"not_comparable": found.not_comparable, "not_recorded": found.not_recorded}
+    data = {
+        "recording": found.recording,
+        "made_by": found.recording["made_by"],
+        "falls_short": found.falls_short,
+        "compared": found.compared,
+        "comparable": found.comparable,
+        "metrics": [
+            {
+                "metric": tally.metric.name,
+                "agreed": tally.agreed,
+                "compared": tally.compared,
+                "share": tally.share,
+                "least": tally.metric.least,
+            }
+            for tally in found.tallies
+        ],
+        "disagreements": [asdict(each) for each in found.disagreements],
+        "explained": [{**asdict(each), "why": why} for each, why in found.explained],
+        **{name: [{"case": case, "why": why} for case, why in each] for name, each in pairs.items()},
+    }
+    return {"schema_version": 1, "kind": "agreement", "data": data}
+
+
+def _row(tally: Tally) -> list[str]:
+    least = "-" if tally.metric.least is None else f"{tally.metric.least:.0%}"
+    mark = " falls short" if tally.falls_short else ""
+    return [tally.metric.name, str(tally.agreed), str(tally.compared), f"{tally.share:.2%}", least + mark]
+
+
+def _unsure(operations: Sequence[str]) -> str:
+    return f"not sure of {', '.join(operations)}" if operations else ""
+
+
+def _section(title: str, head: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if rows:
+        yield from ["", f"{title} ({len(rows)}):"]
+        yield from _table(head, rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    lines = [head, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
+    parser.add_argument("recording", type=Path, metavar="RECORDING")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=PEAK_TOLERANCE,
+        metavar="SHARE",
+        help="by which a requested peak may be off (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="ids of cases, such as 'op/index*'"
+    )
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="where the recorded verifier files are now",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
