@@ -115,6 +115,11 @@ class Measurement:
         """Operations that are only modelled."""
         return tuple(sorted(self._approximate))
 
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """Metrics that a real device does not tell: reading one raises ``AttributeError``."""
+        return ()
+
     def report(self, rows: int = 30) -> str:
         """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""
         from simcuda.report import report

@@ -13,7 +13,7 @@ from simcuda.profile import Profile
 from simcuda.real import memory
 from simcuda.real.availability import why_not
 from simcuda.real.counting import IncompleteTraceError, count
-from simcuda.real.measurement import RealMeasurement
+from simcuda.real.measurement import NEVER_COUNTED, RealMeasurement
 from simcuda.real.profiles import profile_of, properties_of
 from simcuda.real.session import Seen, watched
 
@@ -75,18 +75,23 @@ def real_device(count: int = 1) -> Iterator[RealCuda]:
 def _warm_up() -> None:
     """Let the profiler attach to CUDA, which takes a while, and make sure that it sees what happens.
 
-    Two kernels and a read of their result must show; the first session may still lack its beginning.
+    The first session of a process may still lack something; a second one must not.
     """
-    gpu, values = RealCuda(), torch.zeros(8, device="cuda")
+    gpu = RealCuda()
     with suppress(CannotCountError), gpu.measure():
-        (values + 1).sum().item()
+        _probe()
     with gpu.measure() as cost:
-        (values + 1).sum().item()
+        _probe()
     if cost.launches < 2 or cost.stream_syncs < 1 or cost.d2h < 1:
         raise CannotCountError(
             "the profiler does not see what happens on the device: CUPTI may be in use by another tool,"
-            " or kept from this user"
+            " or be kept from this user"
         )
+
+
+def _probe() -> None:
+    """Two kernels, one that fills and one that adds, and a read of their result."""
+    (torch.zeros((), device="cuda") + 1).item()
 
 
 def _fill(measurement: RealMeasurement, seen: Seen) -> None:
@@ -110,7 +115,7 @@ def _fill_peaks(measurement: RealMeasurement, seen: Seen, replayed: int) -> None
     in_use = [place for place, entries in enumerate(seen.entries) if entries]
     if len(in_use) > 1:
         measurement.peak_bytes = replayed
-        measurement.not_counted = (*measurement.not_counted, "peak_allocated_bytes")
+        measurement._not_counted = (*NEVER_COUNTED, "peak_allocated_bytes")
     elif in_use:
         before, after = seen.statistics[in_use[0]]
         measurement.peak_bytes = after.requested_peak - before.requested

@@ -63,8 +63,9 @@ class Marks:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note what PyTorch tells of within."""
-        _activate()
+        """Note what PyTorch tells of within; it then goes on for the rest of the process."""
+        torch._C._activate_gpu_trace()
+        _register()
         _listening.append(self)
         try:
             yield
@@ -86,9 +87,8 @@ class Marks:
 
 
 @functools.cache
-def _activate() -> None:
-    """Let PyTorch tell of waits and allocations; it then does so for the rest of the process."""
-    torch._C._activate_gpu_trace()
+def _register() -> None:
+    """PyTorch has no way to forget a callback."""
     gpu_trace.register_callback_for_stream_synchronization(lambda _: _announce("stream_syncs"))
     gpu_trace.register_callback_for_event_synchronization(lambda _: _announce("event_syncs"))
     gpu_trace.register_callback_for_device_synchronization(lambda: _announce("device_syncs"))

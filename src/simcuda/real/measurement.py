@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcuda.measurement import Measurement
+from simcuda.measurement import METRICS, Measurement
 
 NEVER_COUNTED = ("hazards", "host_peak_bytes")
 """A real device tells neither the order of accesses nor what the host allocates."""
@@ -13,19 +13,24 @@ NEVER_COUNTED = ("hazards", "host_peak_bytes")
 class RealMeasurement(Measurement):
     """What a block cost on real devices; final once the block has ended.
 
-    Reading a metric that is ``not_counted`` raises ``AttributeError``: it is not 0, it is not known.
+    What is ``not_counted`` is not 0, it is not known.
     """
 
-    not_counted: tuple[str, ...] = NEVER_COUNTED
+    _not_counted: tuple[str, ...] = NEVER_COUNTED
+
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """Metrics that these devices do not tell: reading one raises ``AttributeError``."""
+        return self._not_counted
 
     def __getattribute__(self, name: str) -> Any:
         """Refuse what was not counted."""
-        if name in super().__getattribute__("not_counted"):
+        if name in super().__getattribute__("_not_counted"):
             raise AttributeError(f"{name} is not counted on a real device")
         return super().__getattribute__(name)
 
     def __repr__(self) -> str:
         """All that was counted and is not 0."""
-        counts = {name: value for name, value in vars(self).items() if isinstance(value, int) and value}
-        known = (f"{name}={value}" for name, value in counts.items() if name not in self.not_counted)
-        return f"{type(self).__name__}({', '.join(known)})"
+        counts = {name: getattr(self, name, None) for name in METRICS}
+        counted = ", ".join(f"{name}={count}" for name, count in counts.items() if count)
+        return f"{type(self).__name__}({counted})"

@@ -10,20 +10,6 @@ from simcuda.real import CannotCountError, real_device, why_not
 from simcuda.real.availability import NO_CACHE
 
 
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A build for CUDA 13 on a machine with one GPU, as far as ``why_not`` asks; to take parts away from."""
-    everything = set(torch.profiler.ProfilerActivity.__members__.values())
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr(torch.version, "hip", None)
-    monkeypatch.setattr(torch.cuda, "init", lambda: None)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: everything)
-    monkeypatch.setattr(torch.cuda, "get_allocator_backend", lambda: "native")
-    monkeypatch.delenv(NO_CACHE, raising=False)
-    return monkeypatch
-
-
 def test_nothing_stands_in_the_way(gpu: pytest.MonkeyPatch) -> None:
     """With a CUDA build, a driver, a device, CUPTI and PyTorch's allocator."""
     del gpu
