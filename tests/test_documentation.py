@@ -76,11 +76,6 @@ def test_the_verifier_of_the_documentation_builds_arguments() -> None:
         assert [point.size] * point.tensors == [tensor.numel() for tensor in tensors]
 
 
-def test_the_simulated_device_of_the_documentation_counts() -> None:
-    """The example test in docs/simcuda.md passes."""
-    run("docs/simcuda.md")["test_clipping_never_waits_for_the_gpu"]()
-
-
 def test_the_readme_shows_a_test_that_passes() -> None:
     """The README's example passes once ``build`` and ``step`` are the reader's own."""
     names = run("README.md")

@@ -21,13 +21,6 @@ def gpu() -> Iterator[SimulatedCuda]:
         yield simulated
 
 
-def test_the_public_names() -> None:
-    """The public names are these and no others."""
-    assertions = ["assert_at_most", "assert_no_syncs"]
-    records = ["METRICS", "PROFILES", "Gpu", "Measurement", "Profile", "SimulatedCuda", "Site"]
-    assert [*records, *assertions, "device"] == simcuda.__all__
-
-
 @pytest.mark.usefixtures("gpu")
 def test_factories_know_their_device() -> None:
     """Tensors made on ``cuda`` say so, and views and results of theirs too."""

@@ -1,0 +1,64 @@
+"""The page of the library: what it shows to paste runs, and prints what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simcuda
+
+pytest_plugins = ["pytester"]
+
+PAGE = (Path(__file__).parents[2] / "docs/simcuda.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(section: str) -> list[tuple[str, str]]:
+    """Kind and text of every block below a heading."""
+    _, found, rest = PAGE.partition(f"\n## {section}\n")
+    assert found
+    return [(kind, text) for kind, text in BLOCK.findall(rest.partition("\n## ")[0])]
+
+
+def test_every_block_of_the_page_is_tried() -> None:
+    """The blocks are those of the two sections that are tried below."""
+    assert blocks("A first test") + blocks("Without pytest") == BLOCK.findall(PAGE)
+
+
+def test_the_first_test_passes_and_fails_as_shown(pytester: pytest.Pytester) -> None:
+    """As shown it passes; with the limit that the text proposes it prints the lines below it."""
+    (_, test), (_, message) = blocks("A first test")
+    pytester.makepyfile(test_step=test)
+    pytester.runpytest("--simcuda-real=never").assert_outcomes(passed=1)
+    pytester.makepyfile(test_step=test.replace("syncs=1", "syncs=0"))
+    result = pytester.runpytest("--simcuda-real=never")
+    result.assert_outcomes(failed=1)
+    assert message in "\n".join(result.outlines)
+
+
+def test_the_script_prints_the_report_shown(tmp_path: Path) -> None:
+    """In a folder of its own the script prints exactly what the page shows."""
+    (_, script), (_, printed) = blocks("Without pytest")
+    (tmp_path / "train.py").write_text(script, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (printed, "") == (run.stdout, run.stderr)
+
+
+def test_every_public_name_is_described() -> None:
+    """The table of the API has each name, and no other."""
+    _, _, api = PAGE.partition("\n## The API\n")
+    cells = re.findall(r"^\| (`.*?) \|", api.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(simcuda.__all__) == sorted(name for cell in cells for name in re.findall(r"`(\w+)", cell))
+
+
+def test_every_option_of_the_fixture_is_described(pytester: pytest.Pytester) -> None:
+    """The table of the fixture has each option that ``pytest --help`` shows, and no other."""
+    shown = set(re.findall(r"--simcuda-\w+", "\n".join(pytester.runpytest("--help").outlines)))
+    _, _, fixture = PAGE.partition("\n## The fixture\n")
+    assert shown == set(re.findall(r"^\| `(--simcuda-\w+)", fixture, re.MULTILINE))
