@@ -28,6 +28,9 @@ class Charges:
         """Note what an operation on the host has made; see ``Tag`` for ``pinned`` and ``floating``."""
         if not call.outputs and not any(map(_is_watched, tags)):
             return
+        if any(tensor.layout is not torch.strided for tensor in (*call.inputs, *call.outputs)):
+            # Nobody can tell where a sparse tensor lies, nor what CUDA's operations on it wait for.
+            self._machine.ledger.unknown(plan.op)
         self._touch(plan, call, tags)
         for tensor in call.outputs:
             if plan.hands_out or not any(tensor is other for other in call.inputs):
@@ -173,7 +176,8 @@ def _is_watched(tag: Tag | None) -> bool:
 
 
 def _elementwise(outputs: Sequence[torch.Tensor]) -> Cost:
-    if len(outputs) == 1 and 0 < outputs[0].nbytes < LARGEST_OFFSET:
+    # Sparse tensors have no bytes of their own.
+    if len(outputs) == 1 and outputs[0].layout is torch.strided and 0 < outputs[0].nbytes < LARGEST_OFFSET:
         return ONE_KERNEL
     kernels = max([elementwise(t.numel(), t.element_size()) for t in outputs], default=0)
     return ONE_KERNEL if kernels == 1 else Cost(kernels)

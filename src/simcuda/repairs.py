@@ -19,6 +19,9 @@ from simcuda.storages import HOST
 CUDNN_VERSION = 91_300
 MEAN = 1
 
+FOREACH_BY_TENSOR = ("_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_")
+"""Operations on lists that take one host tensor without dimensions as a number."""
+
 UNSEEN: tuple[tuple[Any, str], ...] = (
     (torch.linalg, "matrix_rank"),
     (torch.linalg, "cond"),
@@ -36,6 +39,8 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(torch, dropout=dropout)
     patches.set(torch._VF, dropout=dropout)
     patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss, machine))
+    for name in FOREACH_BY_TENSOR:
+        patches.set(torch, **{name: _by_host_number(getattr(torch, name))})
     for owner, name in UNSEEN:
         patches.set(owner, **{name: _on_device_of_input(getattr(owner, name), machine)})
     from_dlpack = _from_dlpack(torch.utils.dlpack.from_dlpack)
@@ -99,6 +104,16 @@ def _ctc_loss(original: Callable[..., Tensor], machine: Machine) -> Callable[...
         return (losses / divisors.clamp_min(1)).mean()
 
     return ctc_loss
+
+
+def _by_host_number(original: Callable[..., Any]) -> Callable[..., Any]:
+    def function(self: Any, *others: Any, **named: Any) -> Any:
+        first = others[0] if others else None
+        if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and self and self[0].is_cuda:
+            others = (first.item(), *others[1:])
+        return original(self, *others, **named)
+
+    return function
 
 
 def _on_device_of_input(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:

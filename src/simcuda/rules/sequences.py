@@ -51,7 +51,31 @@ def _reduce_segments(call: Call) -> Cost:
     return Cost(SEGMENT_KERNELS + kernels, 2, 0, copies, (offsets,), passing=(lengths.element_size(),))
 
 
+def _pack(call: Call) -> Cost:
+    """The sequences, one after another, by a kernel at least; the sizes of the steps stay on the host.
+
+    Raises:
+        RuntimeError: The lengths are on the device, with CUDA's message.
+    """
+    lengths = call.argument("lengths")
+    if not call.is_on_host(lengths):
+        where = (
+            f"{lengths.dim()}D {lengths.device} {lengths.type().split('.')[-1].removesuffix('Tensor')} tensor"
+        )
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {where}")
+    return Cost(1)
+
+
 TOPIC = (
+    Rule(
+        id="pack-sequences",
+        ops=("aten._pack_padded_sequence",),
+        counts=_pack,
+        source="ATen/native/PackedSequence.cpp: lengths must be on the host; a copy for each run of steps",
+        example="torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 4).cuda(), [3, 1])",
+        approximate=True,
+        takes_host_tensors=True,
+    ),
     Rule(
         id="align-sequences",
         ops=("aten._ctc_loss",),

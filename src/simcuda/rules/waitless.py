@@ -39,7 +39,7 @@ WAITLESS: dict[str, tuple[str, ...]] = {
         *("_native_multi_head_attention", "_transform_bias_rescale_qkv", "_fused_sdp_choice"),
     ),
     "ATen/native/RNN.cpp: the lengths of a packed sequence are on the host already": (
-        *("_pack_padded_sequence", "_pack_padded_sequence_backward", "_thnn_fused_lstm_cell"),
+        *("_pack_padded_sequence_backward", "_thnn_fused_lstm_cell"),
         *("_thnn_fused_lstm_cell_backward_impl", "_thnn_fused_gru_cell", "_thnn_fused_gru_cell_backward"),
         *("_cudnn_rnn", "_cudnn_rnn_backward", "_cudnn_rnn_flatten_weight", "mkldnn_rnn_layer"),
         "mkldnn_rnn_layer_backward",

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from simcuda import SimulatedCuda
@@ -46,3 +47,12 @@ def waits_of_a_step(gpu: SimulatedCuda, name: str) -> int:
         optimizer.step()
     assert () == m.unknown
     return m.syncs
+
+
+@pytest.mark.parametrize("name", ["_foreach_mul", "_foreach_div", "_foreach_mul_", "_foreach_div_"])
+def test_a_host_value_is_a_number_for_lists(gpu: SimulatedCuda, name: str) -> None:
+    """One value on the host multiplies all tensors by one kernel, without a copy or a wait."""
+    tensors = [torch.ones(3, device="cuda"), torch.ones(4, device="cuda")]
+    with gpu.measure() as m:
+        getattr(torch, name)(tensors, torch.tensor(2.0))
+    assert (1, 0, 0, ()) == (m.launches, m.h2d, m.syncs, m.unknown)

@@ -72,3 +72,13 @@ def test_segments_check_their_lengths(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         torch.segment_reduce(x, "sum", lengths=lengths, unsafe=True)
     assert (0, ()) == (m.syncs, m.unknown)
+
+
+def test_lengths_to_pack_must_be_on_the_host(gpu: SimulatedCuda) -> None:
+    """Lengths on the device are refused with CUDA's words; those on the host make nothing wait."""
+    batch = torch.rand(5, 2, 4, device="cuda")
+    with gpu.measure() as m:
+        torch.nn.utils.rnn.pack_padded_sequence(batch, torch.tensor([5, 3]))
+    assert (0, ()) == (m.syncs, m.unknown)
+    with pytest.raises(RuntimeError, match="should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor"):
+        torch.nn.utils.rnn.pack_padded_sequence(batch, torch.tensor([5, 3], device="cuda"))
