@@ -1,7 +1,7 @@
-"""What the backward pass does differently because a dispatch mode is on, and how that is undone.
+"""What the backward pass does differently because Python sees its operations, and how that is undone.
 
 Where gradients meet at one tensor, the autograd engine adds the new one in place to the old one, if it alone
-holds that. Under a dispatch mode it makes a new tensor instead, which would raise the peak.
+holds that. Here Python holds every storage too, so it makes a new tensor instead, which would raise the peak.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import torch
 
 from simcuda.copies import same_bytes
 
-# What nobody else in Python holds is held by the tuple of arguments, a local name and the call that counts.
-_HELD_BY_THE_ARGUMENTS = 4
+# What nobody else in Python holds is held by torch, by two tuples of arguments, a local name and what counts.
+_HELD_BY_THE_ARGUMENTS = 6
 # Besides the engine: the argument itself, and what Python's wrapper holds.
-_HELD_BY_THE_ENGINE = 4
+_HELD_BY_THE_ENGINE = 3
 _STORAGE_HELD_BY_ONE_TENSOR = 2
 
 

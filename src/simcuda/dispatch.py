@@ -1,4 +1,4 @@
-"""The dispatch mode: every operation runs on the CPU, and is charged as CUDA would have run it.
+"""The dispatcher: every operation runs on the CPU, and is charged as CUDA would have run it.
 
 C++ code calls every simulated tensor a CPU tensor. So a device ``cpu`` among the arguments of an operation
 means "where the other tensors are", unless Python code asked for it: Python's factories say so by passing
@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch._library.custom_ops import OPDEFS
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from simcuda.backward import is_in_backward, joins_gradients
 from simcuda.call import Call, all_tensors_in, tensors_in
@@ -25,6 +24,7 @@ from simcuda.meeting import meet, spread
 from simcuda.messages import no_kernel_message
 from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
+from simcuda.watching import watched
 
 CPU = torch.device("cpu")
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
@@ -37,11 +37,10 @@ class _Asked(threading.local):
     destination: int | None = None
 
 
-class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no annotations here
+class Dispatcher:
     """Watches every operation for one machine."""
 
     def __init__(self, machine: Machine) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._machine = machine
         # By the address of an operation, which torch never frees: hashing one is Python code.
         self._plans: dict[int, Plan] = {}
@@ -50,32 +49,25 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         self._asked = _Asked()
         self._last_device = HOST
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Otherwise torch wraps the method below and imports torch._dynamo for it, which takes a second.
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Arguments | None = None
-    ) -> Any:
+    def run(self, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run one operation, placing its results where CUDA would."""
         plan = self._plans.get(id(func))
         if plan is None:
             plan = self._plans[id(func)] = plan_of(func)
         if not plan.is_special:
-            return self._run(plan, func, args, kwargs or {})
+            return self._run(plan, func, args, kwargs)
         if plan.composite is not None:
-            with self:
-                return func._op_dk(plan.composite, *args, **kwargs or {})
+            with watched():
+                return func._op_dk(plan.composite, *args, **kwargs)
         if plan.is_view:
-            return func._op(*args, **kwargs) if kwargs else func._op(*args)
+            return func._op(*args, **kwargs)
         if plan.is_foreign:
-            return self._run_inside(plan, func, args, kwargs or {})
+            return self._run_inside(plan, func, args, kwargs)
         if plan.is_copy:
-            return self._copy(plan, func, args, kwargs or {})
+            return self._copy(plan, func, args, kwargs)
         if plan.joins_gradients and joins_gradients(args, kwargs):
             plan, func = plan_of(_ADD_IN_PLACE), _ADD_IN_PLACE
-        return self._run(plan, func, args, kwargs or {})
+        return self._run(plan, func, args, kwargs)
 
     def _run_inside(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
@@ -84,7 +76,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         kernel = kernels.get("cuda", kernels.get(None))
         if kernel is None:
             return self._run(plan, func, args, kwargs)
-        with self:
+        with watched():
             return kernel(*args, **kwargs)
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
@@ -159,7 +151,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         to, value = self._of(args[0]), self._of(args[place])
         if value is None or value.device == HOST or (to is not None and (to.device != HOST or to.floating)):
             return args
-        with self:
+        with watched():
             return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
 
     def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
@@ -184,7 +176,7 @@ class Dispatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch h
         if plan.takes_device and destination is None:
             kwargs, destination, _ = self._take_device(plan, kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
-        result = func(*args, **kwargs)
+        result = func._op(*args, **kwargs)
         if makes_its_target:
             tag = self._of(source)
             here = HOST if tag is None else tag.device

@@ -1,7 +1,6 @@
-"""Backward formulas that read values on the host, which a dispatch mode makes autograd leave out.
+"""Gradients whose formula asks for the device's type, and takes another way on CUDA.
 
-Under a mode autograd takes formulas for tensor subclasses, which never look at values. Here the look that
-CUDA takes is taken before the formula, so that its wait is counted; the formula's kernels stay approximate.
+Torch calls every simulated tensor a CPU tensor there, so these formulas are written here as CUDA has them.
 """
 
 from __future__ import annotations
@@ -12,82 +11,57 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simcuda.ledger import Ledger
 from simcuda.patches import Patches
 
-Look = Callable[[Any, Any], object]
+EXTREMES = ("max", "min", "median", "nanmedian")
 
 
-def install(patches: Patches, ledger: Ledger) -> None:
-    """Let the gradients of everything called here look at values as on CUDA."""
-    for name in ("prod", "cumprod", "masked_fill", "masked_fill_"):
+def install(patches: Patches) -> None:
+    """Let the gradients of everything called here be those of CUDA."""
+    for name in EXTREMES:
         for owner in (torch, torch.Tensor):
-            if hasattr(owner, name):
-                patches.set(owner, **{name: _looking(getattr(owner, name), ledger)})
+            patches.set(owner, **{name: _shared_evenly(getattr(owner, name))})
 
 
-def _looking(original: Callable[..., Any], ledger: Ledger) -> Callable[..., Any]:
+class _Extreme(torch.autograd.Function):
+    """One element of a tensor, whose gradient is shared by all elements equal to it.
+
+    By ``evenly_distribute_backward`` in torch/csrc/autograd/FunctionsManual.cpp: on CUDA nothing is read.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, original: Callable[[Tensor], Tensor]) -> Tensor:
+        value = original(tensor)
+        ctx.save_for_backward(tensor, value)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        tensor, value = ctx.saved_tensors
+        both_nan = tensor.isnan().logical_and_(value.isnan())
+        mask = (tensor == value).logical_or_(both_nan)
+        return mask * (gradients[0] / mask.sum()), None
+
+
+_extreme_with_gradient: Any = _Extreme.apply
+
+
+def _shared_evenly(original: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
-        result = original(*args, **kwargs)
-        if isinstance(result, Tensor) and result.requires_grad and result.is_cuda and not _is_wrapped(result):
-            _look_before(result.grad_fn, ledger)
-        return result
+        if len(args) == 1 and not kwargs and _is_differentiated(args[0]):
+            return _extreme_with_gradient(args[0], original)
+        return original(*args, **kwargs)
 
     return function
 
 
-def _is_wrapped(tensor: Tensor) -> bool:
-    # Under vmap and its kin CUDA does not look either.
-    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-
-
-def _look_before(node: Any, ledger: Ledger) -> None:
-    name = "" if node is None else node.name()
-    look = LOOKS.get(name)
-    if look is None:
-        return
-
-    def hook(gradients: Any) -> None:
-        # The node is asked for again: a hook that held its own node would never be freed.
-        with torch.no_grad():
-            if look(torch._C._current_autograd_node(), gradients[0]) is not None:
-                ledger.approximate(f"{name} (backward)")
-
-    node.register_prehook(hook)
-
-
-def _find_zeros(node: Any, _gradient: Any) -> object:
-    return (node._saved_self == 0).nonzero() if node._saved_self.dim() else None
-
-
-def _count_zeros(node: Any, _gradient: Any) -> object:
-    values = node._saved_self
-    if not values.dim():
-        return None
-    return (values == 0).sum(_signed(node._saved_dim), keepdim=True).sum().item()
-
-
-def _ask_for_zeros(node: Any, _gradient: Any) -> object:
-    values = node._saved_self
-    if values.numel() <= 1 or values.shape[_signed(node._saved_dim)] == 1:
-        return None
-    return (values == 0).any().item()
-
-
-def _select_by_mask(node: Any, gradient: Any) -> object:
-    # Only a value that needs a gradient gets one; it is the second of the node's inputs.
-    needs_one = gradient is not None and node.next_functions[1][0] is not None
-    return gradient.masked_select(node._saved_mask) if needs_one else None
-
-
-def _signed(dimension: int) -> int:
-    return dimension - 2**64 if dimension >= 2**63 else dimension
-
-
-LOOKS: dict[str, Look] = {
-    "ProdBackward0": _find_zeros,
-    "ProdBackward1": _count_zeros,
-    "CumprodBackward0": _ask_for_zeros,
-    "MaskedFillBackward1": _select_by_mask,
-}
-"""What each gradient looks at, by torch/csrc/autograd/FunctionsManual.cpp; None for nothing."""
+def _is_differentiated(tensor: Any) -> bool:
+    return (
+        isinstance(tensor, Tensor)
+        and tensor.requires_grad
+        and torch.is_grad_enabled()
+        and tensor.is_cuda
+        # Under vmap and its kin, and in forward mode, the formula is CUDA's already, or none is taken.
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and torch.autograd.forward_ad._current_level < 0
+    )

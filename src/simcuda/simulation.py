@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda import gradients, refusals, repairs
+from simcuda import gradients, refusals, repairs, watching
 from simcuda.autocast import Autocast
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
@@ -96,15 +96,16 @@ def device(
         stack.callback(autocast.remove)
         autocast.install(patches)
         repairs.install(patches, machine)
-        gradients.install(patches, machine.ledger)
+        gradients.install(patches)
         refusals.install(patches)
         threads.install(patches)
+        watching.install(patches)
         stack.enter_context(torch_imports_outside(patches))
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
-        stack.enter_context(dispatcher)
+        stack.enter_context(watching.watched_by(dispatcher))
         yield simulated
 
 

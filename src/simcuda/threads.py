@@ -1,4 +1,4 @@
-"""Threads take part in the simulation, though a dispatch mode holds for one thread.
+"""Threads take part in the simulation, though torch watches one thread for itself.
 
 Those that start during a simulation do, and whatever an executor is given to do then, also by threads that it
 had before. From the first of them on, one operation is charged at a time. A thread that outlives the
@@ -20,6 +20,7 @@ from typing import Any
 from simcuda.dispatch import Dispatcher
 from simcuda.machine import Machine
 from simcuda.patches import Patches
+from simcuda.watching import watched
 
 Function = Callable[..., Any]
 
@@ -35,12 +36,12 @@ class Threads:
 
     Args:
         machine: What they share.
-        mode: What they are to run under.
+        dispatcher: What is to see their operations.
     """
 
-    def __init__(self, machine: Machine, mode: Dispatcher) -> None:
+    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
         self._machine = machine
-        self._mode = mode
+        self._dispatcher = dispatcher
         self._lock: threading.RLock | None = None
         self._here = threading.local()
         self._here.takes_part = True
@@ -61,8 +62,8 @@ class Threads:
 
     def let_go(self) -> None:
         """Leave the threads that are still running to themselves."""
-        unwatched: Any = MethodType(_run_unwatched, self._mode)
-        self._mode.__torch_dispatch__ = unwatched  # type: ignore[method-assign]  # for this mode alone
+        unwatched: Any = MethodType(_run_unwatched, self._dispatcher)
+        self._dispatcher.run = unwatched  # type: ignore[method-assign]  # for this one alone
 
     def _announcing(self, original: Function) -> Function:
         def __init__(work: Any, *how: Any, **named: Any) -> None:  # noqa: N807 - the name that is replaced
@@ -79,7 +80,7 @@ class Threads:
             self._one_at_a_time()
             here.takes_part = True
             try:
-                with self._mode:
+                with watched():
                     return function(*args, **kwargs)
             finally:
                 here.takes_part = False
@@ -91,9 +92,9 @@ class Threads:
         if self._lock is not None:
             return
         self._lock = lock = threading.RLock()
-        machine, mode = self._machine, self._mode
-        watched: Any = MethodType(_locked(type(mode).__torch_dispatch__, lock), mode)
-        mode.__torch_dispatch__ = watched  # type: ignore[method-assign]  # for this mode alone
+        machine, dispatcher = self._machine, self._dispatcher
+        watched: Any = MethodType(_locked(type(dispatcher).run, lock), dispatcher)
+        dispatcher.run = watched  # type: ignore[method-assign]  # for this one alone
         for name in FROM_OUTSIDE:
             setattr(machine, name, _locked(getattr(machine, name), lock))
         storages: Any = machine.storages
@@ -109,5 +110,5 @@ def _locked(function: Function, lock: threading.RLock) -> Function:
     return run
 
 
-def _run_unwatched(_mode: Dispatcher, operation: Any, _types: Any, args: Any, kwargs: Any) -> Any:
-    return operation(*args, **kwargs)
+def _run_unwatched(_dispatcher: Dispatcher, operation: Any, args: Any, kwargs: Any) -> Any:
+    return operation._op(*args, **kwargs)
