@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simcuda.blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, Pool, block_size, segment_size
+from simcuda.blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, Pool, segment_size
 from simcuda.memory_stats import AllocatorStats
 from simcuda.ordering import Mark, Ordering
 
@@ -103,12 +103,12 @@ class Allocator:
             return None
         if self._waiting:
             self._return_finished()
-        size = block_size(requested)
+        size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
         pools = self._small if size <= SMALL_REQUEST else self._large
         pool = pools.get(stream) or self._new_pool(pools, stream)
         block = pool.take(size) or self._segment_or_retry(requested, size, pool)
         inactive = inactive_bytes = 0
-        if block.is_split:
+        if block.before is not None or block.after is not None:
             inactive, inactive_bytes = -1, -block.size
         if block.size - size >= pool.least_rest:
             rest = block.split_off(size)
@@ -116,9 +116,7 @@ class Allocator:
             inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
         block.requested = requested
         for stats in pool.stats:
-            stats.hand_out(block.size, requested)
-            if inactive_bytes:
-                stats.idle(inactive, inactive_bytes)
+            stats.hand_out(block.size, requested, inactive, inactive_bytes)
         return block
 
     def free(self, block: Block) -> None:
@@ -197,7 +195,7 @@ class Allocator:
                 block.absorb(neighbour)
         block.requested = 0
         pool.add(block)
-        if block.is_split:
+        if block.before is not None or block.after is not None:
             inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
         if inactive_bytes:
             for stats in pool.stats:

@@ -108,19 +108,10 @@ class Pool:
         return [block for _, _, block in self._order if not block.is_split]
 
 
-def block_size(requested: int) -> int:
-    """Bytes that a request of at least one byte takes in a block."""
-    return _round_up(requested, BLOCK_ROUNDING)
-
-
 def segment_size(size: int) -> int:
     """Bytes of the segment that is made for a block of ``size`` bytes."""
     if size <= SMALL_REQUEST:
         return SMALL_SEGMENT
     if size < MEDIUM_REQUEST:
         return MEDIUM_SEGMENT
-    return _round_up(size, SEGMENT_ROUNDING)
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
+    return -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING

@@ -71,14 +71,15 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        place = (*self._line(), "allocations")
-        usage = self._usage()
+        line = user_line() if self._known_line is None else self._line()
+        place = (*line, "allocations")
+        requested, allocated, host = self._usage()
         for m in self._open:
             m.allocations += 1
             m._sites[place] = m._sites.get(place, 0) + 1
             if nbytes > m.largest_allocation:
                 m.largest_allocation = nbytes
-            m._see(*usage)
+            m._see(requested, allocated, host)
 
     def usage_rose(self) -> None:
         """Note new peaks."""

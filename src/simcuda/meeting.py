@@ -34,6 +34,8 @@ def meet(
     Raises:
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations.
     """
+    if len(tags) == 1 and tags[0] is not None:
+        return tags[0].device
     devices = {HOST if tag is None else tag.device for tag in tags}
     if len(devices) == 1 and HOST not in devices:
         return devices.pop()

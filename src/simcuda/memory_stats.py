@@ -57,8 +57,8 @@ class PoolStats:
         self.waiting = self.waiting_bytes = 0
         self._most_active = self._most_active_bytes = 0
 
-    def hand_out(self, size: int, requested: int) -> None:
-        """Count a block that is handed out."""
+    def hand_out(self, size: int, requested: int, inactive: int, inactive_bytes: int) -> None:
+        """Count a block that is handed out; the last two are what ``idle`` takes."""
         # This runs for every result of every operation: comparing is faster than calling max.
         blocks, allocated, asked = self.blocks, self.allocated, self.requested
         blocks.added += 1
@@ -73,6 +73,8 @@ class PoolStats:
         asked.current = now = asked.current + requested
         if now > asked.peak:
             asked.peak = now
+        if inactive_bytes:
+            self.idle(inactive, inactive_bytes)
         if self.waiting:
             self._note_active()
 

@@ -151,14 +151,20 @@ class Ordering:
             elif first < end and start < last:
                 _join(self._accesses_to(data).previous_life, pending)
 
+    def drop(self, data: int, owner: int) -> bool:
+        """Forget ``data`` if ``owner`` alone has touched it; whether that is so."""
+        known = self._sole.get(data)
+        if known is None or known[0] != owner:
+            return False
+        del self._sole[data]
+        return True
+
     def free(self, data: int, owner: int, start: int, end: int, recorded: Collection[int] = ()) -> None:
         """Forget ``data``; uses of its memory that ``owner`` has not waited for are left behind.
 
         ``recorded`` are the streams that ``record_stream`` told the allocator of: it waits for those itself.
         """
-        known = self._sole.get(data)
-        if known is not None and known[0] == owner:
-            del self._sole[data]
+        if self.drop(data, owner):
             return
         accesses = self._accesses_to(data)
         del self._shared[data]

@@ -16,13 +16,17 @@ _LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__f
 _user_code: dict[int, tuple[CodeType, str | None]] = {}
 """Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
 
+_WITHIN = 2
+"""Frames of this package between the user's code and what counts, at least."""
+
 
 def user_line() -> tuple[str, int, str]:
     """File, line and function of the innermost frame outside torch, this package and the standard library.
 
     In a backward pass that is the line which called ``backward``.
     """
-    frame: FrameType | None = sys._getframe(1)
+    # Whoever asks is deeper in this package than that.
+    frame: FrameType | None = sys._getframe(_WITHIN)
     known = _user_code
     while frame is not None:
         code, file = known.get(id(frame.f_code)) or _remember(frame.f_code)
