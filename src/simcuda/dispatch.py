@@ -112,14 +112,17 @@ class Dispatcher:
             device = self._last_device
         self._last_device = device
         machine = self._machine
+        if device != HOST and machine.has_side_streams and is_in_backward():
+            machine.follow_forward(device, torch._C._current_graph_task_id())
+        if plan.is_plain and device != HOST:
+            self._charges.one_kernel(plan, inputs, outputs, tags, device)
+            return result
         call = Call(
             plan.op, plan.names, args, kwargs, inputs, outputs, machine.storages, machine.profile, is_alone
         )
         if device == HOST:
             self._charges.on_host(plan, call, tags, pinned=pinned, floating=floating)
         else:
-            if machine.has_side_streams and is_in_backward():
-                machine.follow_forward(device, torch._C._current_graph_task_id())
             self._charges.on_device(plan, call, tags, device)
         return result
 

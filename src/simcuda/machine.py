@@ -236,15 +236,17 @@ class Machine:
     def _return_block(self, tag: Tag) -> None:
         if tag.block is None:
             return
-        block = tag.block
-        recorded = block.used_by or ()
-        self.ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
+        block, ordering = tag.block, self.ordering
+        if not ordering.drop(tag.serial, block.stream):
+            recorded = block.used_by or ()
+            ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
         self.allocators[tag.device].free(block)
         tag.block = None
 
     def _released(self, tag: Tag) -> None:
-        if tag.device == HOST:
-            self.host_bytes -= tag.nbytes
-            self.ordering.forget(tag.serial)
-        else:
+        if tag.device != HOST:
             self._return_block(tag)
+            return
+        self.host_bytes -= tag.nbytes
+        if tag.pinned:
+            self.ordering.forget(tag.serial)
