@@ -102,6 +102,16 @@ def test_a_failure_names_the_line_and_the_device(pytester: pytest.Pytester) -> N
     assert "assertions.py" not in lines(result)
 
 
+def test_without_a_device_the_block_itself_is_to_blame(pytester: pytest.Pytester) -> None:
+    """A test that forgot the fixture is told what it lacks, without a look into simcuda."""
+    pytester.makepyfile(WAITING.replace("test_waits(gpu)", "test_waits()"))
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    message = f"RuntimeError: there is no device to count on: enter simcuda.device() first ({NO_GPU})"
+    result.stdout.fnmatch_lines([">       with simcuda.assert_no_syncs():", f"E *{message}"])
+    assert "simcuda/" not in lines(result)
+
+
 def test_the_marker_says_how_many_devices_and_of_what_kind(pytester: pytest.Pytester) -> None:
     """Number, capacity and profile are the marker's, before those of the command line."""
     pytester.makepyfile("""

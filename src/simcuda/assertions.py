@@ -84,6 +84,7 @@ class _AtMost:
         self._limits = limits
 
     def __enter__(self) -> Measurement:
+        __tracebackhide__ = True  # pytest then points to the block
         with ExitStack() as stack:
             gpu = stack.enter_context(gpu_at_hand())
             self._cost = stack.enter_context(gpu.measure())
@@ -93,7 +94,7 @@ class _AtMost:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        __tracebackhide__ = True  # pytest then points to the block
+        __tracebackhide__ = True
         self._block.__exit__(kind, error, trace)
         if error is None and (failure := "\n".join(_failures(self._cost, self._limits))):
             raise AssertionError(failure)

@@ -30,6 +30,7 @@ def gpu_at_hand() -> AbstractContextManager[Gpu]:
     Raises:
         RuntimeError: There is neither.
     """
+    __tracebackhide__ = True  # pytest then points to the line that needs a device
     if simulated := simulation.active():
         return nullcontext(simulated)
     from simcuda import real
