@@ -38,6 +38,11 @@ class Rule:
     approximate: bool = False
     takes_host_tensors: bool = False
 
+    @property
+    def fits_every_call(self) -> bool:
+        """Whether it applies whatever the arguments are."""
+        return self.when is _always
+
     def is_for(self, name: str) -> bool:
         """Whether the rule names an operation with overload, perhaps by a star."""
         return any(fnmatchcase(name, pattern) for pattern in self.ops)
