@@ -26,7 +26,7 @@ def gpu() -> Iterator[SimulatedCuda]:
 def read_twice(x: torch.Tensor) -> list[float]:
     """Two waits in one line, after an allocation."""
     y = x + 1
-    return [y.sum().item(), y.sum().item()]
+    return [y.sum().item(), (y * 2).sum().item()]
 
 
 def line_of(function: object, below: int) -> int:
@@ -51,23 +51,23 @@ def test_a_report_shows_lines_by_weight_and_every_total(
     with gpu.measure() as cost:
         read_twice(x)
     reading, adding = line_of(read_twice, 3), line_of(read_twice, 2)
-    # Of three floats, 12 bytes, a block of 512; each sum asks for 4 bytes and is freed after it was read.
+    # Three floats, their double (12 bytes each) and a sum (4 bytes) are live at once, in blocks of 512 bytes.
     expected = f"""\
 count  what          where                            source
-    2  stream_syncs  test_report.py:{reading} in read_twice  return [y.sum().item(), y.sum().item()]
-    2  d2h           test_report.py:{reading} in read_twice  return [y.sum().item(), y.sum().item()]
-    2  allocations   test_report.py:{reading} in read_twice  return [y.sum().item(), y.sum().item()]
+    2  stream_syncs  test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
+    2  d2h           test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
+    3  allocations   test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
     1  allocations   test_report.py:{adding} in read_twice  y = x + 1
 
           2  syncs
           2  stream_syncs
           2  d2h
           8  d2h_bytes
-          3  launches
-          3  allocations
+          4  launches
+          4  allocations
          12  largest_allocation
-         16  peak_bytes
-       1024  peak_allocated_bytes
+         28  peak_bytes
+       1536  peak_allocated_bytes
 every other count is 0"""
     assert expected == cost.report()
 
