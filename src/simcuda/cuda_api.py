@@ -7,6 +7,7 @@ answered here, and the few classes and functions that it cannot run without CUDA
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -16,8 +17,10 @@ from simcuda import streams
 from simcuda.generators import SimulatedGenerator
 from simcuda.grouping import group_by_device_and_dtype
 from simcuda.machine import Machine
+from simcuda.memory_stats import AllocatorStats
 from simcuda.patches import Patches
 from simcuda.profile import Profile
+from simcuda.refusals import refuse
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,28 @@ def properties_of(profile: Profile, capacity: int) -> DeviceProperties:
     )
 
 
+class _Runtime:
+    """The parts of CUDA's runtime that ``torch.cuda.cudart()`` gives to Python; 0 is success."""
+
+    cudaError = SimpleNamespace(success=0)  # noqa: N815 - CUDA's names
+    cudaProfilerStart = cudaProfilerStop = staticmethod(lambda: 0)  # noqa: N815 - as above
+    cudaGetErrorString = staticmethod(lambda _: "no error")  # noqa: N815 - as above
+    cudaHostRegister = cudaHostUnregister = staticmethod(  # noqa: N815 - as above
+        refuse("Pinning memory that is there already", "use Tensor.pin_memory()")
+    )
+
+
 class CudaApi:
     """Answers what ``torch.cuda`` and ``torch.accelerator`` ask."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self._stream, self._event = streams.bind(machine)
+
+    def end(self) -> None:
+        """Let streams and events that outlive the simulation say so."""
+        ended: Any = streams.Ended()
+        self._stream.machine = self._event.machine = ended
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
@@ -63,6 +83,7 @@ class CudaApi:
         self._install_memory(patches)
         self._install_streams(patches)
         self._install_accelerator(patches)
+        self._install_runtime(patches)
         patches.set(torch, Generator=SimulatedGenerator)
         patches.set(torch._C, _group_tensors_by_device_and_dtype=group_by_device_and_dtype)
 
@@ -114,7 +135,12 @@ class CudaApi:
         patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
 
     def _install_streams(self, patches: Patches) -> None:
-        stream, event = streams.bind(self.machine)
+        stream, event = self._stream, self._event
+        patches.set(
+            torch,
+            Stream=streams.for_any_device(torch.Stream, stream),
+            Event=streams.for_any_device(torch.Event, event),
+        )
         patches.set(torch.cuda, Stream=stream, Event=event)
         patches.set(torch.cuda.streams, Stream=stream, Event=event)
         engine: Any = torch.autograd  # torch has no annotation for the name
@@ -124,6 +150,25 @@ class CudaApi:
             _cuda_getCurrentStream=lambda device: self._describe(streams.current(self.machine, device)),
             _cuda_getDefaultStream=self._describe,
             _cuda_setStream=self.set_stream,
+        )
+
+    def _install_runtime(self, patches: Patches) -> None:
+        machine = self.machine
+        version = int(float(machine.profile.cuda_version) * 1000)
+        patches.set(torch.cuda, _cudart=_Runtime)
+        patches.set(
+            torch._C,
+            _cuda_init=lambda: None,
+            _cuda_getCompiledVersion=lambda: version,
+            _cuda_getDriverVersion=lambda: version,
+            _cuda_hasPrimaryContext=lambda _: True,
+            _cuda_getAllocatorBackend=lambda: "native",
+            _cuda_isHistoryEnabled=lambda: False,
+            _cuda_ipc_collect=lambda: None,
+            _cuda_sleep=lambda _: machine.run(machine.current.device, 1, (), ()),
+            _cuda_getCublasWorkspaceSize=lambda: machine.profile.cublas_workspace_bytes,
+            _cuda_clearCublasWorkspaces=lambda: None,
+            _cuda_tunableop_is_enabled=lambda: False,
         )
 
     def _install_accelerator(self, patches: Patches) -> None:
@@ -165,17 +210,22 @@ class CudaApi:
     def memory_info(self, device: Any = None) -> tuple[int, int]:
         """Bytes of a device that are free, and all of them."""
         index = torch.cuda._utils._get_device_index(device, optional=True)
-        allocator = self.machine.allocators[index]
+        allocator = self.machine.allocators[self.machine.index(torch.device("cuda", index))]
         return allocator.capacity - allocator.reserved, allocator.capacity
 
+    def _stats(self, device: int) -> AllocatorStats:
+        if not 0 <= device < len(self.machine.devices):
+            raise RuntimeError(f"Invalid device argument {device}: did you call init?")
+        return self.machine.allocators[device].stats
+
     def _memory_stats(self, device: int) -> dict[str, object]:
-        return self.machine.allocators[device].stats.as_nested_dict()
+        return self._stats(device).as_nested_dict()
 
     def _reset_peak(self, device: int) -> None:
-        self.machine.allocators[device].stats.reset_peak()
+        self._stats(device).reset_peak()
 
     def _reset_accumulated(self, device: int) -> None:
-        self.machine.allocators[device].stats.reset_accumulated()
+        self._stats(device).reset_accumulated()
 
     def _describe(self, stream: int) -> tuple[int, int, int]:
         stream_id = 0 if stream < len(self.machine.devices) else stream

@@ -21,7 +21,7 @@ from simcuda.charges import Charges
 from simcuda.copies import charge_copy
 from simcuda.machine import Machine
 from simcuda.meeting import meet, spread
-from simcuda.messages import no_kernel_message
+from simcuda.messages import no_cpu_kernel_message, no_kernel_message
 from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
 from simcuda.watching import watched
@@ -75,6 +75,8 @@ class Dispatcher:
         kernels = {} if definition is None else definition._backend_fns
         kernel = kernels.get("cuda", kernels.get(None))
         if kernel is None:
+            if func.has_kernel_for_dispatch_key("CUDA") and not func.has_kernel_for_dispatch_key("CPU"):
+                raise NotImplementedError(no_cpu_kernel_message(plan.op))
             return self._run(plan, func, args, kwargs)
         with watched():
             return kernel(*args, **kwargs)
@@ -167,7 +169,10 @@ class Dispatcher:
             return kwargs, HOST if plan.makes else None, pinned
         index = self._machine.index(asked)
         if index == HOST and asked.type != "cpu":
-            return kwargs, None, pinned
+            # Another kind of device, such as ``meta``, is as little simulated as the host.
+            return kwargs, HOST, pinned
+        if index != HOST and pinned:
+            raise RuntimeError("Only dense CPU tensors can be pinned")
         is_from_python = "pin_memory" in kwargs
         meant = index != HOST or plan.makes or is_from_python
         return {**kwargs, "device": CPU}, index if meant else None, pinned
@@ -178,6 +183,9 @@ class Dispatcher:
         destination, self._asked.destination = self._asked.destination, None
         if plan.takes_device and destination is None:
             kwargs, destination, _ = self._take_device(plan, kwargs)
+        target = kwargs.get("device", CPU)
+        if target is not None and target.type not in ("cpu", "cuda"):
+            return func._op(*args, **kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
         result = func._op(*args, **kwargs)
         if makes_its_target:

@@ -1,6 +1,7 @@
 """Modules of torch that are first imported during a simulation are imported outside it.
 
-Some look for a GPU as they load, and what they bind to replaced names would outlive the simulation.
+Some look for a GPU as they load, and what they bind to replaced names would outlive the simulation. What is
+refused in a module, of torch or not, is refused as soon as it is loaded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from simcuda.patches import Patches
+from simcuda.refusals import REFUSED_ON_IMPORT, imported
 
 
 class _OutsideLoader(Loader):
@@ -27,8 +29,12 @@ class _OutsideLoader(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
-        with self._patches.suspended():
+        if _is_of_torch(module.__name__):
+            with self._patches.suspended():
+                self._loader.exec_module(module)
+        else:
             self._loader.exec_module(module)
+        imported(module, self._patches)
 
 
 class _OutsideFinder:
@@ -38,13 +44,17 @@ class _OutsideFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """A spec that suspends the simulation while a module of torch runs; None for any other."""
-        if not name.startswith("torch."):
+        """A spec that suspends the simulation while a module of torch runs; None for most others."""
+        if not _is_of_torch(name) and name not in REFUSED_ON_IMPORT:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = _OutsideLoader(spec.loader, self._patches)
         return spec
+
+
+def _is_of_torch(module: str) -> bool:
+    return module.startswith("torch.")
 
 
 @contextmanager

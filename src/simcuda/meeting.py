@@ -12,6 +12,8 @@ from simcuda.machine import Machine
 from simcuda.plans import Plan
 from simcuda.storages import HOST, Tag
 
+EXPECTED = "Expected all tensors to be on the same device, but"
+INDEXING = ("aten.index.", "aten.index_put")
 CHECKED_BY = {"stack": "cat"}
 """Operations whose tensors another one checks, which CUDA's message names."""
 
@@ -52,7 +54,7 @@ def meet(
         if tag is not None and tag.device == device:
             continue
         if tag is None or tag.device == HOST:
-            if plan.takes_host_tensors or (plan.takes_host_scalars and not tensor.dim()):
+            if _may_stay(plan, args, tensor, tag, device):
                 continue
             if tag is not None and tag.floating:
                 machine.adopt(tag, device)
@@ -60,6 +62,25 @@ def meet(
         other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
         raise RuntimeError(_message(plan, args, kwargs, tensor, other, str(machine.devices[device])))
     return device
+
+
+def _may_stay(
+    plan: Plan, args: Sequence[Any], host_tensor: torch.Tensor, tag: Tag | None, device: int
+) -> bool:
+    if plan.op.startswith(INDEXING) and not (tag is not None and tag.floating):
+        _check_indexed(args, host_tensor, device)
+    return plan.takes_host_tensors or (plan.takes_host_scalars and not host_tensor.dim())
+
+
+def _check_indexed(args: Sequence[Any], host_tensor: torch.Tensor, device: int) -> None:
+    """Indices may lie on the host, but what is indexed and what is written there have to be together."""
+    indexed, indices, value = (*args, None)[:3]
+    if host_tensor is indexed and any(index is not None and index.is_cuda for index in indices):
+        raise RuntimeError(
+            "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+        )
+    if host_tensor is indexed or (host_tensor is value and value.dim()):
+        raise RuntimeError(f"{EXPECTED} found at least two devices, cuda:{device} and cpu!")
 
 
 def _has_host_tensor(tensors: Sequence[torch.Tensor], tags: Sequence[Tag | None]) -> bool:
@@ -71,13 +92,12 @@ def _has_host_tensor(tensors: Sequence[torch.Tensor], tags: Sequence[Tag | None]
 def _message(
     plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any], tensor: torch.Tensor, other: str, device: str
 ) -> str:
-    expected = "Expected all tensors to be on the same device, but"
     if plan.takes_host_scalars:
-        return f"{expected} found at least two devices, {device} and {other}!"
+        return f"{EXPECTED} found at least two devices, {device} and {other}!"
     values = {**dict(zip(plan.names, args, strict=False)), **kwargs}
     name = next((n for n, v in values.items() if any(tensor is t for t in tensors_in((v,)))), "tensors")
     method = plan.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
     return (
-        f"{expected} got {name} is on {other}, different from other tensors on {device} "
+        f"{EXPECTED} got {name} is on {other}, different from other tensors on {device} "
         f"(when checking argument in method wrapper_CUDA_{CHECKED_BY.get(method, method)})"
     )

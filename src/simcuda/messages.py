@@ -38,6 +38,15 @@ def no_kernel_message(op: str) -> str:
     )
 
 
+def no_cpu_kernel_message(op: str) -> str:
+    """The text of ``NotImplementedError`` for a custom operation that has a kernel for CUDA alone."""
+    name = op.removesuffix(".default").replace(".", "::", 1)
+    return (
+        f"{name} has a kernel for CUDA alone, which does not run on a simulated CUDA device; "
+        "give it one for the CPU, by torch.library.impl or in Python"
+    )
+
+
 def _size(nbytes: int) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if nbytes >= unit:

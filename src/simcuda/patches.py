@@ -22,6 +22,10 @@ class Patches:
             self._replaced.append((owner, name, vars(owner).get(name, _MISSING)))
             setattr(owner, name, value)
 
+    def names(self) -> list[tuple[Any, str]]:
+        """Every owner and name that is replaced."""
+        return [(owner, name) for owner, name, _ in self._replaced]
+
     def restore(self) -> None:
         """Put every attribute back, the last one first."""
         while self._replaced:

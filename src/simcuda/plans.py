@@ -113,7 +113,7 @@ def plan_of(operation: Any) -> Plan:
     names = tuple(argument.name for argument in schema.arguments)
     composite = _composite(operation.name(), packet)
     is_view = _is_view(schema) and packet not in HANDS_OUT
-    is_foreign = not op.startswith(("aten.", "prims."))
+    is_foreign = not op.startswith("aten.")
     written = tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write)
     makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
     joins_gradients = op == "aten.add.Tensor"

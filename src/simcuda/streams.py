@@ -16,8 +16,11 @@ import torch
 from simcuda.backward import is_in_backward
 from simcuda.machine import Machine
 from simcuda.ordering import Mark
+from simcuda.refusals import refuse
 
 CUDA_DEVICE_TYPE = 1
+LEAST_PRIORITY, GREATEST_PRIORITY = 0, -3
+ONE_PROCESS = "let one process do the work"
 _FIRST_HANDLE = 0x5550000000
 
 
@@ -97,6 +100,11 @@ class Stream:
         """Let its later work come after the work of another stream so far."""
         self.wait_event(stream.record_event())
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority, as PyTorch limits them."""
+        return LEAST_PRIORITY, GREATEST_PRIORITY
+
     def __enter__(self) -> Stream:
         make_context: Any = torch.cuda.StreamContext
         self._context = make_context(self)
@@ -113,6 +121,8 @@ class Stream:
         return hash(self.number)
 
     def __repr__(self) -> str:
+        if isinstance(self.machine, Ended):
+            return "<torch.cuda.Stream of a simulation that has ended>"
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
@@ -176,6 +186,9 @@ class Event:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return 1000 * (end_event._recorded_at - self._recorded_at)
 
+    ipc_handle = staticmethod(refuse("Sharing an event", ONE_PROCESS))
+    from_ipc_handle = staticmethod(refuse("Sharing an event", ONE_PROCESS))
+
     def __repr__(self) -> str:
         return (
             f"<torch.cuda.Event {self.cuda_event:#x}>" if self._mark else "<torch.cuda.Event uninitialized>"
@@ -205,6 +218,33 @@ def returning(machine: Machine, run_backward: Callable[..., Any]) -> Callable[..
             machine.leave_backward(streams)
 
     return run
+
+
+class Ended:
+    """In place of the machine of a simulation that has ended."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(
+            "this stream or event belongs to a simcuda.device() that has ended; make a new one"
+        )
+
+
+def for_any_device(original: Any, simulated: type[Stream | Event]) -> type:
+    """``torch.Stream`` or ``torch.Event``: on CUDA, which is the default, one of ``torch.cuda``."""
+
+    class AnyKind(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, (original, simulated))
+
+        def __call__(cls, device: Any = None, *how: Any, **named: Any) -> Any:
+            target = torch.device("cuda" if device is None else device)
+            if target.type != "cuda":
+                return original(device, *how, **named)
+            if issubclass(simulated, Stream):
+                return simulated(target, *how, **named)
+            return simulated(*how, **named)
+
+    return AnyKind(original.__name__, (), {"__doc__": original.__doc__})
 
 
 def bind(machine: Machine) -> tuple[type[Stream], type[Event]]:

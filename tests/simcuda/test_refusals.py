@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import simcuda
-from simcuda import SimulatedCuda
+from simcuda import SimulatedCuda, refusals
+from simcuda.patches import Patches
 
 
 @pytest.fixture
@@ -21,10 +25,30 @@ def gpu() -> Iterator[SimulatedCuda]:
 
 CODE = {
     "torch.compile(layer)": "compile outside simcuda.device()",
+    "layer.compile()": "compile outside simcuda.device()",
+    "torch.export.export(layer, (x,))": "export outside simcuda.device()",
     "torch.cuda.CUDAGraph()": "run the captured code as it is",
+    "torch.cuda.graph(None)": "run the captured code as it is",
     "torch.cuda.make_graphed_callables(layer, (x,))": "run the captured code as it is",
     "torch.nn.DataParallel(layer)": "call the module itself, on one device",
-    "torch.profiler.profile(activities=[cuda]).start()": r"activities=\[ProfilerActivity.CPU\]",
+    "torch.nn.parallel.DistributedDataParallel(layer)": "call the module itself, on one device",
+    "torch.nn.parallel.replicate(layer, [0, 1])": "copy by Tensor.to",
+    "torch.nn.parallel.scatter(x, [0, 0])": "copy by Tensor.to",
+    "torch.distributed.init_process_group('nccl')": "use the backend gloo, or one process",
+    "torch.distributed.init_process_group('cpu:gloo,cuda:nccl')": "use the backend gloo, or one process",
+    "torch.cuda.nccl.version()": "use the backend gloo, or one process",
+    "profiler.profile(activities=[profiler.ProfilerActivity.CUDA]).start()": "ProfilerActivity.CPU",
+    "torch.cuda.memory_snapshot()": r"torch.cuda.memory_stats\(\)",
+    "torch.cuda.memory._record_memory_history()": r"torch.cuda.memory_stats\(\)",
+    "torch.cuda.MemPool()": "allocate from the default pool",
+    "torch.cuda.ExternalStream(1)": "make a torch.cuda.Stream",
+    "torch.cuda.Event().ipc_handle()": "let one process do the work",
+    "torch.cuda.caching_allocator_alloc(8)": "run it on a real GPU",
+    "torch.cuda.cudart().cudaHostRegister(0, 0, 0)": r"Tensor.pin_memory\(\)",
+    "torch.utils.dlpack.to_dlpack(x)": r"Tensor.cpu\(\)",
+    "x.__dlpack__()": r"Tensor.cpu\(\)",
+    "x.__dlpack_device__()": r"Tensor.cpu\(\)",
+    "x.__cuda_array_interface__": r"Tensor.cpu\(\)",
 }
 
 
@@ -34,12 +58,105 @@ def test_a_refusal_says_what_to_do_instead(code: str, advice: str) -> None:
     """The error names what does not run, and what does."""
     names = {
         "torch": torch,
+        "profiler": torch.profiler,
         "layer": torch.nn.Linear(2, 2, device="cuda"),
         "x": torch.ones(1, 2, device="cuda"),
-        "cuda": torch.profiler.ProfilerActivity.CUDA,
     }
     with pytest.raises(RuntimeError, match=f"does not run on a simulated CUDA device; .*{advice}"):
         eval(code, names)  # noqa: S307 - the code is above
+
+
+@pytest.mark.parametrize("code", CODE, ids=CODE)
+def test_counts_are_right_after_a_refusal(gpu: SimulatedCuda, code: str) -> None:
+    """What was refused leaves nothing behind that would be counted, or not counted, later."""
+    x = torch.ones(1, 2, device="cuda")
+    layer = torch.nn.Linear(2, 2, device="cuda")
+    names = {"torch": torch, "profiler": torch.profiler, "layer": layer, "x": x}
+    with gpu.measure() as cost:
+        with pytest.raises(RuntimeError):
+            eval(code, names)  # noqa: S307 - as above
+        x.sum().item()
+    assert (1, 1, 1, ()) == (cost.launches, cost.syncs, cost.allocations, cost.unknown)
+
+
+def test_what_was_compiled_before_is_refused() -> None:
+    """A function that was compiled outside runs there, and within the simulation says what to do."""
+    compiler: Any = torch.compile
+    compiled = compiler(lambda x: x + 1, backend="eager")
+    assert 2 == compiled(torch.ones(())).item()
+    with simcuda.device():
+        with pytest.raises(RuntimeError, match=r"torch\.compile has made does not run"):
+            compiled(torch.ones((), device="cuda"))
+        with pytest.raises(RuntimeError, match=r"torch\.compile has made does not run"):
+            compiled(torch.ones(()))
+    assert 2 == compiled(torch.ones(())).item()
+
+
+TRITON = "class JITFunction:\n    def run(self, *arguments, **how):\n        return 'launched'\n"
+
+
+@pytest.mark.parametrize("imported_first", [False, True])
+def test_triton_kernels_are_refused(
+    imported_first: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A launch is refused whether Triton is imported before or within the simulation, and works after it."""
+    package = tmp_path / "triton" / "runtime"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").touch()
+    (package / "jit.py").write_text(TRITON)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("triton", "triton.runtime", "triton.runtime.jit"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    def kernel() -> Any:
+        return importlib.import_module("triton.runtime.jit").JITFunction()
+
+    if imported_first:
+        kernel()
+    with simcuda.device(), pytest.raises(RuntimeError, match="A Triton kernel does not run"):
+        kernel().run()
+    assert "launched" == kernel().run()
+    for name in ("triton", "triton.runtime", "triton.runtime.jit"):
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_custom_operation_for_cuda_alone_is_refused() -> None:
+    """An extension's kernel for CUDA has no device to run on."""
+    make: Any = torch.library.Library
+    library = make("simcuda_tests_cuda", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CUDA")
+    try:
+        with pytest.raises(NotImplementedError, match="give it one for the CPU"):
+            torch.ops.simcuda_tests_cuda.twice(torch.ones(2, device="cuda"))
+    finally:
+        library._destroy()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_what_is_missing_is_no_attribute() -> None:
+    """``hasattr`` answers False for what is refused, so that code that asks first goes another way."""
+    assert not hasattr(torch._C, "_cuda_nothing_of_this_name")
+    with pytest.raises(AttributeError, match=r"^module 'torch._C' has no attribute 'nothing'$"):
+        torch._C.nothing  # type: ignore[attr-defined]  # noqa: B018 - that is the point
+
+
+@pytest.mark.usefixtures("gpu")
+def test_host_tensors_are_shared_as_ever() -> None:
+    """Other libraries may have what lies on the host."""
+    x = torch.ones(2)
+    share: Any = torch.utils.dlpack
+    assert 2 == share.from_dlpack(share.to_dlpack(x)).sum().item()
+    assert not hasattr(x, "__cuda_array_interface__")
+
+
+@pytest.mark.usefixtures("gpu")
+def test_modules_on_the_host_may_be_distributed() -> None:
+    """Only what is on the device is refused: here it is PyTorch that lacks a process group."""
+    with pytest.raises(ValueError, match="process group"):
+        torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
 
 
 @pytest.mark.usefixtures("gpu")
@@ -51,12 +168,16 @@ def test_the_host_can_be_profiled() -> None:
     assert "aten::exp" in {event.key for event in profile.key_averages()}
 
 
-def test_everything_is_back_after_the_simulation() -> None:
-    """Nothing stays refused outside."""
-    before = (torch.compile, torch.nn.DataParallel.__init__, torch.cuda.graphs.graph.__init__)
-    with simcuda.device():
-        pass
-    assert before == (torch.compile, torch.nn.DataParallel.__init__, torch.cuda.graphs.graph.__init__)
+def test_no_function_for_a_real_device_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a build with CUDA, what C++ would do for a real device is refused unless it is answered."""
+    monkeypatch.setattr(torch._C, "_cuda_something", lambda: "real", raising=False)
+    patches = Patches()
+    refusals.refuse_c_functions(patches)
+    something: Any = torch._C
+    with pytest.raises(RuntimeError, match=r"torch\._C\._cuda_something does not run"):
+        something._cuda_something()
+    patches.restore()
+    assert "real" == something._cuda_something()
 
 
 @pytest.mark.usefixtures("gpu")
