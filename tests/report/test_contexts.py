@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from finding_tickets.cli.list import row
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verdict, Verification
 from finding_tickets.report.contexts import status
 from finding_tickets.report.entries import Entry
+from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -151,3 +153,14 @@ def test_the_worst_work_comes_first(repository: Repository) -> None:
         repository.ticket(f"B1-PT-0{number}", severity=severity, status="open")
     made = status([Entry(document, Verdict.UNVERIFIED) for document in repository.load().documents])
     assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
+
+
+def test_meters_that_disagree_are_named(repository: Repository) -> None:
+    """Beside the verdict that counts, in the list and in the report."""
+    repository.ticket()
+    both = "cuda: failed, simulated: verified"
+    (document,) = repository.load().documents
+    disputed = Entry(document, Verdict.FAILED, disagreement=both)
+    assert f"failed ({both})" == row(disputed)[3]
+    page = render("report.md.j2", {"status": status([disputed])}, repository.root / "none")
+    assert f"| failed ({both}) |" in page

@@ -43,6 +43,12 @@ def test_conditions_select_the_points() -> None:
     assert "4*n where devices <= 2, n 1..n" == checked.claimed
 
 
+def test_a_metric_that_the_meter_does_not_count_decides_nothing() -> None:
+    """A real device does not tell hazards: that is not 0, it is the reason why the claim stays open."""
+    checked = result(claim("0", metric="hazards"))
+    assert (None, "the simulated meter does not count hazards") == (checked.holds, checked.measured)
+
+
 @pytest.mark.parametrize(
     ("value", "holds"),
     [

@@ -136,6 +136,15 @@ def test_a_real_gpu_outranks_the_simulation(verified: Repository) -> None:
     assert (Verdict.FAILED, "cuda: failed, simulated: verified") == (current.verdict, current.disagreement)
 
 
+def test_a_verdict_outranks_none(verified: Repository) -> None:
+    """A GPU that could not decide leaves the verdict to the simulation, and that they differ is said."""
+    record(verified, Verdict.REPRODUCED)
+    record(verified, Verdict.INCONCLUSIVE, meter="cuda")
+    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    expected = (Verdict.REPRODUCED, "cuda: inconclusive, simulated: reproduced")
+    assert expected == (current.verdict, current.disagreement)
+
+
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b'{"schema_version": 1}', b'{"schema_version": 2}'])
 def test_what_is_no_evidence_is_an_error(verified: Repository, content: bytes) -> None:
     """A damaged file is named; it is neither believed nor passed over."""

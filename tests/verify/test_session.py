@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -11,8 +11,10 @@ from tests.conftest import Repository
 
 from finding_tickets.model.verification import Verdict
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.isolate import Isolation, Outcome, Task
+from finding_tickets.verify.measuring import CHOICE
 from finding_tickets.verify.session import Settings, Verified, verify
+from simcuda.real import why_not
 
 VERIFIER = """
 import torch
@@ -171,13 +173,40 @@ def test_a_claim_about_an_unknown_variable_is_bad_data(repository: Repository, i
     assert done["C-1"].verification is not None
 
 
+@pytest.mark.skipif(why_not() is None, reason="there is a GPU that can be measured")
 def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolation) -> None:
-    """Until there is a meter for one, the verdict is inconclusive, and no evidence is left."""
+    """Without one the verdict is inconclusive, says what is missing, and leaves no evidence."""
     add(repository, "A-1")
     found = run(repository, isolation, meter="cuda")["A-1"].verification
     assert found is not None
     assert (Verdict.INCONCLUSIVE, "cuda") == (found.verdict, found.meter)
-    assert "this version has no meter for a real GPU yet: use --meter simulated" == found.reason
+    assert f"no real GPU can be measured here: {why_not()}" == found.reason
+    assert not (repository.root / "evidence").exists()
+
+
+class TakesGpu(Isolation):
+    """Stands for a machine with a GPU on which every ticket fails."""
+
+    def __init__(self) -> None:
+        self.meters: list[str] = []
+
+    def run(self, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Outcome]]:
+        """Say which meter there is, and fail at anything else."""
+        for name, task in tasks.items():
+            if task.target == CHOICE:
+                yield name, Outcome(value="cuda")
+            else:
+                self.meters.append(task.payload["meter"])
+                yield name, Outcome(reason="the GPU fell off the bus")
+
+
+def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Repository) -> None:
+    """With ``auto`` the meter is settled before measuring: a failure of a GPU is none of the simulation."""
+    add(repository, "A-1")
+    machine = TakesGpu()
+    found = run(repository, machine, meter="auto")["A-1"].verification
+    assert found is not None
+    assert ("cuda", "the GPU fell off the bus", ["cuda"]) == (found.meter, found.reason, machine.meters)
     assert not (repository.root / "evidence").exists()
 
 

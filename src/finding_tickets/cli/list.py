@@ -60,5 +60,6 @@ def list_tickets(
 
 
 def row(entry: Entry) -> tuple[str, ...]:
-    """One line of the table; what a document does not state is a dash."""
-    return entry.id, entry.severity or "-", entry.status or "-", entry.verdict, entry.document.title.value
+    """One line of the table; what a document does not state is a dash, and meters that disagree are named."""
+    verdict = f"{entry.verdict} ({entry.disagreement})" if entry.disagreement else entry.verdict
+    return entry.id, entry.severity or "-", entry.status or "-", verdict, entry.document.title.value

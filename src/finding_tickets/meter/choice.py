@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from finding_tickets.meter import cuda
+from contextlib import suppress
+
 from finding_tickets.meter.report import METERS, CannotMeasureError
 from finding_tickets.meter.trial import Meter
 
@@ -15,8 +16,22 @@ def choose(name: str) -> Meter:
     """
     if name not in METERS:
         raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
-    if name == "cuda" and (reason := cuda.why_not()):
-        raise CannotMeasureError(reason)
+    if name == "cuda":
+        return _real()
+    if name == "auto":
+        with suppress(CannotMeasureError):
+            return _real()
     from finding_tickets.meter.simulated import SimulatedMeter
 
     return SimulatedMeter()
+
+
+def took(name: str) -> str:
+    """The name of the meter that ``choose`` takes; for a process of its own, since it may start CUDA."""
+    return choose(name).name
+
+
+def _real() -> Meter:
+    from finding_tickets.meter.cuda import CudaMeter
+
+    return CudaMeter()

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import simcuda
-from finding_tickets.meter.compare import to_host
-from finding_tickets.meter.measurement import COUNTS, Measurement, Site
-from finding_tickets.meter.patches import unpatched
+from finding_tickets.meter.counting import count
 from finding_tickets.meter.report import SIMULATED_DEVICE
-from finding_tickets.meter.trial import Function, Trial, arguments, attempt, steady_state, warm_up
+from finding_tickets.meter.trial import Function, Trial, steady_state
 from finding_tickets.workload import Point, Workload
-
-DEVICE = "cuda"
 
 
 class SimulatedMeter:
@@ -29,26 +25,7 @@ class SimulatedMeter:
 
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
         """Count one run of ``function`` on fresh data."""
-        count, capacity = max(1, workload.devices(point)), workload.memory(point)
-        gpus = simcuda.device(count, profile=self.device, capacity=capacity)
-        with steady_state(), gpus as gpu, unpatched():
-            warm_up(workload, point, function, DEVICE)
-            inputs = arguments(workload, point, DEVICE, workload.seed)
-            before = gpu.live_bytes()
-            with gpu.measure() as counted:
-                result, error = attempt(workload, function, inputs, root)
-            kept = to_host(result)
-            del result
-            retained = gpu.live_bytes() - before
-        return Trial(_measurement(counted, retained, raised=error is not None), kept, error)
-
-
-def _measurement(counted: simcuda.Measurement, retained: int, *, raised: bool) -> Measurement:
-    metrics = {name: getattr(counted, name) for name in COUNTS if name != "retained_bytes"}
-    sites = (Site(site.file, site.line, site.function, site.what, site.count) for site in counted.sites)
-    return Measurement(
-        metrics={**metrics, "retained_bytes": retained, "raised": int(raised)},
-        sites=tuple(sites),
-        unknown=tuple(counted.unknown),
-        approximate=tuple(counted.approximate),
-    )
+        devices, capacity = max(1, workload.devices(point)), workload.memory(point)
+        gpus = simcuda.device(devices, profile=self.device, capacity=capacity)
+        with steady_state(), gpus as gpu:
+            return count(gpu, workload, point, function, root)

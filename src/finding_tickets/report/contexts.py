@@ -36,7 +36,10 @@ class CrossTable:
 
 @dataclass(frozen=True)
 class Row:
-    """One document of the report; ``changes`` are its laws before and after the fix."""
+    """One document of the report.
+
+    ``changes`` are its laws before and after the fix, ``disagreement`` the verdicts of meters that differ.
+    """
 
     id: str
     title: str
@@ -46,6 +49,7 @@ class Row:
     verdict: Verdict
     reason: str
     changes: tuple[Change, ...]
+    disagreement: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ def _row(entry: Entry) -> Row:
         verdict=entry.verdict,
         reason=measured.reason if measured else "",
         changes=tuple(changes(measured)) if measured else (),
+        disagreement=entry.disagreement or "",
     )
 
 

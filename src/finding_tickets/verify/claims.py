@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from finding_tickets.meter.measurement import COUNTS
 from finding_tickets.meter.report import Agreement, At, Report, Run, at_text
 from finding_tickets.model.remediation import SAME_RESULT, Claim
 from finding_tickets.model.verification import ClaimResult
@@ -86,12 +87,19 @@ def _check(claim: Claim, report: Report) -> Checked:
         return _agreement([made for made in made if meets(made.at, conditions)])
     runs = [run for run in report.runs[claim.variant] if _counts(run, claim) and meets(run.at, conditions)]
     if not runs:
-        return Checked(None, "not measured at any point of the claim")
+        return Checked(None, _why_not_measured(claim, report))
     values = [run.measurement.metrics[claim.metric] for run in runs]
     points = [run.at for run in runs]
     found = fit(points, values, report.sweep, is_ending=claim.metric in ENDINGS)
     checked = _compare(parse_condition(claim.value), points, values, found)
     return replace(checked, measured=checked.measured + _coverage(len(runs), len(report.sweep)))
+
+
+def _why_not_measured(claim: Claim, report: Report) -> str:
+    counted = any(claim.metric in run.measurement.metrics for run in report.runs[claim.variant])
+    if claim.metric in COUNTS and not counted:
+        return f"the {report.meter} meter does not count {claim.metric}"
+    return "not measured at any point of the claim"
 
 
 def _coverage(checked: int, points: int) -> str:

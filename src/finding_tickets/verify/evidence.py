@@ -33,7 +33,8 @@ class Current:
 def current_verdict(document: Document, root: Path, folder: str = "evidence") -> Current:
     """The verdict on a document from its evidence in ``folder``; nothing that it speaks of is imported.
 
-    A fresh verdict on a real GPU outranks a simulated one. With evidence, but none of it fresh, it is stale.
+    A fresh verdict on a real GPU outranks a simulated one, and one that decides outranks one that does not.
+    With evidence, but none of it fresh, it is stale.
 
     Raises:
         BadDataError: A file of evidence cannot be read.
@@ -45,7 +46,8 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
     if not fresh:
         return Current(Verdict.STALE, recorded[0].verification)
     disagree = {f"{one.meter}: {one.verdict}" for one in fresh} if len({o.verdict for o in fresh}) > 1 else ()
-    return Current(fresh[0].verdict, fresh[0], ", ".join(sorted(disagree)) or None)
+    counts = min(fresh, key=lambda one: one.verdict is Verdict.INCONCLUSIVE)
+    return Current(counts.verdict, counts, ", ".join(sorted(disagree)) or None)
 
 
 def read(ticket: str, root: Path, folder: str) -> list[Evidence]:

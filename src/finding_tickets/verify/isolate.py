@@ -17,10 +17,17 @@ from typing import IO, Any, Self, cast
 from finding_tickets.verify.worker import LOG, RESULT
 
 PRELOADED = (
+    "finding_tickets.meter.cuda",
     "finding_tickets.meter.run",
     "finding_tickets.meter.simulated",
     "finding_tickets.verify.measuring",
 )
+ENVIRONMENT = {
+    # Sets of strings iterate the same way in every run.
+    "PYTHONHASHSEED": "0",
+    # A library that asks at import whether there is a GPU must not start CUDA: it does not survive a fork.
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+}
 SHUTDOWN_SECONDS = 10.0
 
 
@@ -62,8 +69,7 @@ class Isolation:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # Sets of strings iterate the same way in every run.
-                env={**os.environ, "PYTHONHASHSEED": "0"},
+                env={**os.environ, **ENVIRONMENT},
                 # An interrupt from the terminal is for the caller, who ends the server in order.
                 start_new_session=True,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from finding_tickets.model.verification import Evidence, Verdict, Verification
 from finding_tickets.verify.claims import check, trouble, unchecked
 from finding_tickets.verify.evidence import inputs, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.measuring import TARGET, Measured
+from finding_tickets.verify.measuring import CHOICE, TARGET, Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
 from finding_tickets.verify.verdict import DECIDING, FIX, rule
@@ -57,6 +57,8 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
             yield Verified(document, _inconclusive(todo, settings, todo.trouble))
         else:
             planned[document.path] = document, todo
+    if planned:
+        settings = replace(settings, meter=_taken(isolation, settings))
     # Tracing for graph breaks takes longest: started first, it overlaps with the others.
     order = sorted(planned, key=lambda path: not planned[path][1].job(settings.meter).graph_breaks)
     for path, outcome in isolation.run({path: _task(planned[path][1], settings) for path in order}):
@@ -67,6 +69,17 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
             place = error.file or document.path
             located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
             yield Verified(document, error=located)
+
+
+def _taken(isolation: Isolation, settings: Settings) -> str:
+    """The meter that ``auto`` takes, asked once for all: what fails later is then told of the right one."""
+    if settings.meter != "auto":
+        return settings.meter
+    ask = Task(
+        target=CHOICE, payload="auto", root=settings.root, timeout=settings.timeout, memory=settings.memory
+    )
+    ((_, answer),) = isolation.run({"auto": ask})
+    return answer.value or settings.meter
 
 
 def _task(todo: Plan, settings: Settings) -> Task:

@@ -54,11 +54,12 @@ class RealCuda:
 
 
 @contextmanager
-def real_device(count: int = 1) -> Iterator[RealCuda]:
+def real_device(count: int = 1, *, capacity: int | None = None) -> Iterator[RealCuda]:
     """Measure on real devices within this block.
 
     Args:
         count: How many devices the code needs.
+        capacity: Bytes of memory that each of them is to have, by default all.
 
     Raises:
         CannotCountError: ``why_not()`` says why, there are fewer devices, or the profiler sees nothing.
@@ -68,7 +69,8 @@ def real_device(count: int = 1) -> Iterator[RealCuda]:
     if (there := torch.cuda.device_count()) < count:
         raise CannotCountError(f"{count} devices are needed, and this machine has {there}")
     _warm_up()
-    yield RealCuda()
+    with memory.limited(count, capacity):
+        yield RealCuda()
 
 
 @functools.cache

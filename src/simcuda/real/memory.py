@@ -1,7 +1,9 @@
-"""The statistics of the real devices' allocators."""
+"""The real devices' allocators: what they tell, and how much they may take."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -35,6 +37,30 @@ def reset_peaks() -> None:
 def live_bytes() -> int:
     """Requested bytes that are in use on all devices together."""
     return sum(device.requested for device in statistics())
+
+
+@contextmanager
+def limited(count: int, capacity: int | None) -> Iterator[None]:
+    """Let the allocators of the first ``count`` devices take ``capacity`` bytes beyond what stays in use."""
+    if capacity is None:
+        yield
+        return
+    # What cuBLAS keeps and what is cached would take room that a fresh device has.
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    try:
+        for device in range(count):
+            _set_limit(device, capacity + torch.cuda.memory_reserved(device))
+        yield
+    finally:
+        for device in range(count):
+            torch.cuda.set_per_process_memory_fraction(1.0, device)
+
+
+def _set_limit(device: int, nbytes: int) -> None:
+    """PyTorch takes a fraction and rounds down: half a byte more keeps it from missing one."""
+    total = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.set_per_process_memory_fraction(min(1.0, (nbytes + 0.5) / total), device)
 
 
 def _statistics(device: int) -> Statistics:

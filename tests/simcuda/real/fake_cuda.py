@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from simcuda.real import device, lines, marks, session
 from simcuda.real.marks import is_user_code
 
 Entry = dict[str, Any]
+MEMORY = 143_156 << 20
+"""Bytes of memory of each device."""
 
 
 class FakeCuda:
@@ -28,6 +31,7 @@ class FakeCuda:
         peaks: The most that were since the peaks were reset.
         ooms: How often the first device had no room.
         recording: Whether the allocators' history is being recorded.
+        limits: Bytes that the allocators may take, where that was ever limited.
     """
 
     def __init__(self, devices: int) -> None:
@@ -37,6 +41,7 @@ class FakeCuda:
         self.peaks = [0] * devices
         self.ooms = 0
         self.recording = False
+        self.limits: dict[int, int] = {}
         self._history: list[list[Entry]] = [[] for _ in range(devices)]
         self._calls = 0
 
@@ -48,6 +53,11 @@ class FakeCuda:
         patch.setattr(torch.cuda, "synchronize", lambda *_: self.synchronize())
         patch.setattr(torch.cuda, "memory_stats", self._statistics)
         patch.setattr(torch.cuda, "reset_peak_memory_stats", self._reset_peak)
+        patch.setattr(torch.cuda, "memory_reserved", lambda place: -(-self.in_use[place] >> 21) << 21)
+        patch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=MEMORY))
+        patch.setattr(torch.cuda, "set_per_process_memory_fraction", self._limit)
+        patch.setattr(torch.cuda, "empty_cache", lambda: None)
+        patch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None, raising=False)
         patch.setattr(torch.cuda.memory, "_record_memory_history", self._record_history)
         patch.setattr(torch.cuda.memory, "_snapshot", lambda: {"device_traces": self._history})
         patch.setattr(session, "profile", lambda **how: FakeProfile(self, **how))
@@ -120,6 +130,10 @@ class FakeCuda:
         self.recording = enabled == "all"
         if how.get("clear_history"):
             self._history = [[] for _ in self._history]
+
+    def _limit(self, fraction: float, place: int) -> None:
+        """PyTorch's allocator rounds down."""
+        self.limits[place] = int(fraction * MEMORY)
 
     def _reset_peak(self, place: int) -> None:
         self.peaks[place] = self.in_use[place]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from tests.simcuda.real.fake_cuda import FakeCuda
+from tests.simcuda.real.fake_cuda import MEMORY, FakeCuda
 from torch.autograd.profiler import profile
 
 from simcuda import Measurement
@@ -151,3 +151,13 @@ def test_callbacks_outside_a_measurement_are_harmless(cuda: FakeCuda) -> None:
     cuda.item()
     cuda.allocate(8)
     assert (0, ()) == (cost.stream_syncs, cost.sites)
+
+
+# Of 9 MiB the quotient of floating point numbers misses a byte.
+@pytest.mark.parametrize("capacity", [4 << 20, 9 << 20, 1, 12_345_678_901])
+def test_memory_can_be_limited(cuda: FakeCuda, capacity: int) -> None:
+    """To the byte, beyond the segment of 2 MiB that holds what stays in use; afterwards all is back."""
+    cuda.allocate(BEFORE)
+    with real_device(2, capacity=capacity):
+        assert {0: capacity + (2 << 20), 1: capacity} == cuda.limits
+    assert {0: MEMORY, 1: MEMORY} == cuda.limits

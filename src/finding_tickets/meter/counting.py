@@ -1,0 +1,53 @@
+"""Count one run of a variant on a CUDA device, simulated or real: the same steps on both."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+import simcuda
+from finding_tickets.meter.compare import to_host
+from finding_tickets.meter.measurement import COUNTS, Measurement, Site
+from finding_tickets.meter.patches import unpatched
+from finding_tickets.meter.trial import Function, Trial, arguments, attempt, warm_up
+from finding_tickets.workload import Point, Workload
+
+DEVICE = "cuda"
+
+
+class Gpu(Protocol):
+    """What ``simcuda`` yields for its own devices and for real ones."""
+
+    def measure(self) -> AbstractContextManager[simcuda.Measurement]:
+        """Count what a block costs."""
+
+    def live_bytes(self) -> int:
+        """Requested bytes that are in use."""
+
+
+def count(gpu: Gpu, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
+    """Count one run of ``function`` on fresh data, after a run on other data."""
+    with unpatched():
+        warm_up(workload, point, function, DEVICE)
+        inputs = arguments(workload, point, DEVICE, workload.seed)
+        before = gpu.live_bytes()
+        with gpu.measure() as counted:
+            result, error = attempt(workload, function, inputs, root)
+        kept = to_host(result)
+        del result
+        retained = gpu.live_bytes() - before
+    return Trial(_measurement(counted, retained, raised=error is not None), kept, error)
+
+
+def _measurement(counted: simcuda.Measurement, retained: int, *, raised: bool) -> Measurement:
+    """Without the metrics that the device does not tell."""
+    missing = {*counted.not_counted, "retained_bytes"}
+    metrics = {name: getattr(counted, name) for name in COUNTS if name not in missing}
+    sites = (Site(site.file, site.line, site.function, site.what, site.count) for site in counted.sites)
+    return Measurement(
+        metrics={**metrics, "retained_bytes": retained, "raised": int(raised)},
+        sites=tuple(sites),
+        unknown=tuple(counted.unknown),
+        approximate=tuple(counted.approximate),
+    )
