@@ -89,7 +89,6 @@ def in_words(error: BaseException) -> str:
 def _steady_state() -> Iterator[None]:
     """Collect no garbage within, so that peaks do not depend on when that happens; put settings back."""
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
-    gc.collect()
     gc.disable()
     try:
         yield

@@ -47,8 +47,8 @@ def record(
             recorder.run(suite)
         else:
             recorder.leave_out(suite, "the time was up")
-    if not recorder.cases:
-        raise CannotRecordError("no case was run: none is selected, or none came to its turn")
+    if not recorder.environment:
+        raise CannotRecordError("no case was run: none is selected, or every process ended before the first")
     return Recording(recorder.environment, selection, recorder.left_out, recorder.cases)
 
 

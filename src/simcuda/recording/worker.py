@@ -67,9 +67,6 @@ def work(order: Order, tell: Tell) -> None:
     except ImportError as error:
         tell({"absent": in_words(error)})
         return
-    # What is loaded by now stays: the collections between cases need not look at it.
-    gc.collect()
-    gc.freeze()
     left = (group for group in groups if group.name not in order.groups_done)
     if all(run_group(group, order, devices, tell) for group in left):
         tell({"end": True})
@@ -93,6 +90,9 @@ def run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> bool:
 
 
 def _run(case: Case, devices: Devices) -> dict[str, Any]:
+    gc.collect()
+    # What is left between two cases is there to stay: the next collection need not look at it.
+    gc.freeze()
     try:
         with devices.for_case(case) as gpu:
             ended = outcome(case, gpu)

@@ -1,0 +1,311 @@
+"""Recording: every case is run, none is lost with another, and the same content is the same file."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import record as command
+from simcuda.recording import file, operators, optimizers
+from simcuda.recording.case import Case, Group, Work
+from simcuda.recording.devices import Real, Simulated, profile_from
+from simcuda.recording.file import NotARecordingError, Recording
+from simcuda.recording.measuring import Gpu
+from simcuda.recording.recorder import record
+from simcuda.recording.selection import Selection
+from simcuda.recording.supervising import Progress, _messages
+from simcuda.recording.worker import Order, run_group
+from simcuda.rules import RULES
+
+Profile = dict[str, Any]
+
+
+def test_every_rule_is_a_case(small: Recording) -> None:
+    """The example of each rule is recorded with its counts."""
+    assert {f"rule/{rule.id}" for rule in RULES} == small.cases.keys()
+    assert all("counts" in case for case in small.cases.values())
+
+
+def test_a_case_holds_what_its_measurement_counts(small: Recording) -> None:
+    """Reading one value costs one wait and one copy of its four bytes; what is 0 is left out."""
+    counts = small.cases["rule/read-one-value"]["counts"]
+    assert {"stream_syncs": 1, "d2h": 1, "d2h_bytes": 4} == counts
+
+
+def test_the_same_recording_is_the_same_file(small: Recording, again: Recording, tmp_path: Path) -> None:
+    """Two recordings of the same cases have the same bytes."""
+    file.write(small, tmp_path / "one.json.gz")
+    file.write(again, tmp_path / "other.json.gz")
+    assert (tmp_path / "one.json.gz").read_bytes() == (tmp_path / "other.json.gz").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.json.gz"])
+def test_a_recording_is_read_back(small: Recording, tmp_path: Path, name: str) -> None:
+    """What is written is what is read."""
+    file.write(small, tmp_path / name)
+    assert small == file.read(tmp_path / name)
+
+
+def test_a_header_says_who_made_it(small: Recording) -> None:
+    """A recording of the simulation says so, and names the device, the profile and the versions."""
+    assert small.is_simulated
+    assert "NVIDIA H200" == small.environment["device"]
+    assert None is small.environment["driver"]
+    assert "h200-cuda13" == small.environment["profile"]["name"]
+    assert torch.__version__.startswith(small.environment["torch"])
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"header": {"format": "simcuda-recording"}}'])
+def test_another_file_is_no_recording(tmp_path: Path, content: str) -> None:
+    """A file without the header of a recording is refused."""
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(NotARecordingError, match="not a recording"):
+        file.read(tmp_path / "x.json")
+
+
+def test_a_case_that_ends_its_process_loses_no_other(battered: tuple[Recording, list[str]]) -> None:
+    """Cases that are killed or exit are lost with the reason; all before and after them are there."""
+    recording, told = battered
+    variants = ("exits", "fine", "killed", "raises")
+    assert [f"verifier/mine/{name}/n={n}" for name in variants for n in (1, 2, 3)] == list(recording.cases)
+    reasons = {
+        "verifier/mine/exits/n=3": "ended with exit code 3",
+        "verifier/mine/killed/n=2": "killed by SIGKILL",
+    }
+    assert reasons == {id_: case["lost"] for id_, case in recording.cases.items() if "lost" in case}
+    assert {f"lost {id_}: {reason}" for id_, reason in reasons.items()} <= set(told)
+    # One kernel adds to four floats and makes 16 bytes, which are then read: one wait, one copy.
+    costs = {"stream_syncs": 1, "d2h": 1, "d2h_bytes": 16, "launches": 1, "allocations": 1, "peak_bytes": 16}
+    counted = [case["counts"] for case in recording.cases.values() if "counts" in case]
+    # Three variants at three points, without the two that are lost.
+    assert [costs] * 7 == counted
+
+
+def test_an_error_is_how_a_case_ends(battered: tuple[Recording, list[str]]) -> None:
+    """An exception is recorded with its type and first line."""
+    case = battered[0].cases["verifier/mine/raises/n=1"]
+    assert "RuntimeError: shape '[3]' is invalid for input of size 4" == case["error"]
+
+
+def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
+    """What looking for cases raises, such as a verifier's import, is why they are lost; others go on."""
+
+    def broken() -> list[Case]:
+        raise ValueError("not today")
+
+    told: list[dict[str, Any]] = []
+    devices = Simulated(simcuda.PROFILES["h200-cuda13"])
+    order = Order("x", Selection(1), None)
+    assert run_group(Group("verifier/mine", broken), order, devices, told.append)
+    assert {"case": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
+
+
+def test_silence_is_an_end() -> None:
+    """A worker that tells nothing for too long is given up."""
+    reading, writing = os.pipe()
+    os.write(writing, b'{"case": "slow"}\n')
+    messages = _messages(reading, 0.01)
+    assert {"case": "slow"} == next(messages)
+    with pytest.raises(TimeoutError):
+        next(messages)
+    os.close(reading)
+    os.close(writing)
+
+
+def test_what_does_not_come_to_its_turn_is_left_out_by_name(profile: Profile) -> None:
+    """When the time is up, the recording holds what there is and names what it left out."""
+    # A worker needs longer than a millisecond to load torch, so the first case is already late.
+    late = record(Selection(1, ("rule/*", "workload/*")), profile, say=str, all_seconds=0.001)
+    first = f"rule/{next(iter(RULES)).id}"
+    assert [first] == list(late.cases)
+    assert {
+        "rules": f"what follows {first}, as the time was up",
+        "workloads": "the time was up",
+    } == late.left_out
+
+
+def test_without_numpy_the_operators_are_left_out(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where PyTorch's collection of operators cannot be imported, the recording says so and goes on."""
+    (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError('no numpy here')")
+    paths = (str(tmp_path), str(Path(inspect.getfile(simcuda)).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    recording = record(Selection(1, ("op/add/*",)), profile, say=str)
+    assert {"operators": "ModuleNotFoundError: no numpy here"} == recording.left_out
+
+
+def test_without_a_device_nothing_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine without a CUDA device the command says why, names the other way, and writes nothing."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr("sys.argv", ["record", "-o", str(tmp_path / "x.json")])
+    assert 2 == command.main()
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert "; --device simulated records the simulation instead" in said
+    assert not list(tmp_path.iterdir())
+
+
+def nothing(seed: int) -> Work:  # noqa: ARG001 - the signature of Case.prepare
+    """No work on any data."""
+    return lambda: None
+
+
+class Poisoned:
+    """Devices on which the first case makes an illegal access, after which CUDA refuses everything."""
+
+    def __init__(self) -> None:
+        self._simulated = Simulated(simcuda.PROFILES["h200-cuda13"])
+        self.is_healthy = iter((True, False)).__next__
+
+    @contextmanager
+    def for_case(self, case: Case) -> Iterator[Gpu]:
+        """A simulated device."""
+        with self._simulated.for_case(case) as gpu:
+            yield gpu
+
+
+def test_a_process_ends_with_its_device() -> None:
+    """After a case that leaves the device unusable its process runs no other, and does not say it is done."""
+    cases = [Case(f"group/{n}", nothing, "00000000") for n in range(3)]
+    told: list[dict[str, Any]] = []
+    order = Order("group", Selection(1), None)
+    devices: Any = Poisoned()
+    assert not run_group(Group("group", lambda: cases), order, devices, told.append)
+    assert ["group/0", "group/1"] == [message["case"] for message in told if "outcome" in message]
+
+
+def test_a_new_process_goes_on_after_the_last_case() -> None:
+    """What is done, and what was under way when a process ended, is not run again."""
+    progress = Progress()
+    for message in (
+        *({"group": "a"}, {"case": "a/0"}, {"case": "a/0", "outcome": {}}),
+        *({"group": "b"}, {"case": "b/0"}, {"case": "b/0", "outcome": {}}, {"case": "b/1"}),
+    ):
+        progress.follow(message)
+    assert "b/1" == progress.lose()
+    assert ({"a"}, {"b/0", "b/1"}) == (progress.groups_done, progress.cases_done)
+
+
+def test_a_group_that_ends_its_process_before_its_first_case_is_skipped() -> None:
+    """The next process goes on with the group after it."""
+    progress = Progress()
+    for message in ({"group": "a"}, {"group": "b"}):
+        progress.follow(message)
+    assert "b" == progress.lose()
+    assert {"a", "b"} == progress.groups_done
+
+
+def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On real devices such a case is recorded as not run, with the numbers."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    case = Case("x/two", nothing, "00000000", devices=2)
+    devices: Any = Real()
+    devices.is_healthy = lambda: True
+    told: list[dict[str, Any]] = []
+    run_group(Group("x", lambda: [case]), Order("x", Selection(1), None), devices, told.append)
+    assert "needs 2 devices, and there are 1" == told[-1]["outcome"]["not_run"]
+
+
+def test_an_unknown_profile_comes_with_its_recording(small: Recording) -> None:
+    """A GPU that this version has no profile for is simulated by the figures in the header."""
+    unheard_of = {**small.environment["profile"], "name": "h300-cuda14", "multiprocessors": 200}
+    profile = profile_from(unheard_of)
+    assert ("h300-cuda14", 200, (9, 0)) == (profile.name, profile.multiprocessors, profile.capability)
+    assert simcuda.PROFILES["h200-cuda13"].multi_tensor == profile.multi_tensor
+
+
+def test_a_known_profile_is_taken_as_this_version_has_it(small: Recording) -> None:
+    """A figure that was corrected since is the corrected one."""
+    stale = {**small.environment["profile"], "multiprocessors": 1}
+    assert 132 == profile_from(stale).multiprocessors
+
+
+def test_samples_are_evenly_spread() -> None:
+    """Of ten samples three are those at 0, 10/3 and 20/3, rounded down; of two, both."""
+    assert [0, 3, 6] == operators.spread(10, 3)
+    assert [0, 1] == operators.spread(2, 3)
+
+
+def test_samples_reach_the_device_with_their_strides() -> None:
+    """A sample with gaps, an offset or overlapping elements has the same layout and values on the device."""
+    host = torch.arange(24.0)
+    for sample in (host[1:].view(-1)[:12].view(3, 4).t(), host.view(4, 6)[1:, ::2], host[:3].expand(2, 3)):
+        with simcuda.device():
+            moved = operators._same_strides(sample)
+            assert "cuda:0" == str(moved.device)
+            assert (sample.stride(), sample.tolist()) == (moved.stride(), moved.tolist())
+
+
+def test_an_operator_runs_forward_and_backward(profile: Profile) -> None:
+    """Both are cases of their own, with the summary of the same sample; a product needs one kernel."""
+    recording = record(Selection(1, ("op/mul/*",)), profile, say=str)
+    forward, backward = recording.cases["op/mul/0"], recording.cases["op/mul/0/backward"]
+    assert forward["digest"] == backward["digest"]
+    assert 1 == forward["counts"]["launches"]
+    # The gradient of each factor is the other times what came from outside.
+    assert 2 == backward["counts"]["launches"]
+
+
+def test_every_optimizer_is_a_case() -> None:
+    """Each class of torch.optim steps by default, and in each way that its constructor has a word for."""
+    (group,) = optimizers.groups()
+    ids = {case.id for case in group.cases()}
+    kinds = [
+        kind
+        for kind in vars(torch.optim).values()
+        if inspect.isclass(kind) and kind is not torch.optim.Optimizer
+    ]
+    assert {f"optimizer/{kind.__name__}/default" for kind in kinds} <= ids
+    ways = {"default", "loop", "foreach", "fused", "capturable"}
+    assert {f"optimizer/Adam/{way}" for way in ways} <= ids
+    assert "optimizer/LBFGS/fused" not in ids
+
+
+WAITS = {
+    # One per value that is read.
+    "values-read-one-by-one": 12,
+    "values-read-together": 1,
+    # NaN and infinity for each weight and bias of three layers.
+    "check-of-every-parameter": 2 * 2 * 3,
+    "check-of-all-parameters": 1,
+    "mlp-training-step": 0,
+    # The scaler asks once whether it may step.
+    "mixed-precision-step": 1,
+    # One action list at each of six steps.
+    "recurrent-policy": 6,
+    # Four tensors of two layers there, and four back.
+    "weights-to-host-and-back": 4 + 4,
+    "timed-by-events": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def composites(profile: Profile) -> dict[str, Any]:
+    """How every composite workload ended, by its name."""
+    recording = record(Selection(1, ("workload/*",)), profile, say=str)
+    return {id_.removeprefix("workload/"): case for id_, case in recording.cases.items()}
+
+
+def test_workloads_run_and_are_known(composites: dict[str, Any]) -> None:
+    """More than twenty workloads run on the simulated device, and no operation in them is unknown."""
+    assert len(composites) > 20
+    assert {"digest", "counts"} == set.union(*(case.keys() - {"approximate"} for case in composites.values()))
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_workloads_wait_as_often_as_they_ask(composites: dict[str, Any], name: str) -> None:
+    """The host waits once for each value or tensor that a workload brings over."""
+    counts = composites[name]["counts"]
+    kinds = ("stream_syncs", "event_syncs", "device_syncs")
+    assert WAITS[name] == sum(counts.get(kind, 0) for kind in kinds)
