@@ -50,6 +50,9 @@ class Machine:
 
     def usage(self) -> Usage:
         """Bytes in use now."""
+        if len(self._stats) == 1:
+            (stats,) = self._stats
+            return stats.requested.current, stats.allocated.current, self.host_bytes
         requested = allocated = 0
         for stats in self._stats:
             requested += stats.requested.current
