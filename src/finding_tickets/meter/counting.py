@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
 
 import simcuda
 from finding_tickets.meter.compare import to_host
@@ -16,17 +14,7 @@ from finding_tickets.workload import Point, Workload
 DEVICE = "cuda"
 
 
-class Gpu(Protocol):
-    """What ``simcuda`` yields for its own devices and for real ones."""
-
-    def measure(self) -> AbstractContextManager[simcuda.Measurement]:
-        """Count what a block costs."""
-
-    def live_bytes(self) -> int:
-        """Requested bytes that are in use."""
-
-
-def count(gpu: Gpu, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
+def count(gpu: simcuda.Gpu, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
     """Count one run of ``function`` on fresh data, after a run on other data."""
     with unpatched():
         warm_up(workload, point, function, DEVICE)
