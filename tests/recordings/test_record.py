@@ -7,18 +7,21 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 
 import simcuda
 from simcuda import record as command
+from simcuda.gpu import Gpu
+from simcuda.measurement import Measurement
+from simcuda.real import CannotCountError
 from simcuda.recording import file, operators, optimizers
 from simcuda.recording.case import Case, Group, Work
 from simcuda.recording.devices import Real, Simulated, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
-from simcuda.recording.measuring import Gpu
+from simcuda.recording.measuring import TRIES, outcome
 from simcuda.recording.recorder import record
 from simcuda.recording.selection import Selection
 from simcuda.recording.supervising import Progress, _messages
@@ -183,6 +186,29 @@ def test_a_process_ends_with_its_device() -> None:
     devices: Any = Poisoned()
     assert not run_group(Group("group", lambda: cases), order, devices, told.append)
     assert ["group/0", "group/1"] == [message["case"] for message in told if "outcome" in message]
+
+
+class Lossy:
+    """Devices whose profiler loses something in the first measurements."""
+
+    def __init__(self, losses: int) -> None:
+        self._losses = losses
+
+    @contextmanager
+    def measure(self) -> Iterator[Measurement]:
+        """Count one launch, or fail after the block."""
+        yield Measurement(launches=1)
+        self._losses -= 1
+        if self._losses >= 0:
+            raise CannotCountError("no record")
+
+
+def test_what_a_profiler_lost_is_measured_again() -> None:
+    """A case of which not everything was counted is tried again, and at last recorded as not counted."""
+    case = Case("x/0", nothing, "00000000")
+    lossy, hopeless = cast("Gpu", Lossy(TRIES - 1)), cast("Gpu", Lossy(TRIES))
+    assert {"counts": {"launches": 1}} == outcome(case, lossy)
+    assert {"not_run": "not counted: no record"} == outcome(case, hopeless)
 
 
 def test_a_new_process_goes_on_after_the_last_case() -> None:

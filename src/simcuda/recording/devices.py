@@ -12,9 +12,9 @@ import torch
 
 import simcuda
 from simcuda import real
+from simcuda.gpu import Gpu
 from simcuda.profile import PROFILES, MultiTensorTables, Profile
 from simcuda.recording.case import Case, NotRunError
-from simcuda.recording.measuring import Gpu
 
 REAL, SIMULATED = "real", "simulated"
 
@@ -71,8 +71,14 @@ class Real:
     """The CUDA devices of this machine."""
 
     def why_not(self) -> str | None:
-        """As ``simcuda.real`` says."""
-        return real.why_not()
+        """As ``simcuda.real`` says, also of its profiler, which is tried."""
+        if reason := real.why_not():
+            return reason
+        try:
+            with real.real_device():
+                return None
+        except real.CannotCountError as error:
+            return str(error)
 
     def environment(self) -> dict[str, Any]:
         """The first device, its driver and the profile that describes it."""
@@ -93,7 +99,7 @@ class Real:
         """The real devices, with their memory limited where the case asks for that."""
         if (there := torch.cuda.device_count()) < case.devices:
             raise NotRunError(f"needs {case.devices} devices, and there are {there}")
-        with _limited(case.memory), real.real_device(case.devices) as gpu:
+        with real.real_device(case.devices, capacity=case.memory) as gpu:
             yield gpu
 
     def is_healthy(self) -> bool:
@@ -121,20 +127,3 @@ def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
 def _software() -> dict[str, str]:
     # Without the name of the build: the simulation is the same on every one.
     return {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}
-
-
-@contextmanager
-def _limited(memory: int | None) -> Iterator[None]:
-    """The first device with so few bytes of memory for this process."""
-    if memory is None:
-        yield
-        return
-    # cuBLAS keeps its workspaces in memory that counts.
-    torch._C._cuda_clearCublasWorkspaces()
-    torch.cuda.empty_cache()
-    whole = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction(memory / whole, 0)
-    try:
-        yield
-    finally:
-        torch.cuda.set_per_process_memory_fraction(1.0, 0)

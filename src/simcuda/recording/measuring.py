@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
 
 import torch
 
-from simcuda.measurement import Measurement
+from simcuda.gpu import Gpu
+from simcuda.real import CannotCountError
 from simcuda.recording.case import MEASURED, WARM_UP, Case, NotRunError
 
 COUNTS = (
@@ -25,31 +27,32 @@ COUNTS = (
 )
 """What is recorded of a measurement, by the names of its attributes."""
 
+TRIES = 3
 LONGEST_ERROR = 200
 ADDRESS = re.compile(r"0x[0-9a-f]+")
-
-
-class Gpu(Protocol):
-    """What counts: the simulated device or a real one."""
-
-    def measure(self) -> AbstractContextManager[Measurement]:
-        """Count what the block costs."""
 
 
 def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
     """How a case ended, as a recording holds it.
 
     ``counts`` holds what is not 0, with ``unknown`` and ``approximate`` operations where there are any;
-    ``error`` is the exception with which the case ended, and ``not_run`` why there was nothing to run.
+    ``error`` is the exception with which the case ended, and ``not_run`` why there was nothing to run, or
+    nothing was counted.
     """
-    try:
-        with _steady_state():
-            _warm_up(case)
-            return _measured(case, gpu)
-    except NotRunError as reason:
-        return {"not_run": str(reason)}
-    except Exception as error:
-        return {"error": in_words(error)}
+    tries = count(1)
+    while True:
+        try:
+            with _steady_state():
+                _warm_up(case)
+                return _measured(case, gpu)
+        except NotRunError as reason:
+            return {"not_run": str(reason)}
+        except CannotCountError as error:
+            # A profiler loses something now and then.
+            if next(tries) == TRIES:
+                return {"not_run": f"not counted: {error}"}
+        except Exception as error:
+            return {"error": in_words(error)}
 
 
 def _warm_up(case: Case) -> None:
