@@ -70,9 +70,11 @@ def read(events: Iterable[Mapping[str, Any]]) -> Trace:
         if event.get("ph") == "X":
             by_category.setdefault(str(event.get("cat")), []).append(event)
     ops = by_category.get("cpu_op", [])
-    host = [*by_category.get("cuda_runtime", []), *by_category.get("cuda_driver", [])]
+    # A call of the driver that the runtime makes for one of its own has the number of that.
+    runtime, driver = (map(_call, by_category.get(name, [])) for name in ("cuda_runtime", "cuda_driver"))
+    calls = {call.correlation: call for call in (*driver, *runtime)}
     return Trace(
-        calls=tuple(sorted(map(_call, host), key=lambda call: call.start)),
+        calls=tuple(sorted(calls.values(), key=lambda call: call.start)),
         kernels=tuple(_number(event, "correlation") for event in by_category.get("kernel", [])),
         copies=tuple(map(_copy, by_category.get("gpu_memcpy", []))),
         marks=tuple(sorted(map(_mark, filter(_is_mark, ops)), key=lambda mark: mark.start)),

@@ -187,6 +187,16 @@ def test_a_pinned_copy_does_not_block() -> None:
     assert {"h2d": 1, "h2d_bytes": 8} == totals(*copied)
 
 
+def test_a_call_that_passes_through_the_driver_is_one() -> None:
+    """What the runtime asks of the driver has the runtime's number."""
+    through = (
+        runtime("cudaMemcpyAsync", 200, 10, op=5),
+        runtime("cuMemcpyHtoDAsync", 201, 10, op=5, category="cuda_driver"),
+        memcpy(FROM_PAGEABLE, 205, 10, 4000),
+    )
+    assert {"h2d": 1, "h2d_bytes": 4000, "implicit_syncs": 1} == totals(*through)
+
+
 @pytest.mark.parametrize("name", ["cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost"])
 def test_calls_that_make_room_may_block(name: str) -> None:
     """They count as implicit waits, each once."""
