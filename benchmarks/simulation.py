@@ -165,12 +165,12 @@ def seconds(tool: Tool, build: Build, times: int) -> float:
 
 
 def compare(rounds: int, contenders: Mapping[str, Contender]) -> list[float]:
-    """Interleave the contenders, print their medians and the ratios to the first, and return the ratios."""
+    """Interleave the contenders; print their median times, and print and return their ratios to the first."""
     runs = [[seconds(*contender) for contender in contenders.values()] for _ in range(rounds)]
-    medians = [median(times) for times in zip(*runs, strict=True)]
-    ratios = [taken / medians[0] for taken in medians]
-    for name, taken, ratio in zip(contenders, medians, ratios, strict=True):
-        print(f"{name:48} {taken * 1e3:8.2f} ms {ratio:7.2f} x")
+    # The ratio is that within a round: while the machine is slow, it is slow for all contenders.
+    ratios = [median(times) for times in zip(*([one / run[0] for one in run] for run in runs), strict=True)]
+    for name, times, ratio in zip(contenders, zip(*runs, strict=True), ratios, strict=True):
+        print(f"{name:48} {median(times) * 1e3:8.2f} ms {ratio:7.2f} x")
     return ratios
 
 
