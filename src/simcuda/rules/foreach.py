@@ -9,6 +9,7 @@ from simcuda.copies import same_bytes
 from simcuda.launches import elementwise, foreach_norm, multi_tensor
 from simcuda.rules.reducing import reduce
 from simcuda.rules.registry import Rule
+from simcuda.rules.viewing import copied as copied_within
 
 FAST_NORMS = (1.0, 2.0, float("inf"))
 STATE_STEPS = "state_steps"
@@ -36,12 +37,27 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
 def _multi_tensor(call: Call) -> Cost:
     lists, results = _lists(call), call.outputs
     elements = [tensor.numel() for tensor in lists[0]]
-    if call.is_alone or not _walks_side_by_side(lists):
-        return Cost(launches=sum(elementwise(t.numel(), t.element_size()) for t in lists[0]))
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
+    is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
+    if call.is_alone or is_promoted or not _walks_side_by_side(lists):
+        return Cost(launches=sum(elementwise(t.numel(), t.element_size()) for t in lists[0]))
     scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
     depth = len(lists) + int(makes_results)
     return Cost(launches=multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
+
+
+def _copy(call: Call) -> Cost:
+    """Side by side where the lists are laid out alike, even of two types; else one copy for each tensor."""
+    to, source = list(tensors_in(call.args[0])), list(tensors_in(call.args[1]))
+    alike = all(a.shape == b.shape and a.stride() == b.stride() for a, b in zip(to, source, strict=True))
+    one_type = all(len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source))
+    if alike and one_type:
+        elements = [tensor.numel() for tensor in to]
+        return Cost(multi_tensor(elements, call.profile.multi_tensor, depth=2))
+    costs = [copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)]
+    return Cost(
+        sum(cost.launches for cost in costs), copies=tuple(copy for cost in costs for copy in cost.copies)
+    )
 
 
 def _unscale(call: Call) -> Cost:
@@ -82,11 +98,18 @@ TOPIC = (
         example="torch._foreach_norm([x, x])",
     ),
     Rule(
+        id="foreach-copy",
+        ops=("aten._foreach_copy_",),
+        counts=_copy,
+        source="ATen/native/cuda/ForeachBinaryOpList.cu: one walk over both lists; copy_ where they differ",
+        example="torch._foreach_copy_([x, x], [x, x])",
+    ),
+    Rule(
         id="foreach",
         ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
         counts=_multi_tensor,
         source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
-        "types or strides differ",
+        "types or strides differ, and where the results have another type",
         example="torch._foreach_add_([x, x], 1.0)",
     ),
     Rule(

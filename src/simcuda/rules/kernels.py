@@ -19,7 +19,7 @@ UNTAGGED = (
     *("threshold_", "gelu_", "mish_", "xlogy_", "floor_divide", "floor_divide_", "rsub", "__irshift__"),
     *("fill_", "fill", "hardswish", "hardswish_", "hardswish_backward", "hardtanh_backward"),
     *("hardsigmoid_backward", "hardshrink_backward", "softshrink_backward", "softplus_backward"),
-    *("elu_backward", "leaky_relu_backward", "_prelu_kernel", "_prelu_kernel_backward"),
+    *("mish_backward", "elu_backward", "leaky_relu_backward", "_prelu_kernel", "_prelu_kernel_backward"),
     *("rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise_backward", "glu", "glu_backward"),
     *("log_sigmoid_forward", "log_sigmoid_backward", "mse_loss_backward", "huber_loss_backward"),
     *("smooth_l1_loss_backward", "binary_cross_entropy_backward", "isnan", "isposinf", "isneginf"),

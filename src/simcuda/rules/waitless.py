@@ -24,7 +24,7 @@ WAITLESS: dict[str, tuple[str, ...]] = {
         *("_native_batch_norm_legit_no_training", "_native_batch_norm_legit_functional"),
         *("_batch_norm_with_update", "_batch_norm_with_update_functional", "_batch_norm_no_update"),
         *("batch_norm_backward", "batch_norm_stats", "batch_norm_elemt", "batch_norm_update_stats"),
-        *("batch_norm_backward_reduce", "batch_norm_backward_elemt", "batch_norm_gather_stats"),
+        *("batch_norm_backward_reduce", "batch_norm_backward_elemt"),
         *("batch_norm_gather_stats_with_counts", "cudnn_batch_norm", "cudnn_batch_norm_backward"),
         *("native_group_norm", "native_group_norm_backward", "native_layer_norm_backward"),
         *("_fused_rms_norm", "_fused_rms_norm_backward", "renorm", "renorm_", "native_norm"),

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+import simcuda
 from simcuda import SimulatedCuda
 
 
@@ -56,3 +57,74 @@ def test_a_host_value_is_a_number_for_lists(gpu: SimulatedCuda, name: str) -> No
     with gpu.measure() as m:
         getattr(torch, name)(tensors, torch.tensor(2.0))
     assert (1, 0, 0, ()) == (m.launches, m.h2d, m.syncs, m.unknown)
+
+
+@pytest.mark.parametrize(
+    ("profile", "depth_2", "depth_3", "depth_4", "depth_5"),
+    [("h200-cuda13", 448, 336, 252, 210), ("h200-cuda12", 64, 48, 36, 30)],
+)
+def test_fused_optimizers_fill_kernels_by_their_lists(
+    profile: str, depth_2: int, depth_3: int, depth_4: int, depth_5: int
+) -> None:
+    """Parameters and gradients, and a list for each state: the more lists, the fewer tensors a kernel takes.
+
+    Momentum is a third list, Adam's two averages make four, and the largest of one of them five. Steps are
+    counted by a kernel of one list before, which takes more than any of these.
+    """
+    cases = (
+        (lambda p: torch.optim.SGD(p, lr=0.1, fused=True), depth_2, 0),
+        (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, fused=True), depth_3, 0),
+        (lambda p: torch.optim.Adagrad(p, fused=True), depth_3, 1),
+        (lambda p: torch.optim.Adam(p, fused=True), depth_4, 1),
+        (lambda p: torch.optim.AdamW(p, amsgrad=True, fused=True), depth_5, 1),
+    )
+    for make, most, before in cases:
+        for count, kernels in ((most, 1), (most + 1, 2)):
+            with simcuda.device(profile=profile) as gpu:
+                parameters = [torch.nn.Parameter(torch.rand(3, device="cuda")) for _ in range(count)]
+                stepper = make(parameters)
+                for _ in range(2):
+                    for parameter in parameters:
+                        parameter.grad = torch.rand_like(parameter)
+                    with gpu.measure() as m:
+                        stepper.step()
+                parameters.clear()
+            assert before + kernels == m.launches
+
+
+def test_results_of_another_type_are_made_one_by_one(gpu: SimulatedCuda) -> None:
+    """Integers divided become floats, which no kernel for lists does: one for each of 3."""
+    tensors = [torch.ones(4, dtype=torch.int32, device="cuda") for _ in range(3)]
+    with gpu.measure() as m:
+        torch._foreach_div(tensors, 2.0)
+    assert 3 == m.launches
+    with gpu.measure() as m:
+        torch._foreach_add(tensors, 2)
+    assert 1 == m.launches
+
+
+def test_lists_are_copied_side_by_side(gpu: SimulatedCuda) -> None:
+    """Lists laid out alike are one kernel, also from one type to another; others are copied one by one."""
+    to = [torch.zeros(4, 5, device="cuda") for _ in range(3)]
+    with gpu.measure() as m:
+        torch._foreach_copy_(to, [tensor + 1 for tensor in to])
+    # Three additions before.
+    assert (3 + 1, 0) == (m.launches, m.d2d)
+    with gpu.measure() as m:
+        torch._foreach_copy_(to, [tensor.half() for tensor in to])
+    assert 3 + 1 == m.launches
+    with gpu.measure() as m:
+        torch._foreach_copy_(to, [to[0], to[1].t().contiguous().t(), to[2].half()])
+    # A contiguous copy, a conversion, and then: 80 bytes as they are, two kernels.
+    assert (2 + 2, 1, 80) == (m.launches, m.d2d, m.d2d_bytes)
+
+
+def test_an_alpha_does_not_make_another_list(gpu: SimulatedCuda) -> None:
+    """Adding lists with a factor is a walk over three lists, results included: 336 tensors a kernel."""
+    tensors = [torch.ones(2, device="cuda") for _ in range(337)]
+    with gpu.measure() as m:
+        torch._foreach_add(tensors[:336], tensors[:336], alpha=2)
+    assert 1 == m.launches
+    with gpu.measure() as m:
+        torch._foreach_add(tensors, tensors, alpha=2)
+    assert 2 == m.launches
