@@ -88,7 +88,7 @@ class _Window:
         for copy in trace.copies:
             if copy.correlation not in outside:
                 self._copies.setdefault(copy.correlation, []).append(copy)
-        self._marks = [mark for mark in trace.marks if begin.end <= mark.start < end.start]
+        self._marks = trace.marks
         self._lines = [
             (mark.start, _place(mark, places)) for mark in self._marks if mark.text.startswith(LINE)
         ]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from simcuda.real.marks import LINE, Marks, Place, is_user_code, place_of
+from simcuda.real.marks import LINE, Marks, is_user_code, place_of
 
 
 @contextmanager
@@ -33,7 +33,6 @@ class _Follower:
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
-        self._at: Place | None = None
         self._under_way: list[FrameType] = []
 
     def start(self) -> None:
@@ -48,11 +47,10 @@ class _Follower:
         sys.settrace(self._calling)
 
     def stop(self) -> None:
-        """Follow no more, and keep nothing of what was followed alive."""
+        """Follow no more."""
         sys.settrace(None)
         for frame in self._under_way:
             frame.f_trace = None
-        self._under_way.clear()
 
     def _calling(self, frame: FrameType, event: str, argument: Any) -> Any:
         if not is_user_code(frame.f_code.co_filename):
@@ -64,7 +62,4 @@ class _Follower:
         return self._within
 
     def _come_to(self, frame: FrameType | None) -> None:
-        place = place_of(frame)
-        if place != self._at:
-            self._at = place
-            self._marks.leave(LINE, place)
+        self._marks.leave(LINE, place_of(frame))

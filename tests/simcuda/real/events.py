@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 Event = dict[str, Any]
-PLACES = [("train.py", 10, "step"), ("train.py", 20, "log")]
+PLACES = [("train.py", 10, "step"), ("train.py", 20, "log"), ("hooks.py", 5, "hook")]
 
 
 def runtime(name: str, ts: float, correlation: int, op: int = 0, category: str = "cuda_runtime") -> Event:

@@ -26,6 +26,7 @@ class FakeCuda:
 
     Attributes:
         records: What the devices did, as events of the trace.
+        under_way: What they were asked to do and will have done at the next wait.
         loses: Whether an event of the trace gets lost.
         in_use: Requested bytes in use on each device.
         peaks: The most that were since the peaks were reset.
@@ -36,6 +37,7 @@ class FakeCuda:
 
     def __init__(self, devices: int) -> None:
         self.records: list[dict[str, Any]] = []
+        self.under_way: list[dict[str, Any]] = []
         self.loses: Callable[[dict[str, Any]], bool] = lambda _: False
         self.in_use = [0] * devices
         self.peaks = [0] * devices
@@ -75,6 +77,8 @@ class FakeCuda:
         """``torch.cuda.synchronize``."""
         gpu_trace.DeviceSynchronizationCallbacks.fire_callbacks()
         self.call("cudaDeviceSynchronize")
+        self.records += self.under_way
+        self.under_way.clear()
 
     def launch(self) -> None:
         """One kernel."""
@@ -118,7 +122,7 @@ class FakeCuda:
 
     def _record(self, category: str, name: str, correlation: int, **more: int) -> None:
         args = {"correlation": correlation, **more}
-        self.records.append({"ph": "X", "cat": category, "name": name, "ts": 0.0, "dur": 1.0, "args": args})
+        self.under_way.append({"ph": "X", "cat": category, "name": name, "ts": 0.0, "dur": 1.0, "args": args})
 
     def _remember(self, place: int, action: str, address: int, nbytes: int) -> None:
         if self.recording:

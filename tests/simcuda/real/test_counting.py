@@ -9,7 +9,7 @@ from simcuda.real.counting import Counted, IncompleteTraceError
 from simcuda.real.counting import count as count_trace
 from simcuda.real.trace import read
 
-STEP, LOG = PLACES
+STEP, LOG, _ = PLACES
 FROM_PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
 TO_PINNED = "Memcpy DtoH (Device -> Pinned)"
 
@@ -64,16 +64,17 @@ def test_what_does_not_wait(name: str) -> None:
 
 
 def test_waits_that_a_library_hides_show_at_the_line_at_work() -> None:
-    """Of three waits PyTorch announced the second; the others are of the line that was at work."""
+    """Of three waits PyTorch announced the second; the others are of the lines that were at work."""
     counted = count(
         mark("line 0", 150),
         operation("aten::unique_dim", 200, 5),
         runtime("cudaStreamSynchronize", 210, 10, op=5),
-        mark("stream_syncs 1", 220),
+        mark("line 1", 215),
+        mark("stream_syncs 2", 220),
         runtime("cudaStreamSynchronize", 230, 11, op=5),
         runtime("cudaStreamSynchronize", 240, 12, op=5),
     )
-    assert {(*STEP, "stream_syncs"): 2, (*LOG, "stream_syncs"): 1} == counted.sites
+    assert {(*place, "stream_syncs"): 1 for place in PLACES} == counted.sites
 
 
 def test_without_lines_a_hidden_wait_shows_at_its_operation() -> None:
@@ -125,6 +126,12 @@ def test_copies_and_memsets_are_no_launches() -> None:
         memcpy("Memcpy DtoD (Device -> Device)", 215, 11, 64),
     )
     assert {"d2d": 1, "d2d_bytes": 64} == totals(memset, filled, *within)
+
+
+def test_what_was_begun_before_does_not_belong_to_the_block() -> None:
+    """A kernel and a copy that run within, but were asked for before."""
+    before = runtime("cudaLaunchKernel", 80, 10), runtime("cudaMemcpyAsync", 85, 11)
+    assert {} == totals(*before, kernel(200, 10), memcpy(FROM_PAGEABLE, 210, 11, 8))
 
 
 def test_kernels_that_outlast_their_launch_belong_to_the_block() -> None:
@@ -181,6 +188,16 @@ def test_a_blocking_copy_waits_once() -> None:
     assert {"h2d": 1, "h2d_bytes": 4000, "stream_syncs": 1} == counted
 
 
+def test_a_copy_that_blocks_by_itself() -> None:
+    """The call that is not asynchronous makes the host wait, whatever wait follows it."""
+    counted = totals(
+        runtime("cudaMemcpy", 200, 10, op=5),
+        memcpy(FROM_PAGEABLE, 205, 10, 4000),
+        runtime("cudaStreamSynchronize", 210, 11, op=5),
+    )
+    assert {"h2d": 1, "h2d_bytes": 4000, "implicit_syncs": 1, "stream_syncs": 1} == counted
+
+
 def test_a_pinned_copy_does_not_block() -> None:
     """That is what pinning is for."""
     copied = runtime("cudaMemcpyAsync", 200, 10, op=5), memcpy("Memcpy HtoD (Pinned -> Device)", 205, 10, 8)
@@ -194,7 +211,12 @@ def test_a_call_that_passes_through_the_driver_is_one() -> None:
         runtime("cuMemcpyHtoDAsync", 201, 10, op=5, category="cuda_driver"),
         memcpy(FROM_PAGEABLE, 205, 10, 4000),
     )
-    assert {"h2d": 1, "h2d_bytes": 4000, "implicit_syncs": 1} == totals(*through)
+    waits = (
+        runtime("cudaStreamSynchronize", 210, 11, op=6),
+        runtime("cuStreamSynchronize", 211, 11, op=6, category="cuda_driver"),
+    )
+    expected = {"h2d": 1, "h2d_bytes": 4000, "implicit_syncs": 1, "stream_syncs": 1}
+    assert expected == totals(*through, *waits)
 
 
 @pytest.mark.parametrize("name", ["cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost"])

@@ -64,6 +64,19 @@ def test_bytes_come_from_the_allocator(cuda: FakeCuda) -> None:
     assert 0 == cost.retained_bytes
 
 
+def test_a_measurement_knows_nothing_of_what_came_before(cuda: FakeCuda) -> None:
+    """Neither the allocations of another one, nor a peak, nor a lack of memory of before."""
+    cuda.ooms = 3
+    with real_device() as gpu:
+        for _ in range(2):
+            cuda.allocate(5000)
+            cuda.free(5000)
+            with gpu.measure() as cost:
+                cuda.allocate(100)
+            cuda.free(100)
+            assert (1, 100, 0) == (cost.allocations, cost.peak_bytes, cost.ooms)
+
+
 def test_what_is_kept_is_retained(cuda: FakeCuda) -> None:
     """Requested bytes that are in use when one asks."""
     with real_device() as gpu, gpu.measure() as cost:
