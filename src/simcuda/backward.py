@@ -20,6 +20,17 @@ _HELD_BY_THE_ARGUMENTS = 6
 _HELD_BY_THE_ENGINE = 3
 _STORAGE_HELD_BY_ONE_TENSOR = 2
 
+ADDING = frozenset(
+    f"{name}Backward0"
+    for name in (
+        *("Atan2", "Cholesky", "CholeskyInverse", "CholeskySolve", "LinalgCholeskyEx", "LinalgDet"),
+        *("LinalgLstsq", "LinalgLu", "LinalgLuFactorEx", "LinalgLuSolve", "LinalgPinv", "LinalgQr"),
+        *("LinalgSvd", "Logcumsumexp", "LuUnpack", "Mvlgamma", "NativeGroupNorm", "SpecialI1E"),
+        *("SpecialLogNdtr", "StdMean", "TriangularSolve", "VarMean"),
+    )
+)
+"""Formulas that add tensors themselves: what is added there is taken for theirs, not for the engine's."""
+
 
 def is_in_backward() -> bool:
     """Whether the autograd engine is at work."""
@@ -41,4 +52,5 @@ def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bo
         and old.dtype == args[1].dtype
         and old.shape == args[1].shape
         and same_bytes(old, old)
+        and torch._C._current_autograd_node().name() not in ADDING
     )

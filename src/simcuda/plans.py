@@ -19,6 +19,8 @@ SHARED_CODE = (
     torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
     torch._C.DispatchKey.CPU,
 )
+OWN_KERNELS = frozenset({"aten.silu_backward", "aten.mish_backward", "aten._fused_rms_norm"})
+"""Operations that could be made of others, but have a kernel in the dispatcher of a CUDA build."""
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
 RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
@@ -154,6 +156,8 @@ def plan_of(operation: Any) -> Plan:
 
 
 def _composite(name: str, packet: str) -> Any:
+    if packet in OWN_KERNELS:
+        return None
     keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
     registered = torch._C._dispatch_has_kernel_for_dispatch_key
     return next((key for key in keys if registered(name, key.name)), None)

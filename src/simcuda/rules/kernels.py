@@ -28,8 +28,7 @@ UNTAGGED = (
 """Elementwise operations that PyTorch does not tag as such."""
 
 LAYERS = (
-    *("_softmax", "_softmax_backward_data", "_log_softmax", "_log_softmax_backward_data"),
-    *("nll_loss_forward", "native_layer_norm", "native_dropout", "native_dropout_backward"),
+    *("nll_loss_forward", "native_dropout", "native_dropout_backward"),
     *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d"),
     *("upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"),
     *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
