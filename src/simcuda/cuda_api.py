@@ -176,6 +176,7 @@ class CudaApi:
         patches.set(
             torch._C,
             _accelerator_getAccelerator=lambda: torch.device("cuda"),
+            _get_accelerator=lambda: torch.device("cuda"),
             _accelerator_getDeviceIndex=lambda: machine.current.device,
             _accelerator_setDeviceIndex=self.exchange_device,
             _accelerator_exchangeDevice=self.exchange_device,

@@ -22,9 +22,9 @@ class Patches:
             self._replaced.append((owner, name, vars(owner).get(name, _MISSING)))
             setattr(owner, name, value)
 
-    def names(self) -> list[tuple[Any, str]]:
-        """Every owner and name that is replaced."""
-        return [(owner, name) for owner, name, _ in self._replaced]
+    def replaced(self) -> list[tuple[Any, str, Any]]:
+        """Every owner and name that is replaced, with what the name stood for before."""
+        return list(self._replaced)
 
     def restore(self) -> None:
         """Put every attribute back, the last one first."""

@@ -90,7 +90,7 @@ def install(patches: Patches) -> None:
 
 def refuse_c_functions(patches: Patches) -> None:
     """Refuse what C++ would do for a real device, apart from what is answered already."""
-    replaced = {name for owner, name in patches.names() if owner is torch._C}
+    replaced = {name for owner, name, _ in patches.replaced() if owner is torch._C}
     for name, instead in _c_functions(vars(torch._C)):
         if name not in replaced:
             patches.set(torch._C, **{name: refuse(f"torch._C.{name}", instead)})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import torch.utils._device
 
 from simcuda import gradients, refusals, repairs, watching
 from simcuda.autocast import Autocast
+from simcuda.bindings import followed
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
 from simcuda.imports import torch_imports_outside
@@ -86,6 +88,8 @@ def device(
     torch.utils._device._device_constructors()
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
+        stack.callback(_set_default_device, _default_device())
+        stack.callback(_forget_answers)
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)
@@ -103,7 +107,9 @@ def device(
         refusals.refuse_c_functions(patches)
         threads.install(patches)
         watching.install(patches)
+        stack.enter_context(followed(patches))
         stack.enter_context(torch_imports_outside(patches))
+        _forget_answers()
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
         stack.callback(_active.clear)
@@ -112,8 +118,37 @@ def device(
         yield simulated
 
 
+@cache
+def _say_that_cuda_is_missing() -> Any:
+    library: Any = torch.library.Library
+    kept = library("_", "IMPL")
+    kept.fallback(_fail_for_want_of_cuda, "CUDA")
+    return kept
+
+
+def _fail_for_want_of_cuda(*_: Any, **__: Any) -> Any:
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def _default_device() -> torch.device | None:
+    context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return None if context is None else context.device
+
+
+def _forget_answers() -> None:
+    # Which module answers for the accelerator is remembered.
+    torch.get_device_module.cache_clear()
+
+
+def _set_default_device(device: torch.device | None) -> None:
+    if device != _default_device():
+        torch.set_default_device(device)
+
+
 def _start_real_cuda() -> None:
     # C++ asks for CUDA to be initialized once in a process, and the simulation has answered that.
-    if torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
+    if not torch._C._has_cuda:
+        _say_that_cuda_is_missing()
+    elif torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
         initialize: Any = torch.cuda.init
         initialize()

@@ -208,4 +208,5 @@ def device_of(device: DeviceLike) -> torch.device:
 
 
 def _type_name(tensor: Tensor) -> str:
-    return str(_Base.type(tensor)).replace("torch.", "torch.cuda.", 1)
+    # With a function mode on, torch asks the simulated method for the name.
+    return "torch.cuda." + str(_Base.type(tensor)).rpartition(".")[2]

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import simcuda
 
 IMPORTS = """
 import sys
@@ -11,15 +18,15 @@ import simcuda
 import torch
 
 assert "torch._dynamo" not in sys.modules, "imported by simcuda"
-stream = torch.cuda.Stream
+before = [torch.cuda.Stream]
 with simcuda.device():
     layer = torch.nn.Linear(2, 2, device="cuda")
     assert "torch._dynamo" not in sys.modules, "imported by entering or by a first operation"
     # The first optimizer of a process imports it.
     torch.optim.SGD(layer.parameters(), lr=0.1)
-    assert torch.cuda.Stream is not stream
+    assert torch.cuda.Stream is not before[0]
 from torch._dynamo import device_interface
-assert device_interface.CudaInterface.Stream is stream, "bound to a simulated class"
+assert device_interface.CudaInterface.Stream is before[0], "bound to a simulated class"
 print("fine")
 """
 
@@ -28,3 +35,41 @@ def test_torch_imports_its_own_modules_outside_the_simulation() -> None:
     """``torch._dynamo`` is loaded only when torch wants it, and then sees nothing of the simulation."""
     run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=False)
     assert ("fine\n", "") == (run.stdout, run.stderr)
+
+
+BEFORE = """
+from torch import Generator, Stream, as_tensor, tensor
+from torch.cuda import Event, current_stream, mem_get_info
+from torch.cuda import Stream as CudaStream
+from torch.nn.functional import one_hot
+
+def use():
+    assert "cuda" == tensor([1], device="cuda").device.type == as_tensor([1.0], device="cuda").device.type
+    assert "cuda" == Generator("cuda").device.type == Stream("cuda").device.type
+    assert isinstance(CudaStream(), CudaStream)
+    assert current_stream().query()
+    Event().record()
+    assert mem_get_info()[1] > 0
+    return one_hot(tensor([0, 1], device="cuda"), 2)
+"""
+
+
+@pytest.mark.parametrize("imported_first", [True, False])
+def test_names_that_were_imported_follow(
+    imported_first: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a module has imported from torch by name is simulated too, and is torch's own afterwards."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "code_that_imports_names.py").write_text(BEFORE)
+    module = importlib.import_module("code_that_imports_names") if imported_first else None
+    with simcuda.device() as gpu, gpu.measure() as cost:
+        module = module or importlib.import_module("code_that_imports_names")
+        module.use()
+    # Three tensors of Python data; the classes are known, so that nothing is read.
+    assert (3, 3) == (cost.h2d, cost.syncs)
+    assert [torch.Generator, torch.Stream, torch.as_tensor, torch.tensor] == [
+        *(module.Generator, module.Stream, module.as_tensor, module.tensor)
+    ]
+    assert (torch.cuda.Stream, torch.cuda.Event) == (module.CudaStream, module.Event)
+    assert [torch.cuda.mem_get_info, torch.nn.functional.one_hot] == [module.mem_get_info, module.one_hot]
+    monkeypatch.delitem(sys.modules, "code_that_imports_names")
