@@ -17,6 +17,8 @@ from simcuda.real import allocations, memory, trace
 from simcuda.real.lines import followed
 from simcuda.real.marks import BEGIN, END, Marks, mark
 
+CHANGES = {"alloc", "free_requested", "free_completed"}
+
 
 @dataclass
 class Seen:
@@ -111,7 +113,8 @@ def _allocations_traced(seen: Seen) -> Iterator[None]:
 
 
 def _entries(devices: Iterable[Iterable[allocations.Entry]]) -> list[list[allocations.Entry]]:
-    return [list(entries) for entries in devices]
+    """Those that say that what is in use has changed."""
+    return [[entry for entry in entries if entry["action"] in CHANGES] for entries in devices]
 
 
 def _finish_all() -> None:

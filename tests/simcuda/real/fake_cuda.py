@@ -61,7 +61,7 @@ class FakeCuda:
         patch.setattr(torch.cuda, "empty_cache", lambda: None)
         patch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None, raising=False)
         patch.setattr(torch.cuda.memory, "_record_memory_history", self._record_history)
-        patch.setattr(torch.cuda.memory, "_snapshot", lambda: {"device_traces": self._history})
+        patch.setattr(torch.cuda.memory, "_snapshot", self._snapshot)
         patch.setattr(session, "profile", lambda **how: FakeProfile(self, **how))
         patch.setattr(device, "_probe", self.probe)
         for follower in (marks, lines):
@@ -138,6 +138,12 @@ class FakeCuda:
     def _limit(self, fraction: float, place: int) -> None:
         """PyTorch's allocator rounds down."""
         self.limits[place] = int(fraction * MEMORY)
+
+    def _snapshot(self) -> dict[str, Any]:
+        """The history so far, in which taking it shows too, on every device."""
+        for place in range(len(self.in_use)):
+            self._remember(place, "snapshot", 0, self.in_use[place])
+        return {"device_traces": self._history}
 
     def _reset_peak(self, place: int) -> None:
         self.peaks[place] = self.in_use[place]
