@@ -144,10 +144,14 @@ class Allocator:
                 self._release(block)
 
     def _new_pool(self, pools: dict[int, Pool], stream: int) -> Pool:
-        is_small = pools is self._small
-        own = self.stats.pools["small_pool" if is_small else "large_pool"]
-        least_rest = BLOCK_ROUNDING if is_small else SMALL_REQUEST + 1
-        pools[stream] = pool = Pool(stream, least_rest, (self.stats.both, own))
+        if pools is self._small:
+            pools[stream] = pool = Pool(stream, BLOCK_ROUNDING, self.stats.that_count("small_pool"))
+            return pool
+        if not pools:
+            self.stats.divide()
+            for small in self._small.values():
+                small.stats = self.stats.that_count("small_pool")
+        pools[stream] = pool = Pool(stream, SMALL_REQUEST + 1, self.stats.that_count("large_pool"))
         return pool
 
     def _segment_or_retry(self, requested: int, size: int, pool: Pool) -> Block:

@@ -36,7 +36,7 @@ class Machine:
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.ordering = Ordering()
         self.allocators = tuple(Allocator(capacity, self.ordering, self._waited) for _ in range(count))
-        self._stats = tuple(allocator.stats.both for allocator in self.allocators)
+        self._stats = tuple(allocator.stats for allocator in self.allocators)
         self.fractions = [1.0] * count
         self.current = Current(count)
         self.generators = Generators(self.devices)
@@ -51,12 +51,12 @@ class Machine:
     def usage(self) -> Usage:
         """Bytes in use now."""
         if len(self._stats) == 1:
-            (stats,) = self._stats
-            return stats.requested.current, stats.allocated.current, self.host_bytes
+            both = self._stats[0].both
+            return both.requested.current, both.allocated.current, self.host_bytes
         requested = allocated = 0
         for stats in self._stats:
-            requested += stats.requested.current
-            allocated += stats.allocated.current
+            requested += stats.both.requested.current
+            allocated += stats.both.allocated.current
         return requested, allocated, self.host_bytes
 
     def index(self, device: torch.device) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 POOLS = ("small_pool", "large_pool")
 
 
@@ -161,8 +163,8 @@ class AllocatorStats:
     """All statistics of one device's allocator.
 
     Attributes:
-        both: The quantities over both pools.
-        pools: The same for ``small_pool`` and ``large_pool``.
+        pools: The quantities of ``small_pool`` and ``large_pool``.
+        both: The same over both pools; the first one's own as long as there are small blocks alone.
         num_alloc_retries: How often cached segments were released to make room.
         num_ooms: How often that was not enough.
         num_sync_all_streams: How often all outstanding events were waited for.
@@ -179,13 +181,22 @@ class AllocatorStats:
     )
 
     def __init__(self) -> None:
-        self.both = PoolStats()
         self.pools = {pool: PoolStats() for pool in POOLS}
+        self.both = self.pools["small_pool"]
         self.num_alloc_retries = 0
         self.num_ooms = 0
         self.num_sync_all_streams = 0
         self.num_device_alloc = 0
         self.num_device_free = 0
+
+    def divide(self) -> None:
+        """Count both pools together apart from the small one: from now on, they differ."""
+        self.both = deepcopy(self.pools["small_pool"])
+
+    def that_count(self, pool: str) -> tuple[PoolStats, ...]:
+        """The statistics that a block of a pool counts in."""
+        own = self.pools[pool]
+        return (own,) if own is self.both else (self.both, own)
 
     def reset_peak(self) -> None:
         """Let every peak start again from the value now."""
