@@ -6,6 +6,7 @@ answered here, and the few classes and functions that it cannot run without CUDA
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -90,13 +91,13 @@ class CudaApi:
     def _install_devices(self, patches: Patches) -> None:
         machine = self.machine
         kind = properties_of(machine.profile, machine.allocators[0].capacity)
-        count = len(machine.devices)
+        count, process = len(machine.devices), os.getpid()
         patches.set(torch.version, cuda=machine.profile.cuda_version)
         patches.set(
             torch.cuda,
             _initialized=True,
             _cached_device_count=count,
-            _is_in_bad_fork=lambda: False,
+            _is_in_bad_fork=lambda: os.getpid() != process,
             _get_device_properties=lambda _index: kind,
             _exchange_device=self.exchange_device,
             _maybe_exchange_device=self.exchange_device,
@@ -107,7 +108,7 @@ class CudaApi:
             torch._C,
             _has_cuda=True,
             has_cuda=True,
-            _cuda_isInBadFork=lambda: False,
+            _cuda_isInBadFork=lambda: os.getpid() != process,
             _cuda_getDeviceCount=lambda: count,
             _cuda_getDevice=lambda: machine.current.device,
             _cuda_setDevice=self.exchange_device,

@@ -64,6 +64,9 @@ C_FUNCTIONS: dict[str, str] = {
 }
 """What to do instead of C++ functions whose names begin so; the first that fits holds."""
 
+C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
+"""Parts of the names of those that only keep a setting."""
+
 
 class NotSimulatedError(AttributeError, RuntimeError):
     """A simulated device cannot do this. It is no attribute either, so that ``hasattr`` answers False."""
@@ -92,7 +95,7 @@ def refuse_c_functions(patches: Patches) -> None:
     """Refuse what C++ would do for a real device, apart from what is answered already."""
     replaced = {name for owner, name, _ in patches.replaced() if owner is torch._C}
     for name, instead in _c_functions(vars(torch._C)):
-        if name not in replaced:
+        if name not in replaced and not any(part in name for part in C_SETTINGS):
             patches.set(torch._C, **{name: refuse(f"torch._C.{name}", instead)})
 
     def missing(name: str) -> Any:

@@ -14,6 +14,7 @@ from simcuda.autocast import Autocast
 from simcuda.bindings import followed
 from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
+from simcuda.forks import refused_in_children
 from simcuda.imports import torch_imports_outside
 from simcuda.machine import Machine
 from simcuda.measurement import Measurement
@@ -108,6 +109,7 @@ def device(
         threads.install(patches)
         watching.install(patches)
         stack.enter_context(followed(patches))
+        stack.enter_context(refused_in_children(dispatcher))
         stack.enter_context(torch_imports_outside(patches))
         _forget_answers()
         simulated = SimulatedCuda(machine)
