@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from simcuda.gpu import Gpu
 from simcuda.measurement import Measurement
 from simcuda.real import CannotCountError
 from simcuda.recording import file, operators, optimizers
-from simcuda.recording.case import Case, Group, Work
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, Work, seed_all
 from simcuda.recording.devices import Real, Simulated, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
 from simcuda.recording.measuring import TRIES, outcome
@@ -47,7 +48,10 @@ def test_the_same_recording_is_the_same_file(small: Recording, again: Recording,
     """Two recordings of the same cases have the same bytes."""
     file.write(small, tmp_path / "one.json.gz")
     file.write(again, tmp_path / "other.json.gz")
-    assert (tmp_path / "one.json.gz").read_bytes() == (tmp_path / "other.json.gz").read_bytes()
+    written = (tmp_path / "one.json.gz").read_bytes()
+    assert written == (tmp_path / "other.json.gz").read_bytes()
+    # These bytes of a compressed file are the time at which it was made.
+    assert bytes(4) == written[4:8]
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.json.gz"])
@@ -186,6 +190,35 @@ def test_a_process_ends_with_its_device() -> None:
     devices: Any = Poisoned()
     assert not run_group(Group("group", lambda: cases), order, devices, told.append)
     assert ["group/0", "group/1"] == [message["case"] for message in told if "outcome" in message]
+
+
+def test_a_case_is_warmed_up_on_other_data() -> None:
+    """A case runs once on data of its own before it is measured, both times without garbage collection."""
+    ran: list[tuple[int, bool]] = []
+
+    def prepare(seed: int) -> Work:
+        return lambda: ran.append((seed, gc.isenabled()))
+
+    with simcuda.device() as gpu:
+        outcome(Case("x/0", prepare, "00000000"), gpu)
+    assert [(WARM_UP, False), (MEASURED, False)] == ran
+    assert gc.isenabled()
+
+
+def test_only_the_work_is_measured() -> None:
+    """What a case prepares costs nothing, and settings that it changes are put back."""
+
+    def prepare(seed: int) -> Work:
+        values = torch.rand(5, generator=seed_all(seed)).to("cuda")
+        values.sum().item()
+        torch.set_default_dtype(torch.float64)
+        return lambda: values + 1
+
+    with simcuda.device() as gpu:
+        ended = outcome(Case("x/0", prepare, "00000000"), gpu)
+    # Five floats of four bytes.
+    assert {"launches": 1, "allocations": 1, "peak_bytes": 20} == ended["counts"]
+    assert torch.float32 == torch.get_default_dtype()
 
 
 class Lossy:

@@ -12,6 +12,7 @@ from simcuda.rules import (
     indexing,
     joining,
     kernels,
+    normalizing,
     reducing,
     sampling,
     scalars,
@@ -22,20 +23,8 @@ from simcuda.rules import (
 from simcuda.rules.registry import RULES, Registry, Rule
 
 _TOPICS = (
-    *(scalars, factories, comparisons, reducing, joining, copying),
-    *(
-        foreach,
-        indexing,
-        answers,
-        counting,
-        histograms,
-        kernels,
-        sampling,
-        sorting,
-        factorizing,
-        viewing,
-        sequences,
-    ),
+    *(scalars, factories, comparisons, reducing, joining, copying, foreach, indexing, answers, counting),
+    *(histograms, kernels, normalizing, sampling, sorting, factorizing, viewing, sequences),
 )
 for _topic in _TOPICS:
     RULES.add(*_topic.TOPIC)

@@ -18,6 +18,9 @@ MASKS = (torch.bool, torch.uint8)
 INDEX_BYTES = 8
 COUNT_BYTES = 4
 CHUNK_ELEMENTS = 2**30
+FEW_INDICES = 3072
+INDICES_OF_A_PART = 10
+HALF_BYTES = 2
 
 
 def _indices(call: Call) -> list[torch.Tensor]:
@@ -101,11 +104,49 @@ def _write(call: Call) -> Cost:
 
 
 def _accumulate(call: Call) -> Cost:
+    """Indices become places, which are sorted with where they came from; one kernel adds up what meets.
+
+    For each index the remainder, its product with a stride, and the sum with those before; then the division
+    by what one place holds, a range, the sort, and the addition. Unless they are trusted, assertions on the
+    device compare the largest and the least with the bounds.
+    """
     first = _write(call)
-    elements = max((index.numel() for index in _indices(call)), default=0)
-    # The linear index, the sorted one, the original positions, and their sorted order.
-    buffers = (elements * INDEX_BYTES,) * 4
-    return Cost(first.launches + 3, first.waits, 0, first.copies, (*first.temporaries, *buffers))
+    indices = _indices(call)
+    elements = max((index.numel() for index in indices), default=0)
+    checks = 0 if call.argument("unsafe", default=False) else 6 * len(indices)
+    places = 3 * len(indices) - 1
+    # The places, sorted and not, where they came from, sorted and not, and the sort's copies of both.
+    buffers = (elements * INDEX_BYTES,) * 6
+    kernels = first.launches + checks + places + 3
+    return Cost(kernels, first.waits, 0, first.copies, (*first.temporaries, *buffers))
+
+
+def _embedding_backward(call: Call) -> Cost:
+    """Few indices add up in place; many are sorted, and each run of equal ones is added up in parts."""
+    gradient, indices, result = call.args[0], call.args[1], call.outputs[0]
+    dense, copied = contiguous(gradient)
+    cleared = _kernels(result)
+    by_frequency = call.argument("scale_grad_by_freq", default=False)
+    count, rows = indices.numel(), result.shape[0]
+    if not count:
+        return Cost(dense + cleared, temporaries=copied)
+    if count <= FEW_INDICES and not by_frequency:
+        return Cost(dense + cleared + 1, temporaries=copied)
+    held = (count * INDEX_BYTES,) * (3 if by_frequency else 2)
+    segments = min(count, rows)
+    parts = count // INDICES_OF_A_PART + segments
+    width = result.element_size() if result.element_size() > HALF_BYTES else 2 * HALF_BYTES
+    sums = (count, 1, segments, segments, 1, parts)
+    workspaces = (*(n * INDEX_BYTES for n in sums), parts * result.shape[1] * width)
+    # Half precision adds up in a single-precision copy of the result.
+    widened = (2 * nbytes(result),) if result.element_size() == HALF_BYTES else ()
+    # A range and a sort; unique places, parts, their running sum, count and offsets; the sums, and their sum.
+    kernels = dense + cleared + 2 + 2 + 1 + 2 + 2 + 2 + 2 * len(widened) + (2 if by_frequency else 0)
+    # While sorting: both copies of the indices and where they came from, a range, and the sort's own.
+    sorting = (count * INDEX_BYTES,) * 3
+    return Cost(
+        kernels, passing=(*held, *sorting), temporaries=(*copied, *held), workspaces=(*workspaces, *widened)
+    )
 
 
 def _nonzero(call: Call) -> Cost:
@@ -248,6 +289,25 @@ TOPIC = (
         counts=_shorten,
         source="ATen/native/cuda/Embedding.cu: how many indices are unique stays on the device",
         example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
+        approximate=True,
+    ),
+    Rule(
+        id="gradient-of-embedding-few",
+        ops=("aten.embedding_dense_backward",),
+        counts=_embedding_backward,
+        source="ATen/native/cuda/Embedding.cu: up to 3072 indices, zeros and one kernel",
+        example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, False)",
+        when=lambda call: (
+            bool(call.args[1].numel() <= FEW_INDICES)
+            and not call.argument("scale_grad_by_freq", default=False)
+        ),
+    ),
+    Rule(
+        id="gradient-of-embedding",
+        ops=("aten.embedding_dense_backward",),
+        counts=_embedding_backward,
+        source="ATen/native/cuda/EmbeddingBackwardKernel.cu: a sort by CUB, then sums of parts of 10 indices",
+        example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, True)",
         approximate=True,
     ),
     Rule(

@@ -114,7 +114,7 @@ TOPIC = (
         ops=tuple(f"aten.{name}" for name in ONE),
         counts=_one,
         source="ATen/native/cuda: one kernel, the results the only allocations",
-        example="x.softmax(0)",
+        example="torch.trace(x[:4].view(2, 2))",
     ),
     Rule(
         id="fill-then-kernel",

@@ -26,7 +26,7 @@ WAITLESS: dict[str, tuple[str, ...]] = {
         *("batch_norm_backward", "batch_norm_stats", "batch_norm_elemt", "batch_norm_update_stats"),
         *("batch_norm_backward_reduce", "batch_norm_backward_elemt"),
         *("batch_norm_gather_stats_with_counts", "cudnn_batch_norm", "cudnn_batch_norm_backward"),
-        *("native_group_norm", "native_group_norm_backward", "native_layer_norm_backward"),
+        *("native_group_norm", "native_group_norm_backward"),
         *("_fused_rms_norm", "_fused_rms_norm_backward", "renorm", "renorm_", "native_norm"),
         *("_weight_norm_interface", "_weight_norm_interface_backward"),
     ),
@@ -62,7 +62,7 @@ WAITLESS: dict[str, tuple[str, ...]] = {
         *("multilabel_margin_loss_forward", "multilabel_margin_loss_backward"),
     ),
     "ATen/native/cuda/Embedding.cu, EmbeddingBag.cu: counts of what is unique stay on the device": (
-        *("embedding_dense_backward", "_embedding_bag", "_embedding_bag_forward_only"),
+        *("_embedding_bag", "_embedding_bag_forward_only"),
         *("_embedding_bag_backward", "_embedding_bag_dense_backward"),
         "_embedding_bag_per_sample_weights_backward",
     ),
