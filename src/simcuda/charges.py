@@ -11,6 +11,7 @@ from simcuda.indexing import LARGEST_OFFSET
 from simcuda.launches import elementwise
 from simcuda.machine import Machine
 from simcuda.plans import Plan
+from simcuda.sparse import is_sparse, parts_of
 from simcuda.storages import HOST, NO_STORAGE, Tag
 
 Tags = Sequence[Tag | None]
@@ -28,9 +29,6 @@ class Charges:
         """Note what an operation on the host has made; see ``Tag`` for ``pinned`` and ``floating``."""
         if not call.outputs and not any(map(_is_watched, tags)):
             return
-        if any(tensor.layout is not torch.strided for tensor in (*call.inputs, *call.outputs)):
-            # Nobody can tell where a sparse tensor lies, nor what CUDA's operations on it wait for.
-            self._machine.ledger.unknown(plan.op)
         self._touch(plan, call, tags)
         for tensor in call.outputs:
             if plan.hands_out or not any(tensor is other for other in call.inputs):
@@ -99,7 +97,7 @@ class Charges:
                 ]
         if not outputs:
             return []
-        if inputs and outputs[0] is inputs[0]:
+        if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
             return [tags[0]]
         return [self.place(outputs[0], device)]
 
@@ -114,7 +112,7 @@ class Charges:
         try:
             storage = tensor.untyped_storage()
         except NO_STORAGE:
-            return None
+            return self._place_parts(tensor, device, pinned=pinned, floating=floating)
         tag = self._storages.of_storage(storage)
         if tag is not None:
             return tag
@@ -123,6 +121,15 @@ class Charges:
                 return None
             return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
         return self._machine.place(storage, device)
+
+    def _place_parts(self, tensor: torch.Tensor, device: int, *, pinned: bool, floating: bool) -> Tag | None:
+        """The tag of the values of a sparse tensor; None for any other without a storage."""
+        tag = None
+        for part in parts_of(tensor):
+            tag = self.place(part, device, pinned=pinned, floating=floating)
+        if tag is not None and tag.device != HOST:
+            self._machine.has_sparse = True
+        return tag
 
     def _owe(self, plan: Plan, call: Call, tags: Tags) -> None:
         """Note the kernels that what floats will have taken, once it is known on which device."""
@@ -153,11 +160,15 @@ class Charges:
 
     def _follow_sizes(self, tensors: Sequence[torch.Tensor]) -> None:
         for tensor in tensors:
-            tag = self._storages.of(tensor)
+            tag = None if is_sparse(tensor) else self._storages.of(tensor)
             if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
                 self._machine.resized(tag, tensor.untyped_storage().nbytes())
 
     def _cost(self, plan: Plan, call: Call) -> Cost:
+        if self._machine.has_sparse and call.outputs and any(map(is_sparse, (*call.inputs, *call.outputs))):
+            # Rules are those of dense tensors; what CUDA's operations on sparse ones wait for is not known.
+            self._machine.ledger.unknown(plan.op)
+            return _elementwise(call.outputs)
         for rule in plan.rules:
             if rule.when(call):
                 if rule.approximate:

@@ -7,6 +7,7 @@ import torch
 from simcuda import launches
 from simcuda.call import nbytes
 from simcuda.machine import Machine
+from simcuda.sparse import is_sparse, parts_of
 from simcuda.storages import HOST
 
 
@@ -14,8 +15,17 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     """Charge the copy of ``source`` into ``to``, both placed already.
 
     Between host and device only contiguous memory of one type moves. Types are converted on the host for a
-    blocking copy and on the device for another, and what is not contiguous goes through temporaries.
+    blocking copy and on the device for another, and what is not contiguous goes through temporaries. Sparse
+    tensors are copied part by part.
     """
+    if not is_sparse(to):
+        _charge_dense(machine, to, source, non_blocking=non_blocking)
+        return
+    for part, original in zip(parts_of(to), parts_of(source), strict=True):
+        _charge_dense(machine, part, original, non_blocking=non_blocking)
+
+
+def _charge_dense(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) -> None:
     of = machine.storages.of
     to_tag, source_tag = of(to), of(source)
     there = HOST if to_tag is None else to_tag.device

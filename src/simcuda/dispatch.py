@@ -116,7 +116,7 @@ class Dispatcher:
         machine = self._machine
         if device != HOST and machine.has_side_streams and is_in_backward():
             machine.follow_forward(device, torch._C._current_graph_task_id())
-        if plan.is_plain and device != HOST:
+        if plan.is_plain and device != HOST and not machine.has_sparse:
             self._charges.one_kernel(plan, inputs, outputs, tags, device)
             return result
         call = Call(

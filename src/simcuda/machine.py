@@ -42,6 +42,7 @@ class Machine:
         self.generators = Generators(self.devices)
         self.stream_devices = list(range(count))
         self.has_side_streams = False
+        self.has_sparse = False
         self.sync_debug_mode = 0
         self._streams_taken = [0] * count
         self.host_bytes = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -10,6 +12,11 @@ from torch import Tensor
 from simcuda.patches import Patches
 from simcuda.storages import HOST
 from simcuda.tensor_api import DeviceLike, TensorApi, as_method, device_of
+
+SPARSE = (
+    *("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor"),
+    *("sparse_bsr_tensor", "sparse_bsc_tensor"),
+)
 
 
 class PythonData:
@@ -25,6 +32,7 @@ class PythonData:
         """Put everything in place."""
         patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
+        patches.set(torch, **{name: self._sparse(getattr(torch, name)) for name in SPARSE})
 
     def tensor(
         self,
@@ -79,6 +87,20 @@ class PythonData:
             made = self._make_asarray(obj, dtype=dtype, device="cpu", copy=copy)
             made = self._tensors.to(made, _default_device() if device is None else device)
         return made.requires_grad_(requires_grad) if requires_grad else made
+
+    def _sparse(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """A constructor of sparse tensors: made where its parts are, then copied to the device."""
+
+        @wraps(make)
+        def made(
+            *args: Any, device: DeviceLike | None = None, requires_grad: bool = False, **kwargs: Any
+        ) -> Tensor:
+            sparse = make(*args, **kwargs)
+            if device is not None:
+                sparse = self._tensors.to(sparse, device)
+            return sparse.requires_grad_(requires_grad)
+
+        return made
 
     def _read_elements(self, data: Any) -> None:
         # C++ reads 0-d tensors among the elements one by one, where no dispatch mode sees it.

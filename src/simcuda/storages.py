@@ -14,6 +14,7 @@ from typing import Any, cast
 import torch
 
 from simcuda.blocks import Block
+from simcuda.sparse import is_sparse, parts_of
 
 HOST = -1
 """The device index of host memory."""
@@ -67,7 +68,7 @@ class Storages:
         try:
             return self._tags.get(tensor.untyped_storage()._cdata)
         except NO_STORAGE:
-            return self._of_wrapped(tensor)
+            return self._of_indirect(tensor)
         except ValueError:
             # A parameter of a lazy module, which answers little before its first use.
             with torch._C.DisableTorchFunctionSubclass():
@@ -105,7 +106,9 @@ class Storages:
             del self._tags[tag.key]
         self._released(tag)
 
-    def _of_wrapped(self, tensor: torch.Tensor) -> Tag | None:
+    def _of_indirect(self, tensor: torch.Tensor) -> Tag | None:
+        if is_sparse(tensor):
+            return self.of(parts_of(tensor)[-1])
         functorch = torch._C._functorch
         if not functorch.is_functorch_wrapped_tensor(tensor):
             return None

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, Protocol
+from functools import cache, wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import torch
 
 from simcuda.patches import Patches
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _KEY: Any = torch._C._parse_dispatch_key("Fake")
 _include: Any = torch._C._dispatch_tls_set_dispatch_key_included
@@ -71,13 +74,15 @@ def install(patches: Patches) -> None:
     for name in ("_make_subclass", "as_subclass"):
         original = getattr(torch.Tensor, name)
         is_static = isinstance(vars(torch._C.TensorBase)[name], staticmethod)
-        function: Any = _unwatched(original)
+        function: Any = unwatched(original)
         patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
 
 
-def _unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwatched(function: Callable[P, R]) -> Callable[P, R]:
+    """Let torch run the operations of ``function`` itself, also where this thread is watched."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
         was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(_KEY)
         _exclude(_KEY, True)
         try:

@@ -115,14 +115,3 @@ def test_the_fast_path_of_a_padded_encoder_is_unknown(gpu: SimulatedCuda) -> Non
         encoder(torch.rand(2, 2, 16, device="cuda"), src_key_padding_mask=mask)
     names = ("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned")
     assert {f"aten.{name}.default" for name in names} <= set(cost.unknown)
-
-
-def test_operations_on_sparse_tensors_are_unknown(gpu: SimulatedCuda) -> None:
-    """A sparse tensor lies on the host here, so what CUDA would do with it is not known."""
-    dense = torch.eye(3, device="cuda")
-    with gpu.measure() as cost:
-        sparse = dense.to_sparse()
-    assert ("aten._to_sparse.default",) == cost.unknown
-    with gpu.measure() as cost:
-        sparse.to_dense()
-    assert ("aten._to_dense.default",) == cost.unknown

@@ -44,6 +44,7 @@ def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
         try:
             with _steady_state():
                 _warm_up(case)
+            with _steady_state():
                 return _measured(case, gpu)
         except NotRunError as reason:
             return {"not_run": str(reason)}

@@ -1,0 +1,99 @@
+"""PyTorch's samples of every operator do as on the CPU, apart from what docs/simcuda-ops.md lists."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/simcuda-ops.md").read_text(encoding="utf-8")
+PARTS = 2
+NAME = re.compile(r"`([^`]+)`")
+
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Outcomes:
+    """What became of every operator's samples, by its name."""
+    command = [sys.executable, "-m", "tests.simcuda.op_db_sweep"]
+    parts = [
+        subprocess.Popen(
+            [*command, str(part), str(PARTS)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for part in range(PARTS)
+    ]
+    found: Outcomes = {}
+    for part in parts:
+        out, err = part.communicate()
+        assert 0 == part.returncode, err.decode()[-2000:]
+        found |= json.loads(out)
+    return found
+
+
+def rows(heading: str) -> list[list[set[str]]]:
+    """The names in each cell of the table below a heading of the page."""
+    _, found, rest = PAGE.partition(f"\n## {heading}\n")
+    assert found
+    lines = [line for line in rest.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    return [[set(NAME.findall(cell)) for cell in line.strip("| ").split(" | ")] for line in lines]
+
+
+def listed(heading: str) -> dict[str, set[str]]:
+    """The names in the second column by each name in the first."""
+    return {name: cells[1] for cells in rows(heading) for name in cells[0]}
+
+
+def found_in(outcomes: Outcomes, what: str) -> dict[str, set[str]]:
+    """What was found of a kind, by operator."""
+    return {name: set(outcome[what]) for name, outcome in outcomes.items() if outcome[what]}
+
+
+def test_at_least_693_of_699_operators_do_as_on_the_cpu(outcomes: Outcomes) -> None:
+    """Every operator with samples for the CPU is run, and no more than six do otherwise."""
+    same = [name for name, outcome in outcomes.items() if not outcome["differences"]]
+    assert 699 == len(outcomes)
+    assert len(same) >= 693
+
+
+def test_every_operator_that_does_otherwise_is_listed(outcomes: Outcomes) -> None:
+    """With what it does, and no operator that does as on the CPU."""
+    assert listed("Other results") == found_in(outcomes, "differences")
+
+
+def test_every_operator_that_the_cpu_refuses_is_listed(outcomes: Outcomes) -> None:
+    """These raise the same error on both, so there is no value to compare."""
+    assert {name for cells in rows("No results") for name in cells[0]} == set(found_in(outcomes, "raised"))
+
+
+def test_gradients_are_those_of_the_cpu(outcomes: Outcomes) -> None:
+    """Every gradient of more than 500 operators has the CPU's values, and lies on the device."""
+    assert sum(outcome["differentiated"] > 0 for outcome in outcomes.values()) > 500
+    assert set(found_in(outcomes, "gradients")) <= set(listed("Other results"))
+
+
+def test_backward_passes_issue_the_operations_that_they_issue_without_the_simulation(
+    outcomes: Outcomes,
+) -> None:
+    """By PyTorch's profiler on the host; those that are listed issue exactly what is listed."""
+    assert listed("Other operations in the backward pass") == found_in(outcomes, "issued")
+
+
+def test_every_unknown_operation_is_listed(outcomes: Outcomes) -> None:
+    """With the operators that issue it, and no operation that is known."""
+    unknown: dict[str, set[str]] = {}
+    for name, operations in found_in(outcomes, "unknown").items():
+        for operation in operations:
+            unknown.setdefault(operation, set()).add(name)
+    assert listed("Unknown operations") == unknown
+
+
+def test_nothing_is_left_on_the_device(outcomes: Outcomes) -> None:
+    """Once the arguments, results and gradients of a sample are dropped, live bytes are what they were."""
+    assert {} == {name: outcome["leaked"] for name, outcome in outcomes.items() if outcome["leaked"]}

@@ -1,0 +1,89 @@
+"""Sparse tensors: they lie where their parts lie, and what operations on them cost is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from simcuda import SimulatedCuda
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
+_torch: Any = torch  # whose annotations know one way to make sparse tensors of several
+
+MAKE: dict[str, Callable[[], torch.Tensor]] = {
+    "coo of tensors": lambda: torch.sparse_coo_tensor(
+        torch.tensor([[0, 2]], device="cuda"), torch.ones(2, device="cuda"), (4,)
+    ),
+    "coo of lists": lambda: _torch.sparse_coo_tensor([[0, 2]], [1.0, 1.0], (4,), device="cuda"),
+    "csr of lists": lambda: torch.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 1.0], (2, 2), device="cuda"),
+    "csc of lists": lambda: torch.sparse_csc_tensor([0, 1, 2], [0, 1], [1.0, 1.0], (2, 2), device="cuda"),
+    "nothing": lambda: _torch.sparse_coo_tensor(size=(4,), device="cuda"),
+    "dense": lambda: torch.eye(2, device="cuda").to_sparse(),
+    "dense by rows": lambda: torch.eye(2, device="cuda").to_sparse_csr(),
+    "sum": lambda: torch.eye(2, device="cuda").to_sparse() + torch.eye(2, device="cuda").to_sparse(),
+    "copy": lambda: torch.eye(2).to_sparse().cuda(),
+    "in place": lambda: torch.eye(2).to_sparse().cuda().add_(torch.eye(2).to_sparse().cuda()),
+}
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+def test_sparse_tensors_lie_on_the_device(make: Callable[[], torch.Tensor]) -> None:
+    """However they are made, and so do their values, and what is dense of them."""
+    sparse = make()
+    values = sparse.coalesce().values() if sparse.layout is torch.sparse_coo else sparse.values()
+    assert ["cuda:0"] * 3 == [str(tensor.device) for tensor in (sparse, values, sparse.to_dense())]
+    assert sparse.is_cuda
+    assert "device='cuda:0'" in repr(sparse)
+
+
+def test_a_sparse_tensor_is_copied_by_its_parts(gpu: SimulatedCuda) -> None:
+    """Each way two blocking copies: 2 x 3 positions of 8 bytes, and 3 values of 4."""
+    there = torch.eye(3).to_sparse()
+    with gpu.measure() as cost:
+        here = there.cuda()
+    assert (2, 48 + 12, 2, 2) == (cost.h2d, cost.h2d_bytes, cost.syncs, cost.allocations)
+    assert 48 + 12 == cost.retained_bytes
+    with gpu.measure() as cost:
+        back = here.cpu()
+    assert (2, 48 + 12, 2, "cpu") == (cost.d2h, cost.d2h_bytes, cost.syncs, back.device.type)
+    assert torch.equal(torch.eye(3), back.to_dense())
+    assert () == cost.unknown
+
+
+def test_operations_on_sparse_tensors_are_unknown(gpu: SimulatedCuda) -> None:
+    """Also those that are one kernel on dense ones; on the host, and asking for parts, costs nothing."""
+    dense = torch.eye(3, device="cuda")
+    with gpu.measure() as cost:
+        sparse = dense.to_sparse()
+    assert ("aten._to_sparse.default",) == cost.unknown
+    with gpu.measure() as cost:
+        sparse * 2
+    assert ("aten.mul.Tensor",) == cost.unknown
+    with gpu.measure() as cost:
+        sparse.coalesce().values(), sparse.sparse_dim(), sparse.is_coalesced(), torch.eye(3).to_sparse() * 2
+    assert () == cost.unknown
+
+
+@pytest.mark.usefixtures("gpu")
+def test_sparse_tensors_mix_no_devices() -> None:
+    """A sparse tensor of the host and one of the device do not meet."""
+    sparse = torch.eye(3).to_sparse()
+    with pytest.raises(RuntimeError, match="cuda:0 and cpu"):
+        sparse + sparse.cuda()
+
+
+def test_a_sparse_gradient_lies_on_the_device(gpu: SimulatedCuda) -> None:
+    """That of an embedding's table takes as many rows as were looked up, and none of the others."""
+    table = torch.nn.Embedding(100, 4, sparse=True, device="cuda")
+    index = torch.tensor([3, 7], device="cuda")
+    with gpu.measure() as cost:
+        table(index).sum().backward()
+    gradient = table.weight.grad
+    assert gradient is not None
+    assert (torch.sparse_coo, torch.device("cuda", 0)) == (gradient.layout, gradient.device)
+    # Two rows of 4 floats are held a few times over; a dense gradient would have 100.
+    assert cost.peak_bytes < 100 * 4 * 4
