@@ -81,4 +81,4 @@ def test_unreadable_documents_are_said_and_the_rest_reported(
     ran = tickets("report")
     assert 4 == ran.code
     assert "1 documents." in ran.out
-    assert "tickets/B1-PT-02.md:1: error" in ran.err
+    assert "tickets/B1-PT-02.md:1:1: error" in ran.err

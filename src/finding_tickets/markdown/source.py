@@ -33,6 +33,11 @@ class Source:
         """The line, from 1, that the byte at ``offset`` is on."""
         return bisect_right(self.line_starts, offset)
 
+    def column(self, offset: int) -> int:
+        """The column, in characters from 1, of the byte at ``offset``; a byte order mark takes none."""
+        before = self.data[self.line_starts[self.line(offset) - 1] : offset]
+        return len(before.decode(errors="replace").removeprefix("\ufeff")) + 1
+
     def span(self, start: int, end: int) -> Span:
         """The span ``[start, end)``."""
         return Span(start=start, end=end, line=self.line(start))
@@ -52,8 +57,23 @@ class Source:
         return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
 
     def report(
-        self, rule: str, line: int, message: str, *, hint: str | None = None, level: Level = Level.WARNING
+        self,
+        rule: str,
+        line: int,
+        message: str,
+        *,
+        column: int = 1,
+        hint: str | None = None,
+        level: Level = Level.WARNING,
     ) -> None:
-        """Remember that something on ``line`` could not be understood."""
-        problem = Problem(level=level, rule=rule, file=self.path, line=line, message=message, hint=hint)
+        """Remember that something on ``line``, from ``column`` on, could not be understood."""
+        problem = Problem(
+            level=level,
+            rule=rule,
+            file=self.path,
+            line=line,
+            column=column,
+            message=message,
+            hint=hint,
+        )
         self.problems.append(problem)

@@ -16,16 +16,21 @@ class Level(StrEnum):
 
 
 class Problem(Record):
-    """One message about one place: ``file`` relative to the register's root, ``line`` from 1."""
+    """One message about one place.
+
+    ``file`` is relative to the register's root; ``line`` and ``column`` count from 1, columns in characters.
+    A column of 1 may also mean the line as a whole.
+    """
 
     level: Level
     rule: str
     file: str
     line: int
+    column: int = 1
     message: str
     hint: str | None = None
 
     def __str__(self) -> str:
         """One line, the way compilers print it, so that editors can jump to the place."""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.file}:{self.line}: {self.level} [{self.rule}] {self.message}{hint}"
+        return f"{self.file}:{self.line}:{self.column}: {self.level} [{self.rule}] {self.message}{hint}"
