@@ -92,4 +92,5 @@ def test_what_could_not_be_understood_of_it_is_said(tickets: Tickets, repository
     repository.ticket("B1-PT-02", severity="mild")
     ran = tickets("show", "B1-PT-01")
     assert 1 == len(ran.err.splitlines())
-    assert ran.err.startswith("tickets/B1-PT-01.md:8: [unknown-word]")
+    assert ran.err.startswith("tickets/B1-PT-01.md:8:")
+    assert "warning [unknown-word]" in ran.err
