@@ -11,7 +11,7 @@ import torch
 
 from finding_tickets.cli.main import COMMANDS
 from finding_tickets.meter.measurement import METRICS
-from finding_tickets.model.verification import Verdict
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.workload import Workload
 
 ROOT = Path(__file__).parents[1]

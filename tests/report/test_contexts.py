@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from finding_tickets.cli.list import row
-from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.report.contexts import status
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.templates import render

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from finding_tickets.model.verification import Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Verification
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.page import page
 

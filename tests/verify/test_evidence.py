@@ -8,7 +8,8 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.verification import Evidence, Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.verify import evidence as module
 from finding_tickets.verify.evidence import current_verdict, inputs, write
 from finding_tickets.verify.plan import plan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Repository
 
-from finding_tickets.model.verification import Verdict
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.measuring import CHOICE

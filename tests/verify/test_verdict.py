@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.model.verification import ClaimResult, Verdict
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult
 from finding_tickets.verify.verdict import rule
 
 

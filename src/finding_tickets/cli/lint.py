@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -30,7 +31,7 @@ def lint(
     register = load(root)
     problems = check(register)
     if output_format is Format.JSON:
-        write_json("lint", [problem.model_dump(mode="json") for problem in problems])
+        write_json("lint", [asdict(problem) for problem in problems])
     elif problems:
         write("\n".join(map(str, problems)))
     say(_summary(problems, len(register.documents)))

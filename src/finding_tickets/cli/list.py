@@ -10,7 +10,7 @@ from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, write_json, write_table
 from finding_tickets.cli.reading import evidence_code, open_register, reading_code
 from finding_tickets.errors import ExitCode
-from finding_tickets.model.verification import Verdict
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Severity, Status, Words
 from finding_tickets.report.entries import Entry, entries
 from finding_tickets.report.export import ticket_item

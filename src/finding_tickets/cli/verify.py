@@ -14,7 +14,8 @@ from finding_tickets.cli.reading import find_all
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.verification import ClaimResult, Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import Register, load
 from finding_tickets.report.verification import lines
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from finding_tickets.model.record import Record
 
 
 class Level(StrEnum):
@@ -15,7 +14,8 @@ class Level(StrEnum):
     NOTE = "note"
 
 
-class Problem(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
     """One message about one place.
 
     ``file`` is relative to the register's root; ``line`` and ``column`` count from 1, columns in characters.

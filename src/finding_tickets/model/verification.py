@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field as Default
 
 from finding_tickets.model.record import Record
-
-
-class Verdict(StrEnum):
-    """What the machine measured; it never overwrites what people decided."""
-
-    VERIFIED = "verified"
-    REFUTED = "refuted"
-    FAILED = "failed"
-    REPRODUCED = "reproduced"
-    INCONCLUSIVE = "inconclusive"
-    STALE = "stale"
-    UNVERIFIED = "unverified"
+from finding_tickets.model.verdict import Verdict
 
 
 class Sample(Record):

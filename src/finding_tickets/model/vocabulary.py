@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-
-from pydantic import Field
-
-from finding_tickets.model.record import Record
 
 
 class Severity(StrEnum):
@@ -103,7 +100,8 @@ def _words(vocabulary: type[StrEnum]) -> dict[str, tuple[str, ...]]:
     return {word.value: () for word in vocabulary}
 
 
-class Vocabulary(Record):
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
     """The words of a register: each maps to the other spellings that mean the same.
 
     A register may add spellings to the words of ``severities``, ``statuses``, ``outcomes`` and ``opinions``,
@@ -111,13 +109,13 @@ class Vocabulary(Record):
     """
 
     id_pattern: str = ID_PATTERN
-    severities: Words = Field(default_factory=lambda: _words(Severity))
-    statuses: Words = Field(default_factory=lambda: {**_words(Status), **STATUS_SPELLINGS})
-    outcomes: Words = Field(default_factory=lambda: _words(Outcome))
-    opinions: Words = Field(default_factory=lambda: _words(Opinion))
-    agents: Words = Field(default_factory=lambda: dict(AGENTS))
-    domains: Words = Field(default_factory=dict)
-    categories: Words = Field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
+    severities: Words = field(default_factory=lambda: _words(Severity))
+    statuses: Words = field(default_factory=lambda: {**_words(Status), **STATUS_SPELLINGS})
+    outcomes: Words = field(default_factory=lambda: _words(Outcome))
+    opinions: Words = field(default_factory=lambda: _words(Opinion))
+    agents: Words = field(default_factory=lambda: dict(AGENTS))
+    domains: Words = field(default_factory=dict)
+    categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
 
 
 def word_for(text: str, words: Words) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.record import Record
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config_values import (
     WrongValueError,
@@ -41,7 +41,8 @@ _VOCABULARY: Mapping[str, Callable[[Any, Path], Any]] = {
 }
 
 
-class Config(Record):
+@dataclass(frozen=True, kw_only=True)
+class Config:
     """What a register may choose; paths are relative to its root.
 
     Attributes:
@@ -58,7 +59,7 @@ class Config(Record):
     templates: str = "templates"
     timeout: float = 120.0
     memory: int = 8 * 1024**3
-    vocabulary: Vocabulary = Vocabulary()
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 
 def read_config(root: Path) -> Config:

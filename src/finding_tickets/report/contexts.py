@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verification import ClaimResult, Verdict
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Severity
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, disposition
 from finding_tickets.report.entries import Entry

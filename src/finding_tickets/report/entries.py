@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verification import Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register

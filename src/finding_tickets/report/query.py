@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verification import Verdict
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Severity, Status
 from finding_tickets.report.entries import Entry
 

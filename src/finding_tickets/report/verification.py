@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from finding_tickets.model.verification import ClaimResult, Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.report.measured import changes
 
 INDENT = "  "

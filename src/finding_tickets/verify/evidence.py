@@ -13,7 +13,8 @@ from pathlib import Path
 from finding_tickets import __version__
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.verification import Evidence, Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.verify.plan import Plan, plan
 
 TOOL = "finding-tickets"

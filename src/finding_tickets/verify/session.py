@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import SIMULATED_DEVICE
-from finding_tickets.model.verification import Evidence, Verdict, Verification
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.verify.claims import check, trouble, unchecked
 from finding_tickets.verify.evidence import inputs, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task

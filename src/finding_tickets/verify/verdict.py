@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from finding_tickets.model.verification import ClaimResult, Verdict
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult
 
 FOUND = "found"
 FIX = "fix"
