@@ -63,9 +63,7 @@ def test_capturable_optimizers_never_wait(name: str) -> None:
         ("SGD", 1),
         ("Adam", 2),
         ("AdamW", 2),
-        pytest.param(
-            "Adagrad", 2, marks=pytest.mark.skipif(REFUSES, reason="torch 2.11 has it for the CPU alone")
-        ),
+        pytest.param("Adagrad", 2, marks=NOT_FUSED_BEFORE),
     ],
 )
 @pytest.mark.parametrize("rate_on", [None, "cpu", "cuda"])
