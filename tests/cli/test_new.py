@@ -99,6 +99,7 @@ def test_a_list_of_drafts_makes_as_many_tickets(tickets: Tickets, repository: Re
     ("text", "message"),
     [
         ('{"title": }', "standard input:1: not JSON"),
+        pytest.param("[" * 100_000, "standard input: not JSON", id="nested too deeply"),
         ("{}", "title: is missing; severity: is missing"),
         ('[{"title": "x", "severity": "P2"}, {"title": "x"}]', "[1]severity: is missing"),
         ('{"title": " ", "severity": "P2"}', "title: "),
@@ -155,6 +156,38 @@ def test_a_terminal_is_asked_for_nothing_that_is_not_needed(
         (ran := tickets("new", "--title", "x", "--severity", "P2")).code,
         ran.err,
     )
+
+
+def test_a_terminal_is_asked_again(tickets: Tickets, stdin: Callable[[str, bool], None]) -> None:
+    """A word that is no severity, and nothing where something is needed, bring the question back."""
+    stdin("\nIt waits\nurgent\n\np1\n\n", True)
+    ran = tickets("new")
+    assert (0, "tickets/T-01.md\n") == (ran.code, ran.out)
+    # The title was left empty once; the severity was misspelt once and left empty once.
+    asked = [ran.err.count(question) for question in ("What is wrong", "Severity", "In a sentence")]
+    assert [2, 3, 1] == asked
+    assert "urgent: no such severity (one of P0, P1, P2, P3, P4)" in ran.err
+    (item,) = tickets("list", "--format", "json").data
+    assert ("It waits", "P1") == (item["title"], item["severity"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--title", "", "--severity", "P2"], "title: "),
+        (["--title", "x", "--severity", "urgent"], "--severity urgent: no such severity"),
+        (["--title", "x", "--severity", "P2", "--category", "odd"], "--category odd: no such category"),
+        (["--title", "x", "--severity", "P2", "--domain", " "], "domains[0]: "),
+    ],
+)
+def test_wrong_options_are_wrong_usage(
+    tickets: Tickets, repository: Repository, options: list[str], message: str
+) -> None:
+    """What was typed on the command line is a mistake of usage, not of a file, and nothing is written."""
+    ran = tickets("new", *options)
+    assert 2 == ran.code
+    assert message in ran.err
+    assert [] == list((repository.root / "tickets").iterdir())
 
 
 def test_an_end_of_input_at_a_question_interrupts(

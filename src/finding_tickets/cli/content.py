@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from finding_tickets.cli.options import known
-from finding_tickets.cli.output import ask
+from finding_tickets.cli.output import ask, say
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.model.vocabulary import Words, word_for
 from finding_tickets.register.draft import Draft, draft_of, read_drafts
 from finding_tickets.register.load import Register
 
@@ -57,17 +58,31 @@ def _text(source: str) -> str:
 
 
 def _draft(register: Register, options: Mapping[str, object]) -> Draft:
+    words = register.config.vocabulary
     missing = [name for name in REQUIRED if name not in options]
-    content = _asked(options) if missing and sys.stdin.isatty() else options
+    content = _asked(options, words.severities) if missing and sys.stdin.isatty() else options
     for name in missing:
         if name not in content:
             raise UsageError(f"a ticket needs --{name}", hint="on a terminal, tickets new asks for it")
-    words = register.config.vocabulary.severities
-    (severity,) = known("severity", [str(content["severity"])], words)
-    return draft_of({**content, "severity": severity}, "options")
+    (severity,) = known("severity", [str(content["severity"])], words.severities)
+    try:
+        return draft_of({**content, "severity": severity}, "options")
+    except BadDataError as error:
+        # What is wrong was typed on the command line, and stands in no file.
+        raise UsageError(error.message) from None
 
 
-def _asked(options: Mapping[str, object]) -> dict[str, object]:
+def _asked(options: Mapping[str, object], severities: Words) -> dict[str, object]:
     """The options with answers to the questions that they leave open; an empty answer is none."""
-    answers = {name: ask(question) for name, question in QUESTIONS.items() if name not in options}
+    answers = {name: _answer(name, severities) for name in QUESTIONS if name not in options}
     return {**options, **{name: answer for name, answer in answers.items() if answer}}
+
+
+def _answer(name: str, severities: Words) -> str:
+    """The answer to one question, which is asked again until it can be used."""
+    while True:
+        answer = ask(QUESTIONS[name])
+        if name == "severity" and answer and word_for(answer, severities) is None:
+            say(f"{answer}: no such severity (one of {', '.join(severities)})")
+        elif answer or name not in REQUIRED:
+            return answer

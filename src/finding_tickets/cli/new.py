@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.content import drafts, places
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import Config
@@ -58,7 +58,7 @@ def new(
         "domains": domain,
         "summary": summary,
         "locations": places(file or (), symbol),
-        "categories": category,
+        "categories": known("category", category, register.config.vocabulary.categories),
     }
     given = {name: value for name, value in options.items() if value not in (None, [])}
     created: list[tuple[str, list[str]]] = []

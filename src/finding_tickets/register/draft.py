@@ -70,7 +70,7 @@ def read_drafts(text: str, source: str) -> list[Draft]:
     """
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise BadDataError(f"not JSON: {error}", file=source, line=line) from None
     objects = value if isinstance(value, list) else [value]
