@@ -6,40 +6,83 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from finding_tickets.model.problem import Level, Problem
 
 SUFFIX = ".md"
+ATTEMPTS = 3
 
 
-def markdown_files(root: Path, folders: Iterable[Path], problems: list[Problem]) -> Iterator[Path]:
+class State(NamedTuple):
+    """What a file system says of a regular file; changed bytes change it, once the clock has ticked.
+
+    Times are in nanoseconds since 1970.
+    """
+
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+class File(NamedTuple):
+    """A Markdown file: its path from the register's root, and where that is.
+
+    ``state`` is None for what is not a regular file or is gone already; reading it tells which.
+    """
+
+    path: str
+    place: str
+    state: State | None
+
+
+class Content(NamedTuple):
+    """The bytes of a file, and the state in which it had them."""
+
+    data: bytes
+    state: State
+
+
+def markdown_files(root: Path, folders: Iterable[Path], problems: list[Problem]) -> Iterator[File]:
     """Every Markdown file below ``folders``, each once, in the order of their paths.
 
     Hidden folders are left out. Links that leave ``root``, linked folders and folders that cannot be read are
     reported.
     """
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for folder in folders:
         if not folder.is_dir():
-            problems.append(_problem(root, folder, "no-folder", Level.WARNING, "there is no such folder"))
+            message = "there is no such folder"
+            problems.append(_problem(relative(root, folder), "no-folder", Level.WARNING, message))
             continue
-        for path in _below(root, folder, problems):
-            if path not in seen and _is_inside(root, path, problems):
+        # Below a folder that no link leads to, only a file that is itself a link can be elsewhere.
+        linked = folder.resolve() != folder
+        for entry, path in _below(root, folder, problems):
+            if path not in seen and (not (linked or entry.is_symlink()) or _is_inside(root, path, problems)):
                 seen.add(path)
-                yield path
+                yield File(path, entry.path, _state_of(entry))
 
 
-def read_file(root: Path, path: Path, problems: list[Problem]) -> bytes | None:
+def read_file(file: File, problems: list[Problem]) -> Content | None:
     """The bytes of a file; None where it cannot be read, which is reported."""
+    path = Path(file.place)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            problems.append(_problem(root, path, "unreadable", Level.ERROR, "not a regular file"))
-            return None
-        return path.read_bytes()
+        for _ in range(ATTEMPTS):
+            before = _state(path.stat())
+            if before is None:
+                problems.append(_problem(file.path, "unreadable", Level.ERROR, "not a regular file"))
+                return None
+            with path.open("rb") as stream:
+                data = stream.read()
+                after = _state(os.fstat(stream.fileno()))
+            if before == after:
+                return Content(data, before)
+        reason = "it changes while it is read"
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-        problems.append(_problem(root, path, "unreadable", Level.ERROR, reason))
-        return None
+    problems.append(_problem(file.path, "unreadable", Level.ERROR, reason))
+    return None
 
 
 def relative(root: Path, path: Path) -> str:
@@ -47,27 +90,57 @@ def relative(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        reason = f"cannot be read: {error.strerror}"
-        problems.append(_problem(root, Path(error.filename), "unreadable", Level.ERROR, reason))
-
-    for directory, names, files in os.walk(folder, onerror=refuse):
-        here = Path(directory)
-        for name in sorted(name for name in names if (here / name).is_symlink()):
+def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """Every entry that has the suffix, with its path from the root."""
+    waiting = [(os.fspath(folder), "" if folder == root else f"{relative(root, folder)}/")]
+    while waiting:
+        place, prefix = waiting.pop()
+        try:
+            with os.scandir(place) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or error}"
+            problems.append(_problem(prefix.rstrip("/") or ".", "unreadable", Level.ERROR, reason))
+            continue
+        folders = {entry.name: entry for entry in entries if _is_folder(entry)}
+        for name in (each for each, entry in folders.items() if entry.is_symlink()):
             message = "a linked folder is not searched"
-            problems.append(_problem(root, here / name, "linked-folder", Level.NOTE, message))
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        yield from (here / name for name in sorted(files) if name.lower().endswith(SUFFIX))
+            problems.append(_problem(prefix + name, "linked-folder", Level.NOTE, message))
+        for entry in entries:
+            if entry.name.lower().endswith(SUFFIX) and entry.name not in folders:
+                yield entry, prefix + entry.name
+        for name, entry in reversed(folders.items()):
+            if not (name.startswith(".") or entry.is_symlink()):
+                waiting.append((entry.path, f"{prefix}{name}/"))
 
 
-def _is_inside(root: Path, path: Path, problems: list[Problem]) -> bool:
-    if path.resolve().is_relative_to(root):
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_inside(root: Path, path: str, problems: list[Problem]) -> bool:
+    if (root / path).resolve().is_relative_to(root):
         return True
     message = "the link leaves the repository"
-    problems.append(_problem(root, path, "outside-repository", Level.ERROR, message))
+    problems.append(_problem(path, "outside-repository", Level.ERROR, message))
     return False
 
 
-def _problem(root: Path, path: Path, rule: str, level: Level, message: str) -> Problem:
-    return Problem(level=level, rule=rule, file=relative(root, path), line=1, message=message)
+def _state_of(entry: os.DirEntry[str]) -> State | None:
+    try:
+        return _state(entry.stat())
+    except OSError:
+        return None
+
+
+def _state(status: os.stat_result) -> State | None:
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return State(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _problem(path: str, rule: str, level: Level, message: str) -> Problem:
+    return Problem(level=level, rule=rule, file=path, line=1, message=message)

@@ -9,7 +9,7 @@ from pathlib import Path
 from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.config import Config
-from finding_tickets.register.files import markdown_files, read_file, relative
+from finding_tickets.register.files import markdown_files, read_file
 from finding_tickets.register.lookup import duplicates, find
 from finding_tickets.register.root import checked_root, find_root, folders_of
 
@@ -50,10 +50,10 @@ def load(root: Path | None = None) -> Register:
     config, folders = folders_of(place)
     problems: list[Problem] = []
     documents: list[Document] = []
-    for path in markdown_files(place, folders, problems):
-        data = read_file(place, path, problems)
-        if data is not None:
-            document, found = read_document(data, relative(place, path), config.vocabulary)
+    for file in markdown_files(place, folders, problems):
+        content = read_file(file, problems)
+        if content is not None:
+            document, found = read_document(content.data, file.path, config.vocabulary)
             problems.extend(found)
             documents.extend([document] if document else [])
     problems.extend(duplicates(documents))
