@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,8 @@ from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import markdown_files, read_file
-from finding_tickets.register.lookup import duplicates, find
+from finding_tickets.register.ids import Place, duplicates, natural
+from finding_tickets.register.lookup import find
 from finding_tickets.register.root import checked_root, find_root, folders_of
 
 
@@ -56,16 +56,13 @@ def load(root: Path | None = None) -> Register:
             document, found = read_document(content.data, file.path, config.vocabulary)
             problems.extend(found)
             documents.extend([document] if document else [])
-    problems.extend(duplicates(documents))
+    problems.extend(duplicates(map(_place, documents)))
     return Register(place, config, tuple(sorted(documents, key=_order)), tuple(problems))
-
-
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """A key that sorts numbers within text by their value: ``B2`` before ``B10``."""
-    return tuple(
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text.upper())
-    )
 
 
 def _order(document: Document) -> tuple[tuple[tuple[int, str], ...], str]:
     return natural(document.id.value), document.path
+
+
+def _place(document: Document) -> Place:
+    return Place(document.id.value, document.path, document.id.span.line)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations
+from collections.abc import Sequence
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.problem import Level, Problem
 
 _SUGGESTIONS = 5
 
@@ -27,23 +25,6 @@ def find(documents: Sequence[Document], document_id: str) -> Document:
     if not found:
         raise UsageError(f"no document has the ID {document_id!r}", hint=_hint(documents, wanted))
     return found[0]
-
-
-def duplicates(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Every document whose ID another one has too, in any case; each names the other's place."""
-    named: dict[str, list[Document]] = {}
-    for document in documents:
-        named.setdefault(document.id.value.casefold(), []).append(document)
-    for sharing in named.values():
-        for document, other in permutations(sharing, 2):
-            place = f"{other.path}:{other.id.span.line}"
-            yield Problem(
-                level=Level.ERROR,
-                rule="duplicate-id",
-                file=document.path,
-                line=document.id.span.line,
-                message=f"{document.id.value} is also the ID of {place}",
-            )
 
 
 def candidates(documents: Sequence[Document], wanted: str) -> list[str]:
