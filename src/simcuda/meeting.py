@@ -34,7 +34,8 @@ def meet(
     """The index of the device an operation runs on, or ``HOST``.
 
     Raises:
-        RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations.
+        RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations,
+            also those on lists.
     """
     if len(tags) == 1 and tags[0] is not None:
         return tags[0].device
@@ -69,7 +70,9 @@ def _may_stay(
 ) -> bool:
     if plan.op.startswith(INDEXING) and not (tag is not None and tag.floating):
         _check_indexed(args, host_tensor, device)
-    return plan.takes_host_tensors or (plan.takes_host_scalars and not host_tensor.dim())
+    # Lists that are spread over devices are walked by elementwise operations.
+    takes_scalars = plan.takes_host_scalars or plan.is_foreach
+    return plan.takes_host_tensors or (takes_scalars and not host_tensor.dim())
 
 
 def _check_indexed(args: Sequence[Any], host_tensor: torch.Tensor, device: int) -> None:

@@ -47,6 +47,13 @@ def test_most_optimizers_never_wait(name: str) -> None:
     assert (0, 0, 0, ()) == (cost.syncs, cost.d2h, cost.h2d, cost.unknown)
 
 
+@pytest.mark.parametrize("name", WITHOUT_WAITS)
+def test_a_learning_rate_on_the_host_is_not_waited_for(name: str) -> None:
+    """A rate that is a host tensor goes into kernels by its value, also where a list of such rates does."""
+    cost = step(lambda matrices: getattr(optim, name)(matrices, lr=torch.tensor(0.1)), 3)
+    assert (0, 0, 0, ()) == (cost.syncs, cost.d2h, cost.h2d, cost.unknown)
+
+
 @pytest.mark.parametrize(
     "name", ["Adam", "AdamW", "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
 )

@@ -46,7 +46,9 @@ def _avoids_magma(call: Call) -> bool:
     return bool(rows == columns and (count == 1 or rows <= SMALL_MATRIX or few))
 
 
-def _one_kernel_at_least(call: Call) -> Cost:
+def _factorized(call: Call) -> Cost:
+    if call.argument("check_errors", default=False):
+        return _checked(call)
     return Cost(launches=1 if any(tensor.numel() for tensor in call.inputs) else 0)
 
 
@@ -100,16 +102,16 @@ TOPIC = (
     Rule(
         id="factorize-unchecked",
         ops=tuple(f"aten.{name}" for name in UNCHECKED),
-        counts=_one_kernel_at_least,
+        counts=_factorized,
         source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
-        "error codes stay on the device",
+        "error codes stay on the device, unless check_errors asks for them",
         example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
     Rule(
         id="factorize-by-lu",
         ops=tuple(f"aten.{name}" for name in BY_LU),
-        counts=_one_kernel_at_least,
+        counts=_factorized,
         source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
         "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
         example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
@@ -119,7 +121,7 @@ TOPIC = (
     Rule(
         id="factorize-indefinite",
         ops=("aten.linalg_ldl_factor_ex",),
-        counts=_one_kernel_at_least,
+        counts=_factorized,
         source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: cuSOLVER, except for hermitian matrices",
         example="torch.linalg.ldl_factor_ex(torch.eye(2, device='cuda'))",
         when=lambda call: not call.argument("hermitian", default=False),

@@ -36,6 +36,28 @@ def test_factorizations_of_one_matrix_wait_for_their_error_codes(
     assert m.approximate
 
 
+@pytest.mark.parametrize("function", ["inv_ex", "cholesky_ex", "lu_factor_ex", "ldl_factor_ex"])
+@pytest.mark.parametrize(("shape", "kernels"), [((3, 3), 2), ((2, 3, 3), 2)])
+def test_error_codes_that_are_asked_for_are_read(
+    gpu: SimulatedCuda, function: str, shape: tuple[int, ...], kernels: int
+) -> None:
+    """``check_errors=True`` reads one truth value: one kernel factorizes, another converts or reduces the codes."""
+    matrices = torch.eye(3, device="cuda").expand(shape).contiguous()
+    with gpu.measure() as m:
+        getattr(torch.linalg, function)(matrices, check_errors=True)
+    assert (1, 1, 1, kernels) == (m.syncs, m.d2h, m.d2h_bytes, m.launches)
+
+
+def test_a_solver_reads_the_error_codes_that_are_asked_for(gpu: SimulatedCuda) -> None:
+    """``solve_ex`` waits where errors are to be raised, and only there."""
+    matrix, right = torch.eye(3, device="cuda"), torch.ones(3, device="cuda")
+    with gpu.measure() as unchecked:
+        torch.linalg.solve_ex(matrix, right)
+    with gpu.measure() as checked:
+        torch.linalg.solve_ex(matrix, right, check_errors=True)
+    assert (0, 1) == (unchecked.syncs, checked.syncs)
+
+
 @pytest.mark.parametrize(
     ("shape", "unknown"),
     [
