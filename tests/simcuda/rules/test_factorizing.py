@@ -41,7 +41,7 @@ def test_factorizations_of_one_matrix_wait_for_their_error_codes(
 def test_error_codes_that_are_asked_for_are_read(
     gpu: SimulatedCuda, function: str, shape: tuple[int, ...], kernels: int
 ) -> None:
-    """``check_errors=True`` reads one truth value: one kernel factorizes, another converts or reduces the codes."""
+    """``check_errors=True`` reads one truth value, which a second kernel converts or reduces."""
     matrices = torch.eye(3, device="cuda").expand(shape).contiguous()
     with gpu.measure() as m:
         getattr(torch.linalg, function)(matrices, check_errors=True)
