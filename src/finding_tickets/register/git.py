@@ -1,0 +1,55 @@
+"""Asking git about the repository a register is in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+
+class GitError(Exception):
+    """Why git has no answer, in a few words."""
+
+
+def ask(root: Path, *arguments: str) -> str:
+    """What git prints in the folder ``root``; paths among ``arguments`` are taken literally.
+
+    Raises:
+        GitError: Git is not installed, ``root`` is in no repository, or git does not understand.
+    """
+    git = shutil.which("git")
+    if git is None:
+        raise GitError("git is not installed")
+    command = [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *arguments]
+    # Messages in English, for the one that says why is passed on.
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
+            command, capture_output=True, check=False, env=environment, stdin=subprocess.DEVNULL
+        )
+    except OSError as error:
+        raise GitError(f"git cannot be started: {error.strerror}") from None
+    if ran.returncode:
+        said = ran.stderr.decode(errors="replace").strip()
+        raise GitError(said.partition("\n")[0].removeprefix("fatal: ") or f"git ended with {ran.returncode}")
+    return ran.stdout.decode(errors="replace")
+
+
+def cut_off(root: Path) -> frozenset[str]:
+    """The commits at which the history of a shallow clone begins; none in a whole clone."""
+    try:
+        return frozenset((_shared_folder(root) / "shallow").read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _shared_folder(root: Path) -> Path:
+    """The folder that all work trees of the repository share, found without asking git."""
+    link = next((found for folder in (root, *root.parents) if (found := folder / ".git").exists()), root)
+    if link.is_dir():
+        return link
+    # In a further work tree or a submodule .git is a file, which names a folder that may name the shared one.
+    own = link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    shared = own / "commondir"
+    return own / shared.read_text(encoding="utf-8").strip() if shared.is_file() else own

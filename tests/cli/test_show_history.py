@@ -1,0 +1,84 @@
+"""``tickets show --history``: what git knows of a ticket, beside what the ticket says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Git, Repository
+
+Tickets = Callable[..., "Ran"]
+
+
+@pytest.fixture
+def ticket(repository: Repository, git: Git) -> None:
+    """A ticket that Ada committed, and a commit of Bob's that names it."""
+    repository.ticket()
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "File a finding", who="Ada", when="2026-01-02")
+    git("commit", "--quiet", "--allow-empty", "-m", "Fix b1-pt-01", who="Bob", when="2026-01-05")
+
+
+@pytest.mark.usefixtures("ticket")
+def test_the_history_follows_the_page(tickets: Tickets, git: Git) -> None:
+    """Dates, short ids, people and subjects in columns, after what `show` says without it."""
+    fix, filed = git("log", "--format=%H").split()
+    ran = tickets("show", "b1-pt-01", "--history")
+    page = tickets("show", "b1-pt-01").out
+    assert (0, "") == (ran.code, ran.err)
+    assert "History" not in page
+    assert [
+        *page.splitlines(),
+        "",
+        "History",
+        f"  First commit  2026-01-02  {filed[:10]}  Ada  File a finding",
+        f"  Last change   2026-01-02  {filed[:10]}  Ada  File a finding",
+        "  Authors: Ada",
+        "  Commits that name it",
+        f"    2026-01-05  {fix[:10]}  Bob  Fix b1-pt-01",
+    ] == ran.out.splitlines()
+
+
+@pytest.mark.usefixtures("ticket")
+def test_the_history_as_json(tickets: Tickets, git: Git) -> None:
+    """Whole ids and times; null where nobody asked."""
+    fix, filed = git("log", "--format=%H").split()
+    first = {"id": filed, "date": "2026-01-02T12:00:00+00:00", "author": "Ada", "subject": "File a finding"}
+    named = {"id": fix, "date": "2026-01-05T12:00:00+00:00", "author": "Bob", "subject": "Fix b1-pt-01"}
+    (item,) = tickets("show", "B1-PT-01", "--history", "--format", "json").data
+    assert {
+        "created": first,
+        "updated": first,
+        "authors": ["Ada"],
+        "commits": [named],
+        "gaps": [],
+    } == item["history"]
+    (item,) = tickets("show", "B1-PT-01", "--format", "json").data
+    assert item["history"] is None
+
+
+def test_many_names_are_cut_on_the_page_alone(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """Twenty commits that name a ticket are shown, of 22 two are counted; the JSON has them all."""
+    repository.ticket()
+    for number in range(22):
+        git("commit", "--quiet", "--allow-empty", "-m", f"B1-PT-01: step {number}")
+    out = tickets("show", "B1-PT-01", "--history").out
+    assert (20, True, False) == (out.count(": step "), "step 2\n" in out, "step 1\n" in out)
+    assert "    and 2 older ones\n" in out
+    (item,) = tickets("show", "B1-PT-01", "--history", "--format", "json").data
+    assert 22 == len(item["history"]["commits"])
+
+
+def test_what_git_does_not_know_is_said(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without git the ticket is shown all the same, and the reason stands where the history would."""
+    repository.ticket()
+    monkeypatch.setenv("PATH", str(repository.root))
+    ran = tickets("show", "B1-PT-01", "--history")
+    assert 0 == ran.code
+    assert ran.out.endswith("\nHistory\n  the history is not known: git is not installed\n")
