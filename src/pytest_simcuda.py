@@ -43,8 +43,8 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
     """CUDA devices whose costs are counted: real ones where there are any, else simulated ones."""
     wanted = _wanted(request.node.get_closest_marker("simcuda"))
     name, chosen = _choose(wanted, request.config)
-    request.node.add_report_section("setup", "simcuda", f"counted on {name}")
     with chosen as devices:
+        request.node.add_report_section("setup", "simcuda", f"counted on {name}")
         yield devices
 
 

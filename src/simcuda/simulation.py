@@ -34,6 +34,9 @@ class SimulatedCuda:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
+    def __repr__(self) -> str:
+        return f"<{len(self._machine.devices)} x {self.profile.name}, simulated>"
+
     @property
     def profile(self) -> Profile:
         """The kind of device that is simulated."""
@@ -41,7 +44,13 @@ class SimulatedCuda:
 
     @contextmanager
     def measure(self) -> Iterator[Measurement]:
-        """Count what the code in this block costs; the measurement is final once the block has ended."""
+        """Count what the code in this block costs; the measurement is final once the block has ended.
+
+        Raises:
+            RuntimeError: The simulation has ended, so that nothing would be counted.
+        """
+        if active() is not self:
+            raise RuntimeError("this simulation has ended: measure within its simcuda.device() block")
         ledger = self._machine.ledger
         measurement = ledger.open()
         try:
@@ -71,13 +80,15 @@ def device(
         capacity: Bytes of memory of every device, by default the profile's.
 
     Raises:
-        ValueError: There is no such profile, or ``count`` or ``capacity`` is not positive.
+        ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
         RuntimeError: A simulation is under way already.
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
-    if count < 1 or (capacity is not None and capacity < 1):
-        raise ValueError("a simulation needs at least one device, with at least one byte of memory")
+    if not _is_positive(count):
+        raise ValueError(f"a simulation needs at least one device, not {count!r}")
+    if capacity is not None and not _is_positive(capacity):
+        raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
     if _active:
         raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
     kind = PROFILES[profile]
@@ -118,6 +129,10 @@ def device(
         stack.callback(threads.let_go)
         stack.enter_context(watching.watched_by(dispatcher))
         yield simulated
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, int) and number > 0
 
 
 @cache

@@ -122,6 +122,38 @@ def test_entering_twice_is_refused() -> None:
         pass
 
 
+def test_a_simulation_that_has_ended_measures_nothing() -> None:
+    """To measure after the context is an error, where every count would be 0."""
+    with simcuda.device() as gpu:
+        pass
+    with pytest.raises(RuntimeError, match=r"has ended: measure within its simcuda.device\(\) block"):
+        gpu.measure().__enter__()
+    with simcuda.device(), pytest.raises(RuntimeError, match="has ended"), gpu.measure():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"profile": "h100"}, "there is no profile 'h100'; there are h200-cuda13, h200-cuda12, a100-cuda12"),
+        ({"count": 0}, "at least one device, not 0"),
+        ({"count": "2"}, "at least one device, not '2'"),
+        ({"capacity": -1}, "a positive number of bytes is needed, not -1"),
+        ({"capacity": 1e9}, "a positive number of bytes is needed, not 1000000000.0"),
+        ({"capacity": "80GB"}, "a positive number of bytes is needed, not '80GB'"),
+    ],
+)
+def test_devices_that_cannot_be_are_refused(wrong: Any, message: str) -> None:
+    """An unknown profile, and numbers that are not positive integers, are errors that quote them."""
+    with pytest.raises(ValueError, match=message), simcuda.device(**wrong):
+        pass
+
+
+def test_devices_say_what_they_are(gpu: SimulatedCuda) -> None:
+    """A failing test shows how many devices of which profile its fixture had."""
+    assert "<2 x h200-cuda13, simulated>" == repr(gpu)
+
+
 def test_inference_mode_counts_like_any_other(gpu: SimulatedCuda) -> None:
     """Operations made of others are counted by their parts, with and without autograd."""
     costs = []
