@@ -112,6 +112,7 @@ def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
     if cost.unknown:
         unknown = ", ".join(cost.unknown)
         yield f"whether the host waits in {unknown} is not known, so that no limit is sure to hold"
+        yield "  keep it out of the block, or count what is known with gpu.measure()"
 
 
 def _lines_behind(cost: Measurement, metric: str) -> Iterator[str]:
