@@ -139,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("recording", type=Path, metavar="RECORDING")
     parser.add_argument(
         "--tolerance",
-        type=float,
+        type=_share,
         default=PEAK_TOLERANCE,
         metavar="SHARE",
         help="by which a requested peak may be off (default: %(default)s)",
@@ -156,6 +156,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     return parser
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"a share from 0 to 1 is needed, such as 0.01, not {text}")
+    return share
 
 
 def _say(text: str) -> None:

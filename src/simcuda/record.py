@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -14,7 +16,7 @@ from simcuda.recording import file
 from simcuda.recording.devices import REAL, SIMULATED
 from simcuda.recording.recorder import CASE_SECONDS, record
 from simcuda.recording.selection import Selection
-from simcuda.recording.supervising import CannotRecordError
+from simcuda.recording.supervising import CannotCountHereError, CannotRecordError
 
 SAMPLES = 5
 """Of 27 on average: all of them would take the real device more than a few minutes."""
@@ -29,9 +31,11 @@ def main() -> int:
         recording = record(
             selection, profile, case_seconds=options.timeout, all_seconds=60 * options.minutes, say=_say
         )
+    except CannotCountHereError as error:
+        _say(f"error: {error}; --device simulated records the simulation instead")
+        return 2
     except (CannotRecordError, FileNotFoundError) as error:
-        hint = "; --device simulated records the simulation instead" if profile is None else ""
-        _say(f"error: {error}{hint}")
+        _say(f"error: {error}")
         return 2
     file.write(recording, options.output)
     _say(_summary(recording, options.output))
@@ -40,7 +44,9 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simcuda.record", description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="ends in .json.gz")
+    parser.add_argument(
+        "-o", "--output", type=_new_file, required=True, metavar="FILE", help="ends in .json.gz"
+    )
     parser.add_argument("--device", choices=(REAL, SIMULATED), default=REAL)
     parser.add_argument(
         "--profile",
@@ -61,18 +67,49 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--samples",
-        type=int,
+        type=_positive(int),
         default=SAMPLES,
         metavar="N",
         help="most samples of one operator, evenly spread",
     )
     parser.add_argument(
-        "--minutes", type=float, default=inf, help="when to stop, and write what there is by then"
+        "--minutes", type=_positive(float), default=inf, help="when to stop, and write what there is by then"
     )
     parser.add_argument(
-        "--timeout", type=float, default=CASE_SECONDS, metavar="SECONDS", help="how long one case may take"
+        "--timeout",
+        type=_positive(float),
+        default=CASE_SECONDS,
+        metavar="SECONDS",
+        help="how long one case may take",
     )
     return parser
+
+
+def _new_file(text: str) -> Path:
+    """A path that can be written to: to learn that after minutes of recording would be too late."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is a folder")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{path} cannot be written")
+    return path
+
+
+def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """What reads a number above 0."""
+
+    def number(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = kind(0)
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text}")
+        return value
+
+    return number
 
 
 def _summary(recording: file.Recording, path: Path) -> str:

@@ -275,6 +275,17 @@ def test_what_is_no_recording_is_refused(
         assert name in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("tolerance", ["-1", "5%", "2", "nan"])
+def test_a_tolerance_that_is_no_share_is_refused(
+    tolerance: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tolerance by which nothing, or anything, would agree is not taken."""
+    monkeypatch.setattr("sys.argv", ["agree", "x.json", f"--tolerance={tolerance}"])
+    with pytest.raises(SystemExit, match="2"):
+        agree.main()
+    assert f"a share from 0 to 1 is needed, such as 0.01, not {tolerance}" in capsys.readouterr().err
+
+
 def test_a_part_of_a_recording_can_be_compared(small: Recording) -> None:
     """With a pattern only the cases that match it run and are compared, on the profile of the recording."""
     found = agree.agreement(small, ("rule/nonzero*", "op/add/0"))

@@ -163,6 +163,53 @@ def test_without_a_device_nothing_is_recorded(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "nowhere/x.json"], "there is no folder nowhere"),
+        (["-o", "."], ". is a folder"),
+        (["-o", "x.json", "--minutes", "0"], "--minutes: a number above 0 is needed, not 0"),
+        (["-o", "x.json", "--timeout", "nan"], "--timeout: a number above 0 is needed, not nan"),
+        (["-o", "x.json", "--samples", "1.5"], "--samples: a number above 0 is needed, not 1.5"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    """Minutes of recording are not lost for want of a folder, and numbers that select nothing are refused."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["record", "--device", "simulated", *options])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cases", "nowhere"], "error: nowhere: no verifier file there\n"),
+        (["--only", "nothing/*"], "error: no case was run: none is selected, or every process ended "),
+    ],
+)
+def test_what_is_not_the_devices_fault_is_not_put_to_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    """The other way to record is named only where the device is what is missing."""
+    monkeypatch.setattr("sys.argv", ["record", "-o", str(tmp_path / "x.json"), *options])
+    assert 2 == command.main()
+    said = capsys.readouterr().err
+    assert said.startswith(message)
+    assert "--device simulated" not in said
+
+
 def nothing(seed: int) -> Work:  # noqa: ARG001 - the signature of Case.prepare
     """No work on any data."""
     return lambda: None

@@ -38,7 +38,8 @@ def record(
         all_seconds: How long all may take; what does not come to its turn by then is named as left out.
 
     Raises:
-        CannotRecordError: Nothing can be counted, or nothing is selected.
+        CannotCountHereError: Nothing can be counted on the device.
+        CannotRecordError: Nothing is selected.
         FileNotFoundError: A verifier that is selected is not there.
     """
     recorder = _Recorder(selection, profile, case_seconds, time.monotonic() + all_seconds, say)

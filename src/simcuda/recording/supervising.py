@@ -19,6 +19,10 @@ READ_AT_ONCE = 1 << 16
 
 
 class CannotRecordError(Exception):
+    """There is nothing to record, with the reason."""
+
+
+class CannotCountHereError(CannotRecordError):
     """Nothing can be counted on the device that was asked for, with the reason."""
 
 
@@ -48,11 +52,11 @@ class Progress:
         """Take note of a message; a case and its outcome, where it tells one.
 
         Raises:
-            CannotRecordError: Nothing can be counted.
+            CannotCountHereError: Nothing can be counted.
         """
         match message:
             case {"why_not": reason}:
-                raise CannotRecordError(reason)
+                raise CannotCountHereError(reason)
             case {"environment": environment}:
                 self.environment = environment
             case {"absent": reason}:
@@ -97,7 +101,7 @@ def run_suite(order: Order, progress: Progress, seconds: float) -> Generator[tup
         seconds: How long a worker may be silent.
 
     Raises:
-        CannotRecordError: Nothing can be counted on the device that was asked for.
+        CannotCountHereError: Nothing can be counted on the device that was asked for.
     """
     while not progress.ended:
         done = len(progress.groups_done), len(progress.cases_done)
