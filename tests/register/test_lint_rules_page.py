@@ -12,7 +12,7 @@ from finding_tickets.register.rules.reading import READING
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "finding_tickets"
-REPORTERS = {"report": 0, "wrong": 0, "_problem": 2}
+REPORTERS = {"report": 0, "report_line": 0, "wrong": 0, "_problem": 2}
 """Functions by which the reader reports, and which of their arguments is the rule."""
 
 

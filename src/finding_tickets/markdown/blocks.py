@@ -8,8 +8,9 @@ from typing import Any
 
 import pyromark
 
+from finding_tickets.markdown.front_matter import front_matter
+
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TABLE = ("Table", "TableHead", "TableRow", "TableCell")
 _BLOCKS = frozenset(["Heading", "Paragraph", "List", "Item", "CodeBlock", "BlockQuote", "HtmlBlock", *_TABLE])
 
@@ -19,8 +20,8 @@ class Block:
     """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text, if any.
 
     ``kind`` is the parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
-    Rule, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's language;
-    ``checked`` is None for an item without a check box.
+    Rule, FrontMatter, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's
+    language; ``checked`` is None for an item without a check box.
     """
 
     kind: str
@@ -55,9 +56,12 @@ class Block:
 
 def parse(data: bytes) -> list[Block]:
     """The top-level blocks of UTF-8 ``data``."""
-    # The parser takes a byte order mark for text, which would hide a heading on the first line.
-    skipped = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+    # The parser takes a byte order mark for text, which would hide a heading on the first line, and front
+    # matter for a heading.
+    first, last, skipped = front_matter(data)
     root = Block("Document", 0, len(data))
+    if first < last:
+        root.children.append(Block("FrontMatter", first, last))
     open_blocks = [root]
     for event, span in _PARSER.events_with_range(data[skipped:].decode()):
         _take(event, span["start"] + skipped, span["end"] + skipped, open_blocks)

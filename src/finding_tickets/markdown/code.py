@@ -24,4 +24,5 @@ def read_code(parts: Iterable[Part]) -> Iterator[CodeBlock]:
                     language=(block.info.split() or [""])[0],
                     code=block.code,
                     location=place["place"] if place else None,
+                    places=(),
                 )

@@ -7,23 +7,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from finding_tickets.markdown.blocks import Block
+from finding_tickets.markdown.front_matter import pairs
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.tables import body_rows, cells, columns, is_text
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import squeeze
 
-_LABEL = re.compile(rb"(?m)^[ \t]*\*\*([^*\r\n]+?)(?::\*\*|\*\*[ \t]*:)")
-_COLUMNS = 2
-_COLUMN_TITLES = frozenset(["field", "key", "property", "attribute", "item", "name"])
+# A label stands at the beginning of a line, or behind a bar in a line of several; bold marks may close
+# before the colon, behind it, or behind the value.
+_LABEL = re.compile(
+    rb"(?m)(?:^[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)(?P<mark>\*\*|__)(?P<label>[^*\r\n]+?)"
+    rb"(?::(?P=mark)|(?P=mark)[ \t]*:|:[ \t]+(?P<value>[^*\r\n]+?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
+)
+_BARE = re.compile(rb"(?m)^[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)")
+_SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
+_FIELD_AND_VALUE = 2
+_COLUMN_TITLES = frozenset(["field", "key", "property", "attribute", "item", "name", "metadata"])
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A label, without markup, and the value beside it."""
+    """A label, without markup, and the value beside it; ``start`` is where the label does."""
 
     label: str
     value: Text
+    start: int
 
     @property
     def key(self) -> str:
@@ -41,24 +50,40 @@ class Entry:
         return self.value.span.line
 
 
-def entries(source: Source, blocks: Iterable[Block]) -> Iterator[Entry]:
-    """Every labelled value among ``blocks``, in the order of the file."""
+def entries(source: Source, blocks: Iterable[Block], bare: re.Pattern[str] | None = None) -> Iterator[Entry]:
+    """Every labelled value among ``blocks``, in the order of the file.
+
+    Labels whose key matches ``bare`` need not be bold.
+    """
     for block in blocks:
         if block.kind == "Table":
             yield from _of_table(source, block)
         elif block.kind == "Paragraph":
-            yield from labelled(source, block.start, block.end)
+            yield from labelled(source, block.start, block.end, bare)
         elif block.kind == "List":
             for item in block.children:
-                yield from labelled(source, *text_of(item))
+                yield from labelled(source, *text_of(item), bare)
+        elif block.kind == "BlockQuote":
+            yield from entries(source, block.children, bare)
+        elif block.kind == "FrontMatter":
+            for key, at, start, end in pairs(source.data, block.start, block.end):
+                yield Entry(key, source.text(start, end), at)
 
 
-def labelled(source: Source, start: int, end: int) -> Iterator[Entry]:
+def labelled(source: Source, start: int, end: int, bare: re.Pattern[str] | None = None) -> Iterator[Entry]:
     """The ``**Label:** value`` pieces of ``[start, end)``; a value reaches to the next label."""
-    matches = list(_LABEL.finditer(source.data[start:end]))
-    ends = [*(start + match.start() for match in matches), end][1:]
+    data = source.data[start:end]
+    matches = list(_LABEL.finditer(data))
+    if bare:
+        named = (match for match in _BARE.finditer(data) if bare.fullmatch(squeeze(match["label"].decode())))
+        matches = sorted([*matches, *named], key=lambda match: match.start())
+    ends = [*(match.start() for match in matches), len(data)][1:]
     for match, until in zip(matches, ends, strict=True):
-        yield Entry(plain(match[1].decode()), source.text(start + match.end(), until))
+        first = match.start("value") if match["value"] else match.end()
+        last = match.end("value") if match["value"] else until
+        separator = _SEPARATOR.search(data, first, last)
+        value = source.text(start + first, start + (separator.start() if separator else last))
+        yield Entry(plain(match["label"].decode()), value, start + match.start())
 
 
 def text_of(item: Block) -> tuple[int, int]:
@@ -69,14 +94,11 @@ def text_of(item: Block) -> tuple[int, int]:
 
 
 def _of_table(source: Source, table: Block) -> Iterator[Entry]:
-    for row in table.children if _starts_with_data(source, table) else body_rows(table):
+    titles = columns(source, table)
+    titled = titles[0] in _COLUMN_TITLES
+    for row in body_rows(table) if titled else table.children:
         texts = cells(source, row)
         if is_text(source, table, row):
             yield from labelled(source, row.start, row.end)
-        elif len(texts) == _COLUMNS:
-            yield Entry(plain(texts[0].raw), texts[1])
-
-
-def _starts_with_data(source: Source, table: Block) -> bool:
-    """Whether the header of a two-column table is itself a label with its value."""
-    return columns(source, table)[0] not in _COLUMN_TITLES
+        elif len(texts) == _FIELD_AND_VALUE or (titled and len(texts) > 1 and titles[1] == "value"):
+            yield Entry(plain(texts[0].raw).rstrip(" :"), texts[1], row.start)

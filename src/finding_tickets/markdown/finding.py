@@ -67,6 +67,10 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         related=_relations(roles),
         reviews=_each(read_reviews, roles, Role.CROSS_REVIEW),
         resolution=read_resolution(resolution) if resolution else None,
+        closed=None,
+        severity_changes=(),
+        checked_claims=(),
+        corrections=(),
         reports=_each(read_reports, roles, Role.APPENDIX),
         remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
         sections=tuple(section(part) for part in sections),
@@ -92,7 +96,7 @@ def _outcome(
         hint = "write **Status:** and one of " + ", ".join(source.vocabulary.outcomes)
         level = Level.WARNING if status and status.value is Status.CLOSED else Level.NOTE
         message = "the resolution states no outcome"
-        source.report("resolution-outcome", resolution.line, message, hint=hint, level=level)
+        source.report("resolution-outcome", resolution.start, message, hint=hint, level=level)
     return outcome
 
 

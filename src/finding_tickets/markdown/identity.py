@@ -46,7 +46,7 @@ def kind_of(title: Text | None, metadata: Metadata, path: str) -> Kind | None:
 def read_title(source: Source, title: Text | None, document_id: str) -> Field[str]:
     """The title without the ID and the words that only say what kind of document it is."""
     if title is None:
-        source.report("title", 1, "no title; write one as '# Finding Ticket: ...'")
+        source.report("title", 0, "no title; write one as '# Finding Ticket: ...'")
         return field(source.text(0, 0), PurePosixPath(source.path).stem)
     words = plain(title.raw)
     before, _, after = words.partition(":")
@@ -70,7 +70,7 @@ def read_id(source: Source, metadata: Metadata, title: Text | None) -> Field[str
         return field(title, f"{task['word']}-{task['number']}".upper())
     name = PurePosixPath(source.path).stem
     hint = "add a row 'Ticket ID' to the metadata"
-    source.report("id-missing", 1, f"no ID; the file's name stands in for it: {name}", hint=hint)
+    source.report("id-missing", 0, f"no ID; the file's name stands in for it: {name}", hint=hint)
     return field(title or source.text(0, 0), name.upper())
 
 
@@ -84,5 +84,5 @@ def _checked(source: Source, stated: Field[str]) -> Field[str]:
     pattern = source.vocabulary.id_pattern
     if not re.fullmatch(pattern, stated.value, re.IGNORECASE):
         message = f"{stated.value!r} is not an ID of this register"
-        source.report("id-form", stated.span.line, message, hint=f"the pattern is {pattern}")
+        source.report("id-form", stated.span.start, message, hint=f"the pattern is {pattern}")
     return field(stated, stated.value.upper())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import TypeVar
 
 from finding_tickets.markdown.entries import Entry, entries
@@ -10,7 +12,16 @@ from finding_tickets.markdown.inline import code_spans, plain
 from finding_tickets.markdown.metadata import listed
 from finding_tickets.markdown.pairing import is_nowhere, pair_lines, pair_symbols
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.places import line_ranges, location_of, path_and_lines
+from finding_tickets.markdown.places import (
+    Lines,
+    is_path,
+    line_ranges,
+    location_of,
+    path_and_lines,
+    paths_in_prose,
+    symbol_names,
+)
+from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.tables import columns, records
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Location
@@ -18,11 +29,12 @@ from finding_tickets.model.vocabulary import squeeze
 
 T = TypeVar("T")
 
-_FILES = frozenset(["files", "file", "path", "paths"])
-_LINES = frozenset(["lines", "line", "linenumbers", "linenumber"])
-_SYMBOLS = frozenset(
-    ["functionclass", "function", "functions", "class", "method", "module", "symbol", "symbols"]
-)
+_FILES = re.compile(r".*(?:files?|paths?)|location")
+_LINES = re.compile(r"lines?(?:numbers?|ranges?|affected)?")
+_SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?|components?|names?)+")
+_BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
+_MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
+_LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)
 
 
 def read_locations(part: Part) -> tuple[Location, ...]:
@@ -31,27 +43,50 @@ def read_locations(part: Part) -> tuple[Location, ...]:
 
 
 def read_mentioned(part: Part) -> tuple[Location, ...]:
-    """The paths in code spans of a section without labels, such as a list of changed files."""
-    body = part.body
-    spans = code_spans(part.source.data, body.span.start, body.span.end)
-    found = (location_of(part.source.text(*span)) for span in spans)
-    return tuple(location for location in found if location)
+    """The paths in code spans of a section without labels, such as a list of changed files.
+
+    Where no code span is a path, those that stand in the text.
+    """
+    source, body = part.source, part.body
+    spans = code_spans(source.data, body.span.start, body.span.end)
+    found = tuple(location for location in (location_of(source.text(*span)) for span in spans) if location)
+    if found:
+        return found
+    prose = (source.text(*_bytes(body, *span)) for span in paths_in_prose(body.raw))
+    return tuple(location for location in map(location_of, prose) if location)
+
+
+def stated_locations(source: Source, stated: Iterable[Entry]) -> Iterator[Location]:
+    """The places in labelled values; a further row of files begins further places."""
+    group: dict[str, Entry] = {}
+    for entry in stated:
+        if _FILES.fullmatch(entry.key) and _pick(group, _FILES):
+            yield from _of_group(source, group)
+            group = {}
+        group.setdefault(entry.key, entry)
+    yield from _of_group(source, group)
+
+
+def _bytes(text: Text, first: int, last: int) -> tuple[int, int]:
+    """Offsets in the file of two offsets in a text."""
+    start = text.span.start + len(text.raw[:first].encode())
+    return start, start + len(text.raw[first:last].encode())
 
 
 def _of_columns(part: Part) -> Iterator[Location]:
     """A table with a column of files, perhaps of lines and symbols: a place in each row."""
-    for table in (block for block in part.own_blocks if block.kind == "Table"):
+    for table in (block for block in part.blocks if block.kind == "Table"):
         rows = list(records(part.source, table))
-        labels = {squeeze(next(iter(row.values())).raw) for row in rows}
-        in_columns = squeeze(columns(part.source, table)[0]) in _FILES
-        if in_columns and labels.isdisjoint(_LINES | _SYMBOLS):
+        labels = [squeeze(next(iter(row.values())).raw) for row in rows]
+        in_columns = any(_FILES.fullmatch(squeeze(title)) for title in columns(part.source, table))
+        if in_columns and not any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
             for row in rows:
                 yield _of_record({squeeze(title): cell for title, cell in row.items()})
 
 
 def _of_record(row: Mapping[str, Text]) -> Location:
     file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-    text = next(iter(row.values()))
+    text = file or next(iter(row.values()))
     path, own = path_and_lines(plain(file.raw)) if file else ("", ())
     return Location(
         raw=text.raw,
@@ -59,40 +94,61 @@ def _of_record(row: Mapping[str, Text]) -> Location:
         file=path or None,
         lines=own or line_ranges(plain(lines.raw) if lines else ""),
         symbol=plain(symbol.raw) if symbol and symbol.raw else None,
+        symbols=symbol_names(symbol.raw) if symbol else (),
     )
 
 
 def _of_rows(part: Part) -> Iterator[Location]:
     """Labelled rows: the files, their lines and their symbols."""
-    rows = {entry.key: entry for entry in entries(part.source, part.own_blocks)}
+    yield from stated_locations(part.source, entries(part.source, part.blocks, _BARE))
+
+
+def _of_group(source: Source, rows: Mapping[str, Entry]) -> Iterator[Location]:
     files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-    if is_nowhere(files):
-        if not is_nowhere(symbols):
-            yield _without_file(part, lines, symbols)
+    if files is None or is_nowhere(files):
+        if symbols and not is_nowhere(symbols):
+            yield _without_file(lines, symbols)
         return
-    texts = _texts(part, files)
-    stated = [path_and_lines(plain(text.raw)) for text in texts]
-    of_lines = pair_lines(part.source, [path for path, _ in stated], lines)
-    of_symbols = pair_symbols(part.source, len(texts), symbols)
-    for text, (path, own), more, symbol in zip(texts, stated, of_lines, of_symbols, strict=True):
-        yield Location(raw=text.raw, span=text.span, file=path, lines=own or more, symbol=symbol)
+    texts = list(_files(source, files.value))
+    of_lines = pair_lines(source, [path for _, path, _ in texts], lines)
+    of_symbols = pair_symbols(source, len(texts), symbols)
+    for (text, path, own), more, symbol in zip(texts, of_lines, of_symbols, strict=True):
+        yield Location(
+            raw=text.raw,
+            span=text.span,
+            file=path,
+            lines=own or more,
+            symbol=symbol[0] if symbol else None,
+            symbols=symbol_names(symbol[1]) if symbol else (),
+        )
 
 
-def _texts(part: Part, files: Entry | None) -> list[Text]:
-    spans = listed(part.source, files.value) if files else []
-    return [text for text in (part.source.text(*span) for span in spans) if text.raw]
+def _files(source: Source, value: Text) -> Iterator[tuple[Text, str, Lines]]:
+    """Each file of a list with its path and its own lines; where some look like paths, only those do."""
+    pieces = [span for span in listed(source, value) if source.data[slice(*span)].strip()]
+    paths = [span for span in pieces if is_path(plain(source.raw(*span)))] or pieces
+    for (start, end), (following, _) in pairwise([*paths, (value.span.end, value.span.end)]):
+        text = source.text(start, end)
+        path, lines = path_and_lines(plain(text.raw))
+        behind = source.raw(end, max(end, following))
+        between = behind.strip("`")
+        if not lines and _LINES_BEHIND.fullmatch(between):
+            lines = line_ranges(between.replace("(", " ").replace(")", " "))
+        elif lines and _MORE_LINES.fullmatch(between):
+            lines += line_ranges(between)
+        yield text, path, lines
 
 
-def _without_file(part: Part, lines: Entry | None, symbols: Entry | None) -> Location:
-    body = part.body
+def _without_file(lines: Entry | None, symbols: Entry) -> Location:
     return Location(
-        raw=body.raw,
-        span=body.span,
+        raw=symbols.value.raw,
+        span=symbols.value.span,
         file=None,
         lines=line_ranges(lines.plain) if lines else (),
-        symbol=symbols.plain if symbols else None,
+        symbol=symbols.plain,
+        symbols=symbol_names(symbols.value.raw),
     )
 
 
-def _pick(rows: Mapping[str, T], keys: Collection[str]) -> T | None:
-    return next((value for key, value in rows.items() if key in keys), None)
+def _pick(rows: Mapping[str, T], keys: re.Pattern[str]) -> T | None:
+    return next((value for key, value in rows.items() if keys.fullmatch(key)), None)

@@ -16,7 +16,7 @@ from finding_tickets.model.vocabulary import Words, squeeze, word_for
 
 E = TypeVar("E", bound=StrEnum)
 
-_BETWEEN = re.compile(rb"\s/\s|[,;]")
+_BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Metadata:
             return None
         value = int(entry.plain) if re.fullmatch(r"[0-9]{1,9}", entry.plain) else None
         if value is None:
-            self.source.report("metadata-number", entry.line, f"{label} is not a number: {entry.plain!r}")
+            self.source.report(
+                "metadata-number", entry.value.span.start, f"{label} is not a number: {entry.plain!r}"
+            )
         return Field[int | None](raw=entry.value.raw, span=entry.value.span, value=value)
 
     def word(self, label: str, into: type[Field[E | None]], words: Words) -> Field[E | None] | None:
@@ -59,7 +61,9 @@ class Metadata:
         word = word_for(entry.plain, words)
         if word is None:
             hint = f"one of {', '.join(words)}"
-            self.source.report("unknown-word", entry.line, f"{label} is {entry.plain!r}", hint=hint)
+            self.source.report(
+                "unknown-word", entry.value.span.start, f"{label} is {entry.plain!r}", hint=hint
+            )
         return into.model_validate({"raw": entry.value.raw, "span": entry.value.span, "value": word})
 
     def strings(self, label: str) -> tuple[Field[str], ...]:
@@ -76,7 +80,11 @@ def read_metadata(source: Source, entries: Iterable[Entry]) -> Metadata:
     rows: dict[str, Entry] = {}
     for entry in entries:
         if entry.key in rows:
-            source.report("metadata-twice", entry.line, f"{entry.label} is given twice; the first one counts")
+            source.report(
+                "metadata-twice",
+                entry.value.span.start,
+                f"{entry.label} is given twice; the first one counts",
+            )
         rows.setdefault(entry.key, entry)
     return Metadata(source, rows)
 

@@ -35,13 +35,11 @@ def read_document(
 def _is_text(source: Source) -> bool:
     """Whether the bytes are text; reports the line on which they are not."""
     if not source.data.strip():
-        source.report("empty-file", 1, "the file is empty", level=Level.ERROR)
+        source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
         return False
     nul = source.data.find(b"\0")
     if nul >= 0:
-        source.report(
-            "binary-file", source.line(nul), "a NUL byte: this is not a text file", level=Level.ERROR
-        )
+        source.report("binary-file", nul, "a NUL byte: this is not a text file", level=Level.ERROR)
         return False
     try:
         source.data.decode()
@@ -49,7 +47,7 @@ def _is_text(source: Source) -> bool:
         byte = source.data[error.start]
         message = f"byte 0x{byte:02x} is not UTF-8"
         hint = "save the file as UTF-8"
-        source.report("invalid-utf8", source.line(error.start), message, hint=hint, level=Level.ERROR)
+        source.report("invalid-utf8", error.start, message, hint=hint, level=Level.ERROR)
         return False
     return True
 
@@ -61,7 +59,7 @@ def _read(source: Source) -> Document | None:
     if kind is None:
         message = "neither a finding ticket nor an implementation review"
         hint = "begin a ticket with '# Finding Ticket: ...'"
-        source.report("not-a-document", 1, message, hint=hint, level=Level.NOTE)
+        source.report("not-a-document", 0, message, hint=hint, level=Level.NOTE)
         return None
     for part in parts:
         report_malformed(source, part.blocks)

@@ -100,12 +100,12 @@ def _relationship(part: Part, cell: Text | None) -> Relationship:
     word = word_for(words, _RELATIONSHIPS)
     if cell is not None and words and word is None:
         hint = f"one of {', '.join(_RELATIONSHIPS)}"
-        part.source.report("unknown-word", cell.span.line, f"the relationship is {words!r}", hint=hint)
+        part.source.report("unknown-word", cell.span.start, f"the relationship is {words!r}", hint=hint)
     return Relationship(word or Relationship.RELATED)
 
 
 def _report(part: Part, text: Text) -> None:
     message = f"no ticket ID in {plain(text.raw)[:60]!r}"
     part.source.report(
-        "related-id", text.span.line, message, hint="start with the ID: B1-PT-02: why it matters"
+        "related-id", text.span.start, message, hint="start with the ID: B1-PT-02: why it matters"
     )

@@ -21,7 +21,7 @@ def read_remediation(part: Part) -> Remediation | None:
     if len(blocks) != 1:
         message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
         line = part.source.line(blocks[1].start) if blocks else part.line
-        part.source.report("remediation-block", line, message, level=Level.ERROR)
+        part.source.report_line("remediation-block", line, message, level=Level.ERROR)
         return None
     block = blocks[0]
     root = read_yaml(part.source, block.code, part.source.line(block.first))

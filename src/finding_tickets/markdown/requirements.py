@@ -68,6 +68,7 @@ def _met(source: Source, status: Text) -> bool | None:
     if words.startswith(_UNMET):
         return False
     if not words.startswith(_MET):
-        source.report("requirement-status", status.span.line, f"cannot tell from {words!r} whether it is met")
+        message = f"cannot tell from {words!r} whether it is met"
+        source.report("requirement-status", status.span.start, message)
         return None
     return True

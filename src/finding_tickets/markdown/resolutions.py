@@ -27,7 +27,13 @@ _LEAD = re.compile(rb"\*\*([^*]+)\*\*")
 def read_resolution(part: Part) -> Resolution:
     """The resolution that a section states; a section that only recommends something states no outcome."""
     outcome, body = read_outcome(part), part.body
-    return Resolution(raw=body.raw, span=body.span, outcome=outcome.value if outcome else None)
+    return Resolution(
+        raw=body.raw,
+        span=body.span,
+        outcome=outcome.value if outcome else None,
+        proposed=False,
+        duplicate_of=None,
+    )
 
 
 def read_outcome(part: Part) -> Field[Outcome | None] | None:
@@ -46,7 +52,7 @@ def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
     outcome = outcome_of(plain(text.raw), source.vocabulary.outcomes)
     if outcome is None:
         hint = f"one of {', '.join(source.vocabulary.outcomes)}"
-        source.report("unknown-word", text.span.line, f"Resolution is {plain(text.raw)!r}", hint=hint)
+        source.report("unknown-word", text.span.start, f"Resolution is {plain(text.raw)!r}", hint=hint)
     return Field[Outcome | None](raw=text.raw, span=text.span, value=outcome)
 
 

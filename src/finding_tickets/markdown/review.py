@@ -67,7 +67,12 @@ def _commits(source: Source, metadata: Metadata) -> Commits | None:
         return None
     hashes = _HASH.findall(plain(entry.value.raw))
     if not hashes:
-        source.report("commits", entry.line, f"no commit in {entry.plain!r}", hint="write abc1234 -> def5678")
+        source.report(
+            "commits",
+            entry.value.span.start,
+            f"no commit in {entry.plain!r}",
+            hint="write abc1234 -> def5678",
+        )
         return None
     base = hashes[0] if len(hashes) > 1 else None
     return Commits(raw=entry.value.raw, span=entry.value.span, base=base, head=hashes[-1])

@@ -56,7 +56,7 @@ def _stray_row(source: Source, block: Block, titles: Sequence[str]) -> Row | Non
     if not (written.startswith(b"|") and written.endswith(b"|") and len(pieces) == len(titles)):
         return None
     message = "a table row without a header; read with the table above"
-    source.report("table-header", source.line(start), message)
+    source.report("table-header", start, message)
     row: Row = {}
     at = start + 1
     for title, piece in zip(titles, pieces, strict=True):

@@ -17,7 +17,7 @@ def read_reviews(part: Part) -> tuple[Review, ...]:
     """The reviews in one cross-review section, in its order."""
     found = list(drafts(part))
     if not found:
-        part.source.report("review-form", part.line, f"no verdict found in {part.title!r}")
+        part.source.report("review-form", part.start, f"no verdict found in {part.title!r}")
     return tuple(_review(part.source, draft) for draft in found)
 
 
@@ -28,7 +28,10 @@ def _review(source: Source, draft: Draft) -> Review:
         reviewer=_reviewer(source, draft),
         verdict=field(draft.verdict, plain(draft.verdict.raw)),
         opinion=_opinion(source, draft),
+        condition="",
         evaluation=draft.evaluation,
+        remarks=(),
+        date=None,
     )
 
 
@@ -37,18 +40,17 @@ def _opinion(source: Source, draft: Draft) -> Opinion | None:
     opinion = opinion_of(draft.verdict.raw, words)
     if opinion is None:
         message, hint = f"the verdict is {plain(draft.verdict.raw)!r}", f"one of {', '.join(words)}"
-        source.report("unknown-word", draft.verdict.span.line, message, hint=hint)
+        source.report("unknown-word", draft.verdict.span.start, message, hint=hint)
     return opinion
 
 
 def _reviewer(source: Source, draft: Draft) -> Field[str] | None:
     if draft.reviewer is None:
-        line = draft.text.span.line
-        source.report("review-reviewer", line, "the cross-review does not name its reviewer")
+        source.report("review-reviewer", draft.text.span.start, "the cross-review does not name its reviewer")
         return None
     name = plain(draft.reviewer.raw)
     word = reviewer_word(name, source.vocabulary)
     if word is None:
         hint = f"the agents of this register are {', '.join(source.vocabulary.agents)}"
-        source.report("unknown-word", draft.reviewer.span.line, f"the reviewer is {name!r}", hint=hint)
+        source.report("unknown-word", draft.reviewer.span.start, f"the reviewer is {name!r}", hint=hint)
     return field(draft.reviewer, word or name)

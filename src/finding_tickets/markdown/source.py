@@ -57,6 +57,15 @@ class Source:
         return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
 
     def report(
+        self, rule: str, at: int, message: str, *, hint: str | None = None, level: Level = Level.WARNING
+    ) -> None:
+        """Remember that what stands at the offset ``at`` could not be understood."""
+        line = self.line(at)
+        before = self.data[self.line_starts[line - 1] : at]
+        column = len(before.decode(errors="replace")) + 1
+        self.report_line(rule, line, message, column=column, hint=hint, level=level)
+
+    def report_line(
         self,
         rule: str,
         line: int,

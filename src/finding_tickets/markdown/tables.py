@@ -56,11 +56,11 @@ def _report_rows(source: Source, table: Block) -> None:
     for row in body_rows(table):
         if is_text(source, table, row):
             message = "no blank line between this line and the table above, so Markdown makes it a row"
-            source.report("table-text", source.line(row.start), message)
+            source.report("table-text", row.start, message)
         elif _end(source, row) > row.children[-1].end:
             message = f"the row has more cells than the {len(row.children)} of its header"
             hint = r"a pipe ends a cell even inside backticks; write it as \|"
-            source.report("table-cells", source.line(row.start), message, hint=hint)
+            source.report("table-cells", row.start, message, hint=hint)
 
 
 def _report_undelimited(source: Source, paragraph: Block) -> None:
@@ -72,7 +72,7 @@ def _report_undelimited(source: Source, paragraph: Block) -> None:
         if one and next_one:
             message = "rows without a delimiter row, so Markdown makes no table of them"
             hint = "below the header write |---|---|, with as many cells as the header"
-            source.report("table-delimiter", number, message, hint=hint)
+            source.report_line("table-delimiter", number, message, hint=hint)
             return
 
 

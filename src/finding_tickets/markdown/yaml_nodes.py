@@ -41,6 +41,12 @@ class YamlText:
         """
         return self.first_line + bisect_right(self._line_ends, min(index, len(self.text.rstrip())))
 
+    def column(self, index: int) -> int:
+        """The column of the character at ``index``, from 1, where the text is not indented in the file."""
+        index = min(index, len(self.text.rstrip()))
+        before = bisect_right(self._line_ends, index)
+        return index - (self._line_ends[before - 1] if before else 0) + 1
+
 
 @dataclass(frozen=True)
 class YamlNode:
@@ -61,7 +67,11 @@ class YamlNode:
 
     def wrong(self, rule: str, message: str, hint: str | None = None) -> None:
         """Report an error on the node's line."""
-        self.origin.source.report(rule, self.line, message, hint=hint, level=Level.ERROR)
+        origin = self.origin
+        index = self.node.start_mark.index
+        origin.source.report_line(
+            rule, self.line, message, column=origin.column(index), hint=hint, level=Level.ERROR
+        )
 
     def mapping(self, what: str, allowed: Collection[str] | None = None) -> dict[str, YamlNode]:
         """The node as a mapping; a key that is given twice or not ``allowed`` is reported and left out."""
@@ -113,9 +123,12 @@ def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
         root = _compose(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = whole.line(mark.index if mark else getattr(error, "position", 0))
+        index = mark.index if mark else getattr(error, "position", 0)
+        line, column = whole.line(index), whole.column(index)
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        source.report("remediation-yaml", line, f"not YAML: {reason}", hint=_QUOTE, level=Level.ERROR)
+        source.report_line(
+            "remediation-yaml", line, f"not YAML: {reason}", column=column, hint=_QUOTE, level=Level.ERROR
+        )
         return None
     return YamlNode(whole, root) if root is not None else None
 
