@@ -14,6 +14,7 @@ from torch import Tensor
 
 from simcuda.machine import Machine
 from simcuda.patches import Patches
+from simcuda.python_data import read_elements
 from simcuda.storages import HOST
 
 CUDNN_VERSION = 91_300
@@ -38,6 +39,9 @@ def install(patches: Patches, machine: Machine) -> None:
     dropout = _dropout(torch.dropout)
     patches.set(torch, dropout=dropout)
     patches.set(torch._VF, dropout=dropout)
+    attention = _attention(torch._C._nn.scaled_dot_product_attention, machine)
+    patches.set(torch._C._nn, scaled_dot_product_attention=attention)
+    patches.set(torch.nn.functional, scaled_dot_product_attention=attention)
     patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss, machine))
     for name in FOREACH_BY_TENSOR:
         patches.set(torch, **{name: _by_host_number(getattr(torch, name))})
@@ -73,6 +77,18 @@ def _dropout(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return original(input, p, train)
 
     return dropout
+
+
+def _attention(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
+    def scaled_dot_product_attention(
+        query: Tensor, key: Tensor, value: Tensor, *how: Any, **named: Any
+    ) -> Tensor:
+        if query.is_cuda:
+            # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
+            machine.ledger.approximate("aten.scaled_dot_product_attention.default")
+        return original(query, key, value, *how, **named)
+
+    return scaled_dot_product_attention
 
 
 def _ctc_loss(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
@@ -142,8 +158,10 @@ def _from_dlpack(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _made_on_host(machine: Machine) -> Callable[..., None]:
-    def __init__(tensor: Tensor, *_: Any, **__: Any) -> None:  # noqa: N807 - the name that is replaced
+    def __init__(tensor: Tensor, *data: Any, **_: Any) -> None:  # noqa: N807 - the name that is replaced
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+        if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
+            read_elements(data[0])
         machine.settle((machine.storages.of(tensor),))
 
     return __init__

@@ -218,3 +218,19 @@ def test_marks_for_profilers_do_nothing() -> None:
     mark: Any = torch.cuda.nvtx.mark
     with torch.cuda.nvtx.range("step"):
         mark("here")
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_attention_is_approximate(gpu: SimulatedCuda, dropout: float) -> None:
+    """It is named as such whether one kernel or products of matrices stand for CUDA's, on a device only."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    device, host = torch.rand(1, 2, 8, 4, device="cuda"), torch.rand(1, 2, 8, 4)
+    named = []
+    for x in (device, host):
+        with gpu.measure() as by_place:
+            attend(x, x, x, dropout_p=dropout)
+        with gpu.measure() as by_name:
+            attend(query=x, key=x, value=x, dropout_p=dropout)
+        assert by_place.approximate == by_name.approximate
+        named.append("aten.scaled_dot_product_attention.default" in by_name.approximate)
+    assert [True, False] == named
