@@ -15,7 +15,7 @@ from finding_tickets.cli.main import run
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
-    from tests.conftest import Repository
+    from tests.conftest import Git, Repository
 
 Tickets = Callable[..., "Ran"]
 DRAFT = {
@@ -242,6 +242,49 @@ def test_an_id_taken_by_another_process_is_passed_over(tickets: Tickets, reposit
     assert "not a ticket yet" == (repository.root / "tickets/T-01.md").read_text()
     assert "mine" == (repository.root / "verifiers/t_02.py").read_text()
     assert not (repository.root / "tickets/T-02.md").exists()
+
+
+def test_a_number_taken_on_another_branch_is_passed_over(
+    tickets: Tickets, repository: Repository, git: Git
+) -> None:
+    """T-01 is here, T-02 on a branch that is not checked out: the next is T-03, and so on from there."""
+    repository.ticket("T-01")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "File T-01")
+    git("checkout", "--quiet", "-b", "other")
+    repository.ticket("T-02", path="tickets/deep/T-02-it-waits.md")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "File T-02")
+    git("checkout", "--quiet", "main")
+    drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 2))
+    assert ["tickets/T-03.md", "tickets/T-04.md"] == tickets("new", "--from", str(drafts)).out.split()
+
+
+def test_twenty_at_once(repository: Repository) -> None:
+    """Twenty processes that start from the same register get twenty numbers, the first twenty there are."""
+    repository.ticket("T-01")
+    line = [
+        sys.executable,
+        "-m",
+        "finding_tickets",
+        "new",
+        "--root",
+        str(repository.root),
+        "--severity",
+        "P2",
+        "--title",
+    ]
+    running = [
+        subprocess.Popen(
+            [*line, f"Number {number}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        for number in range(20)
+    ]
+    printed = [process.communicate()[0] for process in running]
+    assert {0} == {process.returncode for process in running}
+    assert {f"tickets/T-{number:02}.md\n" for number in range(2, 22)} == set(printed)
+    titles = {document.title.value for document in repository.load().documents}
+    assert {"It waits", *(f"Number {number}" for number in range(20))} == titles
 
 
 def test_a_file_where_a_folder_is_needed(tickets: Tickets, repository: Repository) -> None:

@@ -38,6 +38,12 @@ def test_sorted_as_people_count(repository: Repository) -> None:
 def test_natural() -> None:
     """Numbers are compared by value, text without its case, and both kinds with each other."""
     assert ["1", "a2", "A10", "b"] == sorted(["b", "A10", "a2", "1"], key=natural)
+    assert ["0", "a2", "a007", "a10"] == sorted(["a10", "a007", "a2", "0"], key=natural)
+
+
+def test_natural_takes_any_text() -> None:
+    """Numbers too long for Python to convert, and digits that are not 0 to 9, are sorted like others."""
+    assert ["a9", f"a{'9' * 5000}", "\u00b2"] == sorted(["\u00b2", f"a{'9' * 5000}", "a9"], key=natural)
 
 
 def test_folders_within_folders(repository: Repository) -> None:

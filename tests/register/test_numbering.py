@@ -55,6 +55,38 @@ def test_ids_go_on_after_the_first(repository: Repository) -> None:
     assert ["T-09", "T-10"] == list(islice(free_ids(repository.load().documents), 2))
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tickets/T-12.md", "T-13"),
+        ("elsewhere/t-12-what-it-is.md", "T-13"),
+        ("tickets/T-012.md", "T-013"),
+        # Other series, other words, the ID not in front, more digits than a number has.
+        ("tickets/B7-T-12.md", "T-09"),
+        ("tickets/T-12X.md", "T-09"),
+        ("tickets/fix-T-12.md", "T-09"),
+        (f"tickets/T-{'9' * 5000}.md", "T-09"),
+    ],
+)
+def test_names_of_files_take_numbers(repository: Repository, path: str, expected: str) -> None:
+    """A file that begins with an ID of the series takes it, though nothing of it was read."""
+    repository.ticket("T-08")
+    assert expected == next(free_ids(repository.load().documents, paths=[path]))
+
+
+def test_the_name_of_a_document_takes_a_number_too(repository: Repository) -> None:
+    """A ticket that states another ID than its file leaves neither of them free."""
+    repository.ticket("T-03", path="tickets/T-05.md")
+    assert "T-06" == next(free_ids(repository.load().documents))
+
+
+def test_an_id_that_is_no_number(repository: Repository) -> None:
+    """Five thousand digits, and digits of other scripts, are no number to count on from."""
+    for ticket_id in (f"T-{'9' * 5000}", "T-\u0663", "T-\u00b2"):
+        repository.ticket(ticket_id, path=f"tickets/{len(ticket_id)}{ord(ticket_id[-1])}.md")
+    assert "T-01" == next(free_ids(repository.load().documents))
+
+
 @pytest.mark.parametrize(("batch", "agent"), [(7, None), (None, "pytorch")])
 def test_half_an_id_is_wrong_usage(batch: int | None, agent: str | None) -> None:
     """A batch needs an agent and the reverse."""

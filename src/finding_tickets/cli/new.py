@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,7 @@ from finding_tickets.register.draft import Draft
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import is_repository
+from finding_tickets.register.taken import on_branches
 from finding_tickets.report.drafts import ticket_files
 
 ATTEMPTS = 1000
@@ -63,7 +65,12 @@ def new(
     given = {name: value for name, value in options.items() if value not in (None, [])}
     created: list[tuple[str, list[str]]] = []
     try:
-        created.extend(_add(register, draft, with_verifier) for draft in drafts(register, given, source))
+        wanted = drafts(register, given, source)
+        taken = _taken(register)
+        for draft in wanted:
+            ticket_id, files = _add(register, draft, taken, with_verifier)
+            taken.append(files[0])
+            created.append((ticket_id, files))
     finally:
         # Of several drafts, those before one that fails are there to stay.
         if created:
@@ -89,12 +96,25 @@ def _register(root: Path) -> Register:
         return Register(Path.cwd(), Config(), (), ())
 
 
-def _add(register: Register, draft: Draft, with_verifier: bool) -> tuple[str, list[str]]:
+def _folders(register: Register) -> Sequence[str]:
+    """The folders of the documents; a bare folder of Markdown files is one itself."""
+    bare = register.documents and not is_repository(register.root)
+    return (".",) if bare else register.config.tickets
+
+
+def _taken(register: Register) -> list[str]:
+    """The files that have taken a number, whether or not a document could be read from them here."""
+    elsewhere = on_branches(register.root, _folders(register))
+    return [*elsewhere, *(problem.file for problem in register.problems)]
+
+
+def _add(
+    register: Register, draft: Draft, taken: Sequence[str], with_verifier: bool
+) -> tuple[str, list[str]]:
     """Write the files of one ticket; an ID that another process takes in between is passed over."""
     root, today = register.root, datetime.now().astimezone().date()
-    bare = register.documents and not is_repository(root)
-    folder = "." if bare else register.config.tickets[0]
-    for ticket_id in islice(free_ids(register.documents, draft.batch, draft.agent), ATTEMPTS):
+    folder = _folders(register)[0]
+    for ticket_id in islice(free_ids(register.documents, draft.batch, draft.agent, taken), ATTEMPTS):
         path = (PurePosixPath(folder) / f"{ticket_id}.md").as_posix()
         texts = ticket_files(register, draft, ticket_id, path, today, with_verifier)
         try:

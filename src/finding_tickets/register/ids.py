@@ -21,9 +21,9 @@ class Place(NamedTuple):
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """A key that sorts numbers within text by their value: ``B2`` before ``B10``."""
-    return tuple(
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text.upper())
-    )
+    parts = re.split(r"0*([0-9]+)", text.upper())
+    # Every second part is a number, of any length: without zeros in front, the longer one is the larger.
+    return tuple((len(part), part) if index % 2 else (-1, part) for index, part in enumerate(parts))
 
 
 def duplicates(places: Iterable[Place]) -> Iterator[Problem]:

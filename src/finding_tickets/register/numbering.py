@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from finding_tickets.errors import UsageError
@@ -17,6 +18,7 @@ PLAIN_SERIES = "T"
 SHORTEST_NUMBER = 2
 CODES = {"drl": "DRL", "pytorch": "PT", "codereview": "CR"}
 LONGEST_CODE = 4
+_NUMBER = "[0-9]{1,9}"
 
 
 class Numbered(NamedTuple):
@@ -29,18 +31,22 @@ class Numbered(NamedTuple):
 
 def numbered(document_id: str) -> Numbered | None:
     """The parts of an ID that ends in a number, else None."""
-    match = re.fullmatch(r"(?P<series>.+)-(?P<number>\d+)", document_id)
+    match = re.fullmatch(rf"(?P<series>.+)-(?P<number>{_NUMBER})", document_id, re.DOTALL)
     return Numbered(match["series"].upper(), int(match["number"]), len(match["number"])) if match else None
 
 
 def free_ids(
-    documents: Sequence[Ticket | ImplementationReview], batch: int | None = None, agent: str | None = None
+    documents: Sequence[Ticket | ImplementationReview],
+    batch: int | None = None,
+    agent: str | None = None,
+    paths: Iterable[str] = (),
 ) -> Iterator[str]:
     """The IDs after the highest of its series; gaps stay free, since an ID may be remembered elsewhere.
 
     The series is ``B<batch>-<agent's code>`` where both are given. Where neither is, it is the only series of
     findings there is, or one of its own. The first ID is the one to take; the next is for whoever finds that
-    another process has just taken it.
+    another process has just taken it. Files whose name begins with an ID take it too, whatever is in them:
+    ``paths`` are those to look at beside the documents.
 
     Raises:
         UsageError: Only one of batch and agent is given.
@@ -48,9 +54,17 @@ def free_ids(
     known = [parts for document in documents if (parts := numbered(document.id.value))]
     series = _series(documents, batch, agent)
     taken = [parts for parts in known if parts.series == series]
+    taken += _named(series, [*paths, *(document.path for document in documents)])
     digits = max((parts.digits for parts in taken or known), default=SHORTEST_NUMBER)
     highest = max((parts.number for parts in taken), default=0)
     return (f"{series}-{number:0{digits}}" for number in count(highest + 1))
+
+
+def _named(series: str, paths: Iterable[str]) -> Iterator[Numbered]:
+    """The IDs of a series with which the names of files begin: ``b7-pt-02.md``, ``B7-PT-02-slow.md``."""
+    leading = re.compile(rf"{re.escape(series)}-({_NUMBER})(?![A-Z0-9])", re.IGNORECASE)
+    matches = (leading.match(PurePosixPath(path).name) for path in paths)
+    return (Numbered(series, int(match[1]), len(match[1])) for match in matches if match)
 
 
 def _series(documents: Sequence[Ticket | ImplementationReview], batch: int | None, agent: str | None) -> str:
