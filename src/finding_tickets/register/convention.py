@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def slug(ticket_id: str) -> str:
     """The ID as file names and Python spell it: ``B7-PT-02`` is ``b7_pt_02``."""
@@ -16,3 +18,8 @@ def verifier_path(ticket_id: str) -> str:
 def fixes_folder(ticket_id: str) -> str:
     """The folder in which every file is a variant of its name, from the repository's root."""
     return f"fixes/{slug(ticket_id)}"
+
+
+def safe_name(name: str) -> str:
+    """A name as every file system takes it: that of the folder with a document's evidence, from its ID."""
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.register.convention import safe_name
 from finding_tickets.verify.plan import Plan, plan
 
 TOOL = "finding-tickets"
@@ -57,7 +57,7 @@ def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
     Raises:
         BadDataError: A file is not what ``write`` writes.
     """
-    files = sorted((root / folder / _safe(ticket)).glob("*.json"))
+    files = sorted((root / folder / safe_name(ticket)).glob("*.json"))
     recorded = [_read(file, root) for file in files]
     return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
 
@@ -65,8 +65,8 @@ def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
 def write(evidence: Evidence, root: Path, folder: str) -> Path:
     """Record evidence, aside and then in one step; a file that already says the same is not touched."""
     done = evidence.verification
-    name = _safe(f"{done.meter}-torch{done.torch}-{done.device}")
-    file = root / folder / _safe(done.ticket) / f"{name}.json"
+    name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")
+    file = root / folder / safe_name(done.ticket) / f"{name}.json"
     content = (evidence.model_dump_json(indent=1) + "\n").encode()
     if not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,10 +114,6 @@ def _read(file: Path, root: Path) -> Evidence:
             file=file.relative_to(root).as_posix(),
             hint="delete it and verify again",
         ) from None
-
-
-def _safe(name: str) -> str:
-    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
 
 
 def _replace(file: Path, content: bytes) -> None:

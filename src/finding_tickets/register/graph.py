@@ -1,0 +1,155 @@
+"""How the documents of a register relate to one another, whichever of the two says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.register.row import Row
+
+CONVERSE = {
+    Relationship.RELATED: Relationship.RELATED,
+    Relationship.DUPLICATE: Relationship.DUPLICATE,
+    Relationship.BLOCKS: Relationship.BLOCKED_BY,
+    Relationship.BLOCKED_BY: Relationship.BLOCKS,
+}
+"""What the other document would say of the same relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One relation between two IDs, ``related``, ``duplicate`` or ``blocks``; the blocker is the source.
+
+    ``mutual`` says that both documents state it.
+    """
+
+    source: str
+    relationship: Relationship
+    target: str
+    mutual: bool
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The relations of a register.
+
+    ``rows`` has the first document with each ID, in the register's order; an ID of ``edges`` that it lacks is
+    missing from the register.
+    """
+
+    rows: Mapping[str, Row]
+    edges: tuple[Edge, ...]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Sequence[tuple[str, Relationship]]]:
+        """For each ID in lower case, the others in lower case, and what it would say of them."""
+        seen: dict[str, list[tuple[str, Relationship]]] = {}
+        for edge in self.edges:
+            source, target = edge.source.casefold(), edge.target.casefold()
+            seen.setdefault(source, []).append((target, edge.relationship))
+            seen.setdefault(target, []).append((source, CONVERSE[edge.relationship]))
+        return seen
+
+    def among(self, ids: Iterable[str]) -> tuple[Edge, ...]:
+        """The edges that begin or end at one of ``ids``."""
+        chosen = set(ids)
+        return tuple(edge for edge in self.edges if edge.source in chosen or edge.target in chosen)
+
+
+def relations(rows: Iterable[Row]) -> Relations:
+    """All relations that rows state: each once, in the order in which the first of the two states it."""
+    documents: dict[str, Row] = {}
+    for row in rows:
+        documents.setdefault(row.id.casefold(), row)
+    stated: dict[tuple[str, Relationship, str], list[str]] = {}
+    for row in rows:
+        for other, word in row.related:
+            here, there, relationship = row.id.casefold(), other.casefold(), Relationship(word)
+            if relationship is Relationship.BLOCKED_BY:
+                edge = there, CONVERSE[relationship], here
+            elif relationship is not Relationship.BLOCKS and (there, relationship, here) in stated:
+                edge = there, relationship, here
+            else:
+                edge = here, relationship, there
+            stated.setdefault(edge, []).append(here)
+
+    def spelt(name: str) -> str:
+        return documents[name].id if name in documents else name.upper()
+
+    edges = (
+        Edge(spelt(source), relationship, spelt(target), len(set(by)) > 1)
+        for (source, relationship, target), by in stated.items()
+    )
+    return Relations({row.id: row for row in documents.values()}, tuple(edges))
+
+
+def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
+    """For each set of documents that block one another in circles, the shortest circle through its first.
+
+    A circle names each document once, beginning with the one that the edges name first.
+    """
+    after: dict[str, list[str]] = {}
+    for edge in edges:
+        if edge.relationship is Relationship.BLOCKS:
+            after.setdefault(edge.source, []).append(edge.target)
+            after.setdefault(edge.target, [])
+    return tuple(
+        _circle(members, after)
+        for members in _components(after)
+        if len(members) > 1 or members[0] in after[members[0]]
+    )
+
+
+def _circle(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The shortest way from the first of ``members`` back to it, within them."""
+    start, inside = members[0], set(members)
+    came_from: dict[str, str] = {}
+    waiting = [start]
+    for here in waiting:
+        for there in after[here]:
+            if there == start:
+                way = [here]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return tuple(reversed(way))
+            if there in inside and there not in came_from:
+                came_from[there] = here
+                waiting.append(there)
+    raise AssertionError("the members of a component reach one another")
+
+
+def _components(after: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """The sets of names that all reach one another, each and all in the order of ``after``.
+
+    By finishing times, forwards and then backwards (Kosaraju and Sharir), without recursion.
+    """
+    before: dict[str, list[str]] = {name: [] for name in after}
+    for name, targets in after.items():
+        for target in targets:
+            before[target].append(name)
+    finished = [name for start in _walks(after, after) for name in start]
+    position = {name: number for number, name in enumerate(after)}
+    found = [sorted(walk, key=position.__getitem__) for walk in _walks(before, reversed(finished))]
+    return iter(sorted(found, key=lambda members: position[members[0]]))
+
+
+def _walks(after: Mapping[str, Sequence[str]], starts: Iterable[str]) -> Iterator[list[str]]:
+    """From each start that was not reached yet, the names newly reached, those finished first in front."""
+    seen: set[str] = set()
+    for start in starts:
+        if start in seen:
+            continue
+        seen.add(start)
+        walk, done = [(start, iter(after[start]))], []
+        while walk:
+            name, targets = walk[-1]
+            target = next((each for each in targets if each not in seen), None)
+            if target is None:
+                done.append(name)
+                walk.pop()
+            else:
+                seen.add(target)
+                walk.append((target, iter(after[target])))
+        yield done

@@ -1,0 +1,279 @@
+"""The keys of a query: what each compares its value with, and which values there are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Relationship, Severity, Words, squeeze, word_for
+from finding_tickets.register.query.dates import date_in, date_test
+from finding_tickets.register.query.facts import Facts
+from finding_tickets.register.query.lexicon import Lexicon
+from finding_tickets.register.query.tree import OF_EVIDENCE, OF_ROW, Test, Written, folded
+from finding_tickets.register.row import Row
+
+Read = Callable[[Written, Lexicon], Test]
+Get = Callable[[Row], str | None]
+
+VERDICTS: Words = {verdict.value: () for verdict in Verdict}
+KINDS: Words = {"finding": ("ticket",), "review": ()}
+RELATIONSHIPS: Words = {relationship.value: () for relationship in Relationship}
+ANYBODY = "*"
+_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
+    "": operator.eq,
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key: ``read`` makes a test of a value, or says what is wrong with it.
+
+    ``ordered`` values may be compared with ``<`` and its like; ``detailed`` ones may have ``=DETAIL``.
+    """
+
+    read: Read
+    ordered: bool = False
+    detailed: bool = False
+    cost: int = OF_ROW
+
+
+def _word(written: Written, words: Words) -> str:
+    """The word that a value is a spelling of."""
+    word = word_for(written.text, words)
+    if word is None:
+        raise written.wrong(f"no such {written.key} as {written.text!r}", words)
+    return word
+
+
+def _is(get: Get, words: Callable[[Lexicon], Words]) -> Read:
+    def read(written: Written, lexicon: Lexicon) -> Test:
+        wanted = _word(written, words(lexicon))
+        return lambda row: get(row) == wanted
+
+    return read
+
+
+def _severity(written: Written, lexicon: Lexicon) -> Test:
+    """Severities compare by how bad they are: P0 is greater than P1."""
+    ranks = {severity.value: -number for number, severity in enumerate(Severity)}
+    wanted, compare = ranks[_word(written, lexicon.vocabulary.severities)], _COMPARE[written.relation]
+    return lambda row: row.severity is not None and compare(ranks[row.severity], wanted)
+
+
+def _verdict(written: Written, lexicon: Lexicon) -> Test:
+    wanted, facts = _word(written, VERDICTS), lexicon.facts
+    return lambda row: facts.verdict(row) == wanted
+
+
+def _number(get: Callable[[Row], int | None]) -> Read:
+    def read(written: Written, _lexicon: Lexicon) -> Test:
+        if not (written.text.isascii() and written.text.isdigit()):
+            raise written.wrong(f"{written.key} takes a number, not {written.text!r}")
+        wanted, compare = int(written.text), _COMPARE[written.relation]
+        return lambda row: (number := get(row)) is not None and compare(number, wanted)
+
+    return read
+
+
+def _date(get: Get) -> Read:
+    def read(written: Written, lexicon: Lexicon) -> Test:
+        test = date_test(written.relation, written.text, lexicon.today)
+        if test is None:
+            error = written.wrong(f"{written.key} takes a date or an age, not {written.text!r}")
+            error.hint = "such as 2025-01-31, 2025-01, today, or <2w for less than two weeks ago"
+            raise error
+        return lambda row: (day := date_in(get(row))) is not None and test(day)
+
+    return read
+
+
+def _agent(written: Written, lexicon: Lexicon) -> Test:
+    is_wanted = _person(written, lexicon)
+    return lambda row: is_wanted(row.agent)
+
+
+def _reviewed_by(written: Written, lexicon: Lexicon) -> Test:
+    is_wanted = _person(written, lexicon)
+    said = _opinion(written, lexicon)
+    return lambda row: any(is_wanted(reviewer) and said(opinion) for reviewer, opinion in row.reviews)
+
+
+def _person(written: Written, lexicon: Lexicon) -> Callable[[str | None], bool]:
+    """Whether somebody is the one meant, however either is spelt."""
+    if written.text == ANYBODY:
+        return lambda _: True
+    wanted = squeeze(lexicon.agent(written.text))
+    if wanted not in map(squeeze, lexicon.agents):
+        raise written.wrong(f"nobody here is called {written.text!r}", lexicon.agents)
+    spellings: dict[str, bool] = {}
+
+    def is_wanted(name: str | None) -> bool:
+        if name is not None and name not in spellings:
+            spellings[name] = squeeze(lexicon.agent(name)) == wanted
+        return name is not None and spellings[name]
+
+    return is_wanted
+
+
+def _opinion(written: Written, lexicon: Lexicon) -> Callable[[str], bool]:
+    if written.detail is None:
+        return lambda _: True
+    wanted = word_for(written.detail, lexicon.opinions)
+    if wanted is None:
+        raise written.wrong(f"no such opinion as {written.detail!r}", lexicon.opinions, written.detail)
+    return lambda opinion: squeeze(opinion) == squeeze(wanted)
+
+
+def _assignee(written: Written, _lexicon: Lexicon) -> Test:
+    wanted = squeeze(written.text)
+    return lambda row: row.assignee is not None and squeeze(row.assignee) == wanted
+
+
+def _category(written: Written, lexicon: Lexicon) -> Test:
+    """A category, or a part of its name."""
+    word = word_for(written.text, lexicon.vocabulary.categories)
+    wanted = squeeze(word or written.text)
+    if not any(wanted in squeeze(category) for category in lexicon.categories):
+        raise written.wrong(f"no such category as {written.text!r}", lexicon.categories)
+    return lambda row: any(wanted in squeeze(category) for category in row.categories)
+
+
+def _domain(written: Written, lexicon: Lexicon) -> Test:
+    """A domain, or one that lies below it."""
+    wanted = (word_for(written.text, lexicon.vocabulary.domains) or written.text).casefold().rstrip("/")
+
+    def within(domains: Iterable[str]) -> bool:
+        return any(f"{domain.casefold()}/".startswith(f"{wanted}/") for domain in domains)
+
+    if not within(lexicon.domains):
+        raise written.wrong(f"no document is in the domain {written.text!r}", lexicon.domains)
+    return lambda row: within(row.domains)
+
+
+def _id(written: Written, lexicon: Lexicon) -> Test:
+    wanted = written.text.casefold()
+    if not is_pattern(wanted) and wanted not in lexicon.ids:
+        error = written.wrong(f"no document has the ID {written.text!r}", lexicon.ids.values())
+        error.hint = error.hint or "quote it to search for it"
+        raise error
+    return lambda row: fnmatchcase(row.id.casefold(), wanted)
+
+
+def _related(written: Written, lexicon: Lexicon) -> Test:
+    """Related to an ID, whichever of the two says so; a detail is what the row says or would say."""
+    wanted, known = written.text.casefold(), {**lexicon.ids, **lexicon.named}
+    if not is_pattern(wanted) and wanted not in known:
+        raise written.wrong(f"no document has or names the ID {written.text!r}", known.values())
+    facts, how = lexicon.facts, None
+    if written.detail is not None:
+        how = word_for(written.detail, RELATIONSHIPS)
+        if how is None:
+            raise written.wrong(f"no such relationship as {written.detail!r}", RELATIONSHIPS, written.detail)
+    return lambda row: any(
+        fnmatchcase(other, wanted) and how in {None, relationship}
+        for other, relationship in facts.relations.by_id.get(row.id.casefold(), ())
+    )
+
+
+def _file(written: Written, _lexicon: Lexicon) -> Test:
+    """Whole components of a path, one after another: ``src``, ``x.py`` or ``src/x.py`` of ``/a/src/x.py``."""
+    wanted = [part for part in written.text.casefold().split("/") if part not in {"", "."}]
+    if not wanted:
+        raise written.wrong(f"file takes a path, not {written.text!r}")
+
+    def within(path: str) -> bool:
+        parts = path.casefold().split("/")
+        return any(
+            all(map(fnmatchcase, parts[first:], wanted)) for first in range(len(parts) - len(wanted) + 1)
+        )
+
+    return lambda row: any(map(within, row.files))
+
+
+def _title(written: Written, _lexicon: Lexicon) -> Test:
+    wanted = folded(written.text)
+    return lambda row: wanted in folded(row.title)
+
+
+def _has(written: Written, lexicon: Lexicon) -> Test:
+    facet = word_for(written.text, FACETS)
+    if facet is None:
+        raise written.wrong(f"{written.key}: takes what a document may state, not {written.text!r}", FACETS)
+    return facets(lexicon.facts)[facet]
+
+
+def _no(written: Written, lexicon: Lexicon) -> Test:
+    has = _has(written, lexicon)
+    return lambda row: not has(row)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether ``*``, ``?`` or ``[`` stand for other characters in a value."""
+    return not {"*", "?", "["}.isdisjoint(text)
+
+
+FACETS: Words = {
+    **dict.fromkeys(("agent", "assignee", "batch", "checklist", "created", "resolution"), ()),
+    **dict.fromkeys(("severity", "status", "summary", "updated", "verifier"), ()),
+    "category": ("categories",),
+    "domain": ("domains",),
+    "file": ("files", "location", "locations"),
+    "related": ("relation", "relations"),
+    "review": ("reviews", "reviewer", "reviewed-by"),
+}
+"""What ``has:`` and ``no:`` ask for."""
+
+
+def facets(facts: Facts) -> Mapping[str, Test]:
+    """For each word of ``FACETS``, whether a document states it."""
+    return {
+        "agent": lambda row: row.agent is not None,
+        "assignee": lambda row: row.assignee is not None,
+        "batch": lambda row: row.batch is not None,
+        "category": lambda row: bool(row.categories),
+        "checklist": lambda row: row.done + row.undone > 0,
+        "created": lambda row: row.created is not None,
+        "domain": lambda row: bool(row.domains),
+        "file": lambda row: bool(row.files),
+        "related": lambda row: row.id.casefold() in facts.relations.by_id,
+        "resolution": lambda row: row.outcome is not None,
+        "review": lambda row: bool(row.reviews),
+        "severity": lambda row: row.severity is not None,
+        "status": lambda row: row.status is not None,
+        "summary": lambda row: row.summary is not None,
+        "updated": lambda row: row.updated is not None,
+        "verifier": facts.has_verifier,
+    }
+
+
+KEYS: Mapping[str, Key] = {
+    "id": Key(_id),
+    "kind": Key(_is(lambda row: row.kind, lambda _: KINDS)),
+    "title": Key(_title),
+    "severity": Key(_severity, ordered=True),
+    "status": Key(_is(lambda row: row.status, lambda lexicon: lexicon.vocabulary.statuses)),
+    "resolution": Key(_is(lambda row: row.outcome, lambda lexicon: lexicon.vocabulary.outcomes)),
+    "verdict": Key(_verdict, cost=OF_EVIDENCE),
+    "batch": Key(_number(lambda row: row.batch), ordered=True),
+    "agent": Key(_agent),
+    "assignee": Key(_assignee),
+    "domain": Key(_domain),
+    "category": Key(_category),
+    "file": Key(_file),
+    "reviewed-by": Key(_reviewed_by, detailed=True),
+    "related": Key(_related, detailed=True),
+    "created": Key(_date(lambda row: row.created), ordered=True),
+    "updated": Key(_date(lambda row: row.updated), ordered=True),
+    "done": Key(_number(lambda row: row.done), ordered=True),
+    "undone": Key(_number(lambda row: row.undone), ordered=True),
+    "has": Key(_has),
+    "no": Key(_no),
+}

@@ -1,0 +1,163 @@
+"""What a query is made of. Each node says whether it holds for a row, and how much it costs to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from finding_tickets.errors import UsageError
+from finding_tickets.register.row import Row
+
+Test = Callable[[Row], bool]
+
+OF_ROW, OF_EVIDENCE, OF_TEXT = range(3)
+"""What an answer costs: nothing beyond the row, reading evidence, reading the document's file."""
+
+_MOST_WORDS = 20
+
+
+class QueryError(UsageError):
+    """A query that cannot be understood; ``position`` counts its characters from 0."""
+
+    def __init__(self, message: str, query: str, position: int, hint: str | None = None) -> None:
+        super().__init__(f"{message} at column {position + 1} of {query!r}", hint=hint)
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds; the cheapest are asked first."""
+
+    parts: tuple[Node, ...]
+
+    @property
+    def cost(self) -> int:
+        """That of the dearest part."""
+        return max((part.cost for part in self.parts), default=OF_ROW)
+
+    def holds(self, row: Row) -> bool:
+        """Whether the row is one of those meant."""
+        return all(part.holds(row) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """At least one part holds; the cheapest are asked first."""
+
+    parts: tuple[Node, ...]
+
+    @property
+    def cost(self) -> int:
+        """That of the dearest part."""
+        return max((part.cost for part in self.parts), default=OF_ROW)
+
+    def holds(self, row: Row) -> bool:
+        """Whether the row is one of those meant."""
+        return any(part.holds(row) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Node
+
+    @property
+    def cost(self) -> int:
+        """That of the part."""
+        return self.part.cost
+
+    def holds(self, row: Row) -> bool:
+        """Whether the row is one of those meant."""
+        return not self.part.holds(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``key:value`` with one value; ``relation`` is empty where there is none, ``detail`` follows a ``=``."""
+
+    key: str
+    relation: str
+    value: str
+    detail: str | None
+    test: Test = field(compare=False, repr=False)
+    cost: int = field(default=OF_ROW, compare=False, repr=False)
+
+    def holds(self, row: Row) -> bool:
+        """Whether the row is one of those meant."""
+        return self.test(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The document has ``words`` somewhere, in any case and over any line break."""
+
+    words: str
+    test: Test = field(compare=False, repr=False)
+
+    @property
+    def cost(self) -> int:
+        """Reading the document."""
+        return OF_TEXT
+
+    def holds(self, row: Row) -> bool:
+        """Whether the row is one of those meant."""
+        return self.test(row)
+
+
+Node = All | Any | Not | Condition | Text
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """What the chosen are sorted by; rows that do not state it come last either way."""
+
+    key: str
+    backwards: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that was understood.
+
+    ``sorting`` has the most important key first. ``named`` are the IDs of a query that consists of nothing
+    else, in lower case: its rows come in that order.
+    """
+
+    tree: Node
+    sorting: tuple[Sort, ...] = ()
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One value of a condition as it stands in a query; ``position`` is that of the value."""
+
+    key: str
+    relation: str
+    text: str
+    detail: str | None
+    position: int
+    query: str
+
+    def wrong(self, message: str, words: Iterable[str] = (), text: str | None = None) -> QueryError:
+        """The error that the value (or the part of it that is ``text``) is none of ``words``."""
+        return QueryError(message, self.query, self.position, close_words(text or self.text, words))
+
+
+def close_words(text: str, words: Iterable[str]) -> str | None:
+    """What somebody who wrote ``text`` may have meant, else all there is; None where there is nothing."""
+    from difflib import get_close_matches
+
+    spelt = {word.casefold(): word for word in words}
+    close = get_close_matches(text.casefold(), spelt, n=3)
+    if close:
+        return f"did you mean {' or '.join(spelt[word] for word in close)}?"
+    if not spelt or len(spelt) > _MOST_WORDS:
+        return None
+    return f"one of {', '.join(spelt.values())}"
+
+
+def folded(text: str) -> str:
+    """``text`` without case and with single spaces, so that texts can be searched."""
+    return " ".join(text.casefold().split())
