@@ -18,7 +18,7 @@ def test_problems_are_lines_that_editors_understand(tickets: Tickets, repository
     ran = tickets("lint")
     expected = "tickets/B1-PT-01.md:30:1: warning [dangling-relation] B9-PT-09 is not in this register\n"
     assert (0, expected) == (ran.code, ran.out)
-    assert "1 documents: 0 errors, 1 warnings, 0 notes\n" == ran.err
+    assert "1 document: 0 errors, 1 warning, 0 notes\n" == ran.err
 
 
 def test_json(tickets: Tickets, repository: Repository) -> None:

@@ -124,7 +124,7 @@ def test_a_reader_that_goes_away_is_no_error(repository: Repository) -> None:
     process.stdout.close()
     said = process.stderr.read()
     process.stderr.close()
-    assert (0, "1 of 1 documents\n") == (process.wait(), said)
+    assert (0, "1 of 1 document\n") == (process.wait(), said)
 
 
 def test_a_terminal_without_unicode(repository: Repository) -> None:

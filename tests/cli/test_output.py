@@ -27,6 +27,12 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def test_things_are_counted_as_people_do() -> None:
+    """One of a thing has no plural, none of it has."""
+    counts = [output.counted(number, "note") for number in range(3)]
+    assert ["0 notes", "1 note", "2 notes"] == counts
+
+
 @pytest.mark.parametrize(
     ("terminal", "environment", "colours"),
     [

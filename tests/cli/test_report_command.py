@@ -80,5 +80,5 @@ def test_unreadable_documents_are_said_and_the_rest_reported(
     repository.write("tickets/B1-PT-02.md", b"")
     ran = tickets("report")
     assert 4 == ran.code
-    assert "1 documents." in ran.out
+    assert "1 document; " in ran.out
     assert "tickets/B1-PT-02.md:1:1: error" in ran.err

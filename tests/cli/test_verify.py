@@ -77,7 +77,7 @@ def test_all_leaves_out_what_has_no_verifier(
     add(repository, "A-1")
     repository.ticket("B-1")
     assert ExitCode.OK == tickets(repository, "--all")
-    assert "1 of 2 documents have a verifier\n" in capsys.readouterr().err
+    assert "1 of 2 documents with a verifier\n" in capsys.readouterr().err
     assert ExitCode.INCONCLUSIVE == tickets(repository, "B-1")
     assert "B-1  unverified: it has no verifier\n" == capsys.readouterr().out
 

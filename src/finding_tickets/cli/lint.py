@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root
-from finding_tickets.cli.output import Format, say, write, write_json
+from finding_tickets.cli.output import Format, counted, say, write, write_json
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.register.lint import exit_code
@@ -40,4 +40,4 @@ def lint(
 
 def _summary(problems: Sequence[Problem], documents: int) -> str:
     counts = Counter(problem.level for problem in problems)
-    return f"{documents} documents: {', '.join(f'{counts[level]} {level}s' for level in Level)}"
+    return f"{counted(documents, 'document')}: {', '.join(counted(counts[level], level) for level in Level)}"

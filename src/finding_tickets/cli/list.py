@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
-from finding_tickets.cli.output import Format, say, write_json, write_table
+from finding_tickets.cli.output import Format, counted, say, write_json, write_table
 from finding_tickets.cli.reading import evidence_code, open_register, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verdict import Verdict
@@ -55,7 +55,7 @@ def list_tickets(
         write_json("ticket-list", [ticket_item(entry) for entry in chosen])
     else:
         write_table(HEADER, map(row, chosen))
-    say(f"{len(chosen)} of {len(register.documents)} documents")
+    say(f"{len(chosen)} of {counted(len(register.documents), 'document')}")
     return ExitCode.worst(reading_code(register), evidence_code(everything))
 
 

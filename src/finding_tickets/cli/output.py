@@ -59,6 +59,11 @@ def _print(text: str, stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 document``, ``2 documents``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def write_json(kind: str, data: Sequence[object]) -> None:
     """Print data in the envelope that every JSON output of ``tickets`` has."""
     write(json.dumps({"schema_version": 1, "kind": kind, "data": data}, indent=2, ensure_ascii=False))

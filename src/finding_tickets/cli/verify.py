@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
-from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
+from finding_tickets.cli.output import Format, counted, say, say_error, style, write, write_json
 from finding_tickets.cli.reading import find_all
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
@@ -83,7 +83,7 @@ def _chosen(register: Register, *, stale: bool) -> Iterable[str]:
 
     root, folder = register.root, register.config.evidence
     chosen = [document for document in register.documents if verifier_of(document, root)]
-    say(f"{len(chosen)} of {len(register.documents)} documents have a verifier")
+    say(f"{len(chosen)} of {counted(len(register.documents), 'document')} with a verifier")
     if stale:
         chosen = [one for one in chosen if current_verdict(one, root, folder).verdict is Verdict.STALE]
     return dict.fromkeys(document.id.value for document in chosen)
