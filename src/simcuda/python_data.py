@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from simcuda.patches import Patches
-from simcuda.storages import HOST
 from simcuda.tensor_api import DeviceLike, TensorApi, as_method, device_of
 
 SPARSE = (
@@ -48,7 +47,7 @@ class PythonData:
             target = self._tensors.device(data) if device is None else device_of(device)
             made = self._tensors.to(data.detach(), target, dtype=dtype, copy=True)
         else:
-            self._read_elements(data)
+            read_elements(data)
             made = self._make_tensor(data, dtype=dtype, device="cpu")
             made = self._tensors.to(made, _default_device() if device is None else device)
         if pin_memory:
@@ -66,7 +65,7 @@ class PythonData:
         """``torch.as_tensor``."""
         if isinstance(data, Tensor):
             return self._tensors.to(data, device=device, dtype=dtype)
-        self._read_elements(data)
+        read_elements(data)
         made = self._make_as_tensor(data, dtype=dtype, device="cpu")
         return self._tensors.to(made, _default_device() if device is None else device)
 
@@ -83,7 +82,7 @@ class PythonData:
         if isinstance(obj, Tensor):
             made = self._tensors.to(obj, device=device, dtype=dtype, copy=bool(copy))
         else:
-            self._read_elements(obj)
+            read_elements(obj)
             made = self._make_asarray(obj, dtype=dtype, device="cpu", copy=copy)
             made = self._tensors.to(made, _default_device() if device is None else device)
         return made.requires_grad_(requires_grad) if requires_grad else made
@@ -102,13 +101,14 @@ class PythonData:
 
         return made
 
-    def _read_elements(self, data: Any) -> None:
-        # C++ reads 0-d tensors among the elements one by one, where no dispatch mode sees it.
-        if isinstance(data, list | tuple):
-            for element in data:
-                self._read_elements(element)
-        elif isinstance(data, Tensor) and self._tensors.index_of(data) != HOST:
-            data.detach().item()
+
+def read_elements(data: Any) -> None:
+    """Read the 0-d device tensors in nested lists one by one, as C++ code does where nothing sees it."""
+    if isinstance(data, list | tuple):
+        for element in data:
+            read_elements(element)
+    elif isinstance(data, Tensor) and data.is_cuda:
+        data.detach().item()
 
 
 def _default_device() -> torch.device:

@@ -16,6 +16,7 @@ from simcuda.cuda_api import CudaApi
 from simcuda.dispatch import Dispatcher
 from simcuda.forks import refused_in_children
 from simcuda.imports import torch_imports_outside
+from simcuda.legacy_types import LegacyTypes
 from simcuda.machine import Machine
 from simcuda.measurement import Measurement
 from simcuda.patches import Patches
@@ -105,7 +106,9 @@ def device(
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)
-        PythonData(tensors).install(patches)
+        python_data = PythonData(tensors)
+        python_data.install(patches)
+        LegacyTypes(machine, python_data).install(patches)
         StorageApi(machine).install(patches)
         api = CudaApi(machine)
         stack.callback(api.end)

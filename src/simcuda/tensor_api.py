@@ -39,7 +39,7 @@ _copy_with_gradient: Any = CrossDeviceCopy.apply
 _text: Any = torch._tensor_str._str_intern
 
 METHODS = (
-    *("to", "cuda", "cpu", "get_device", "type", "numpy", "tolist"),
+    *("to", "cuda", "cpu", "get_device", "type", "type_as", "numpy", "tolist"),
     *("pin_memory", "is_pinned", "record_stream"),
 )
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
@@ -72,11 +72,20 @@ class TensorApi:
         """``torch.Tensor.get_device``."""
         return self.index_of(tensor)
 
-    def type(self, tensor: Tensor, dtype: Any = None, **how: Any) -> Any:
+    def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
         """``torch.Tensor.type``; without a type, the name of the tensor's own."""
-        if dtype is not None:
-            return _Base.type(tensor, dtype, **how)
-        return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
+        if dtype is None:
+            return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
+        asked = _legacy_type(dtype) if isinstance(dtype, str) else dtype
+        if not hasattr(asked, "is_cuda"):
+            return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
+        stays = asked.is_cuda == (self.index_of(tensor) != HOST)
+        device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
+        return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
+
+    def type_as(self, tensor: Tensor, other: Tensor) -> Tensor:
+        """``torch.Tensor.type_as``, which also moves the tensor to where the other one is."""
+        return self.to(tensor, other)
 
     def device(self, tensor: Tensor) -> torch.device:
         """The device a tensor is on."""
@@ -205,6 +214,15 @@ def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
 def device_of(device: DeviceLike) -> torch.device:
     """The device that ``cuda:1``, or 1, or a device means."""
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+
+
+def _legacy_type(name: str) -> Any:
+    """The type of a name such as ``torch.cuda.FloatTensor``; names of host types may stay names."""
+    module, _, kind = name.rpartition(".")
+    owner = {"torch": torch, "torch.cuda": torch.cuda}.get(module)
+    if owner is torch.cuda and not hasattr(owner, kind):
+        raise ValueError(f"invalid type: '{name}'")
+    return getattr(owner, kind, name)
 
 
 def _type_name(tensor: Tensor) -> str:
