@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -17,7 +18,7 @@ import torch.utils.dlpack
 from simcuda.patches import Patches
 
 EAGERLY = "run the captured code as it is"
-COMPILED_OUTSIDE = "compile outside simcuda.device(), or set TORCH_COMPILE_DISABLE=1"
+NOT_COMPILED = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
 EXPORTED_OUTSIDE = "export outside simcuda.device()"
 ALONE = "call the module itself, on one device"
 COPIED = "copy the tensor to the host first, by Tensor.cpu()"
@@ -25,7 +26,6 @@ WITH_STATISTICS = "use torch.cuda.memory_stats() or gpu.measure()"
 WITH_OPERATIONS = "call operations of PyTorch instead"
 
 REFUSED: tuple[tuple[Any, str, str, str], ...] = (
-    (torch, "compile", "torch.compile", COMPILED_OUTSIDE),
     (torch.cuda.graphs.CUDAGraph, "__new__", "torch.cuda.CUDAGraph", EAGERLY),
     (torch.cuda.graphs.graph, "__init__", "torch.cuda.graph", EAGERLY),
     (torch.cuda, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
@@ -78,6 +78,7 @@ def install(patches: Patches) -> None:
         patches.set(owner, **{name: refuse(what, instead)})
     for owner, name, what, instead in REFUSED_ON_DEVICE:
         patches.set(owner, **{name: _refuse_on_device(getattr(owner, name), what, instead)})
+    patches.set(torch, compile=_never_compiling(torch.compile))
     interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
     share = _refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
     patches.set(torch.Tensor, __cuda_array_interface__=property(share))
@@ -111,7 +112,7 @@ def imported(module: ModuleType, patches: Patches) -> None:
     if module.__name__ == DYNAMO:
         original = getattr(module, "_callback_from_stance", None)
         if original is not None:
-            patches.set(module, _callback_from_stance=_never_compiling(original))
+            patches.set(module, _callback_from_stance=_never_compiled(original))
     elif module.__name__ in REFUSED_ON_IMPORT:
         owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
         patches.set(getattr(module, owner) if owner else module, **{name: refuse(what, instead)})
@@ -148,13 +149,33 @@ def _refuse_on_device(original: Callable[..., Any], what: str, instead: str) -> 
 
 
 def _never_compiling(original: Callable[..., Any]) -> Callable[..., Any]:
-    compiled = refuse("What torch.compile has made", COMPILED_OUTSIDE)
+    refused = refuse("torch.compile", NOT_COMPILED)
+
+    def compile(*how: Any, **named: Any) -> Any:  # noqa: A001 - the name that is replaced
+        return refused() if _compiles() else original(*how, **named)
+
+    return compile
+
+
+def _never_compiled(original: Callable[..., Any]) -> Callable[..., Any]:
+    refused = refuse("What torch.compile has made", NOT_COMPILED)
 
     def callback_from_stance(callback: Any) -> Any:
         # None and False stand for code that is not to be compiled.
-        return compiled() if callback else original(callback)
+        if not callback:
+            return original(callback)
+        return refused() if _compiles() else None
 
     return callback_from_stance
+
+
+def _compiles() -> bool:
+    """Whether neither the environment nor the stance says that code is to run as it is."""
+    if DYNAMO not in sys.modules:
+        # What the compiler will read when it is loaded, which takes a second.
+        return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
+    dynamo: Any = torch._dynamo
+    return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
 
 
 def _refuse_nccl(patches: Patches) -> None:

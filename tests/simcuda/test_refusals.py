@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ def gpu() -> Iterator[SimulatedCuda]:
 
 
 CODE = {
-    "torch.compile(layer)": "compile outside simcuda.device()",
-    "layer.compile()": "compile outside simcuda.device()",
+    "torch.compile(layer)": "TORCH_COMPILE_DISABLE=1",
+    "layer.compile()": r"torch.compiler.set_stance\('force_eager'\)",
     "torch.export.export(layer, (x,))": "export outside simcuda.device()",
     "torch.cuda.CUDAGraph()": "run the captured code as it is",
     "torch.cuda.graph(None)": "run the captured code as it is",
@@ -95,6 +96,33 @@ def test_what_was_compiled_before_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert 2 == compiled(torch.ones(())).item()
 
 
+@pytest.mark.parametrize("how", ["environment", "stance"])
+def test_what_is_not_to_be_compiled_runs_as_it_is(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """As the refusal says: in either way, code compiled before and within runs, and is counted."""
+    checks = torch.distributions.Distribution
+    monkeypatch.setattr(checks, "_validate_args", checks._validate_args)
+    compiler: Any = torch.compile
+
+    def read(x: torch.Tensor) -> float:
+        return (x + 1).sum().item()
+
+    before = compiler(read, backend="eager")
+    with ExitStack() as stack:
+        if how == "stance":
+            set_stance: Any = torch.compiler.set_stance
+            stack.enter_context(set_stance("force_eager"))
+        else:
+            # What the variable of the environment sets, as torch reads it once.
+            stack.enter_context(torch._dynamo.config.patch(disable=True))
+        gpu = stack.enter_context(simcuda.device())
+        x = torch.ones(3, device="cuda")
+        with gpu.measure() as cost:
+            within: Any = torch.compile
+            results = [before(x), within(read, backend="eager")(x)]
+    # Each is one addition, one sum and one read.
+    assert ([6.0, 6.0], 4, 2) == (results, cost.launches, cost.syncs)
+
+
 TRITON = "class JITFunction:\n    def run(self, *arguments, **how):\n        return 'launched'\n"
 
 
@@ -120,8 +148,9 @@ def test_triton_kernels_are_refused(
     with simcuda.device(), pytest.raises(RuntimeError, match="A Triton kernel does not run"):
         kernel().run()
     assert "launched" == kernel().run()
+    # To undo a deletion would put the modules back, which others would take for Triton.
     for name in ("triton", "triton.runtime", "triton.runtime.jit"):
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]
 
 
 @pytest.mark.usefixtures("gpu")
