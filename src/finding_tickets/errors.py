@@ -54,3 +54,9 @@ class BadDataError(TicketsError):
     """A file of the register cannot be read or does not say what it must."""
 
     exit_code = ExitCode.BAD_DATA
+
+
+class GateError(TicketsError):
+    """What was asked for needs a measurement that is not there."""
+
+    exit_code = ExitCode.GATE_FAILED

@@ -13,6 +13,11 @@ FLAGS = {
     "show": "--format --help --root",
     "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "
     "--symbol --title --with-verifier",
+    "set": "--dry-run --format --help --root",
+    "close": "--as --dry-run --force --format --help --of --reason --root",
+    "reopen": "--dry-run --format --help --reason --root",
+    "relate": "--as --dry-run --format --help --note --root",
+    "tick": "--dry-run --format --help --root --undo",
     "lint": "--format --help --root --rules",
     "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",

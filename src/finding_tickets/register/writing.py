@@ -202,9 +202,8 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _check_writable(file: _Locked) -> None:
-    """A file without permission to write is protected on purpose, even from those who may replace it."""
-    mode = os.fstat(file.descriptor).st_mode
-    if not mode & 0o222 or not os.access(file.real, os.W_OK):
+    """A file that may not be written is protected on purpose, even from those who may replace it."""
+    if not os.access(file.real, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is read-only")
 
 

@@ -1,0 +1,43 @@
+"""``tickets set``: new values for rows of a document's metadata."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from finding_tickets.cli.editing import DryRun, Id, make, today
+from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.output import Format
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.edits import edit_of, setting
+from finding_tickets.register.load import load
+
+
+def set_values(
+    ticket: Id,
+    changes: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE...", help="Such as severity=P3; nothing after = clears.")
+    ],
+    root: Root = HERE,
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Set metadata: severity=P3 assignee=me."""
+    register = load(root)
+    document = register.find(ticket)
+    steps = [setting(key, values) for key, values in _given(changes).items()]
+    edit = edit_of(document, register.config.vocabulary, today(), *steps)
+    what = f"{document.id.value}: {', '.join(changes)}"
+    return make(register, [edit], what, dry_run=dry_run, output_format=output_format)
+
+
+def _given(changes: list[str]) -> dict[str, list[str]]:
+    """The values for each key, which may be given several times."""
+    given: dict[str, list[str]] = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
+        given.setdefault(key.strip().lower(), []).append(value)
+    return given

@@ -1,0 +1,67 @@
+"""A document opened for an edit: its bytes, what is read from them, and a way to try an edit out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.markdown.blocks import Block, walk
+from finding_tickets.markdown.parts import Part, sections
+from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.markdown.source import Source
+from finding_tickets.markdown.splice import Splice, spliced
+from finding_tickets.model.vocabulary import Vocabulary
+
+Splices = Sequence[Splice]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document, the bytes it was read from, and its parts."""
+
+    source: Source
+    document: Document
+    parts: tuple[Part, ...]
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self.source.data
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Every block below a heading or before the first one, parents before children."""
+        return walk(block for part in self.parts for block in part.blocks)
+
+    def after(self, splices: Splices) -> Document | None:
+        """What is read once ``splices`` are made; None where that is no document any more."""
+        source = self.source
+        return read_document(spliced(source.data, splices), source.path, source.vocabulary)[0]
+
+    def first(self, tries: Iterable[Splices], reads: Callable[[Document], bool], what: str) -> Splices:
+        """The first of several ways to make an edit after which the document reads as it should.
+
+        Raises:
+            BadDataError: There is none.
+        """
+        for splices in tries:
+            document = self.after(splices)
+            if document is not None and reads(document):
+                return splices
+        message = f"{what} cannot be written so that it reads back; nothing was changed"
+        raise BadDataError(message, file=self.source.path, hint="edit the file by hand")
+
+
+def open_page(data: bytes, path: str, vocabulary: Vocabulary) -> Page:
+    """The document in ``data``.
+
+    Raises:
+        BadDataError: There is none.
+    """
+    document, problems = read_document(data, path, vocabulary)
+    if document is None:
+        reason = problems[0].message if problems else "no document"
+        raise BadDataError(f"cannot be edited: {reason}", file=path)
+    source = Source(path, data, vocabulary)
+    return Page(source, document, sections(source))

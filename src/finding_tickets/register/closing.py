@@ -1,0 +1,172 @@
+"""Closing a ticket, with what it rests on, and opening it again; the document keeps a record of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from finding_tickets.errors import GateError, UsageError
+from finding_tickets.markdown.edit.headings import add_below, add_section, mark_earlier
+from finding_tickets.markdown.edit.page import Page, Splices
+from finding_tickets.markdown.edit.rows import row_of
+from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.reading import Document
+from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Outcome
+from finding_tickets.register.disposition import outcome_of, status_of
+from finding_tickets.register.edits import Plan, Step, row_plan
+from finding_tickets.register.keys import KEYS, Key
+from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
+
+_WORDS = {
+    Outcome.FIXED: "Fixed",
+    Outcome.WONT_FIX: "Won't fix",
+    Outcome.NOT_A_BUG: "Not a bug",
+    Outcome.DUPLICATE: "Duplicate",
+}
+_RESOLUTION = Key(("Resolution",), lambda value, _: value, "")
+_FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", "sections", "titles"})
+_CLOSED, _REOPENED = "Resolution", "Reopened"
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What a ticket is closed as.
+
+    Attributes:
+        outcome: What came of it.
+        today: The day that the record names.
+        reason: Why, in a sentence.
+        original: The ID of the ticket that this one is a duplicate of.
+        forced: Whether it is closed as fixed although no measurement shows that.
+    """
+
+    outcome: Outcome
+    today: date
+    reason: str = ""
+    original: str | None = None
+    forced: bool = False
+
+    def record(self, verdict: Verdict) -> list[str]:
+        """The lines of the section Resolution."""
+        original = f" of `{self.original}`" if self.original else ""
+        lines = [f"**Status:** {_WORDS[self.outcome]}{original}", f"**Closed:** {self.today.isoformat()}"]
+        if self.outcome is Outcome.FIXED and verdict is Verdict.VERIFIED:
+            lines.append(f"**Measured:** {verdict}")
+        elif self.forced:
+            lines.append(f"**Forced:** closed as fixed while its verdict is {verdict}")
+        return [*lines, f"**Reason:** {self.reason}"] if self.reason else lines
+
+
+def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
+    """Close a ticket.
+
+    Raises (the step does):
+        UsageError: It is closed already, or it is a review.
+        GateError: It is to be closed as fixed, and no measurement shows that it is.
+        BadDataError: The document cannot be edited so that it reads back.
+    """
+
+    def step(page: Page) -> Sequence[Plan]:
+        ticket, status = _ticket(page), SETTLED_AS[wanted.outcome]
+        check(status_of(ticket), "close", status)
+        verdict = verdict_of(ticket)
+        if wanted.outcome is Outcome.FIXED and verdict is not Verdict.VERIFIED and not wanted.forced:
+            hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
+            raise GateError(f"{ticket.id.value} is {verdict}, not verified: it stays open", hint=hint)
+        plans = [row_plan(page, KEYS["status"], [status])]
+        if row_of(page, _RESOLUTION.labels):
+            plans.append(row_plan(page, _RESOLUTION, [wanted.outcome]))
+
+        def expected(document: Document) -> bool:
+            return outcome_of(document) is wanted.outcome and _stated(document, wanted)
+
+        others = [splice for plan in plans for splice in plan.splices]
+        tries = ([*others, *each] for each in _records(page, wanted, verdict))
+        found = page.first(tries, expected, f"the resolution {wanted.outcome}")
+        return [*plans, Plan(found[len(others) :], expected, _FIELDS)]
+
+    return step
+
+
+def reopening(reason: str, today: date) -> Step:
+    """Open a ticket again; what closed it is kept under a heading that says it is of the past.
+
+    Raises (the step does):
+        UsageError: It is not closed, or it is a review.
+        BadDataError: The document cannot be edited so that it reads back.
+    """
+
+    def step(page: Page) -> Sequence[Plan]:
+        ticket = _ticket(page)
+        check(status_of(ticket), "reopen", REOPENED_AS)
+        plans = [row_plan(page, KEYS["status"], [REOPENED_AS])]
+        if row_of(page, _RESOLUTION.labels):
+            plans.append(row_plan(page, _RESOLUTION, []))
+        plans.append(Plan(_marked(page), fields=_FIELDS))
+        body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
+
+        def expected(document: Document) -> bool:
+            return outcome_of(document) is None and _has_section(document, _REOPENED, body[-1])
+
+        others = [splice for plan in plans for splice in plan.splices]
+        added = add_section(page, _REOPENED, body, [Role.REMEDIATION, Role.APPENDIX])
+        found = page.first(([*others, *each] for each in added), expected, "the reopening")
+        return [*plans, Plan(found[len(others) :], expected, _FIELDS)]
+
+    return step
+
+
+def original_of(duplicate: Document, original: Document) -> Document:
+    """The ticket that another one repeats.
+
+    Raises:
+        UsageError: It is the same one, or is closed as a duplicate itself.
+    """
+    if original.id.value == duplicate.id.value:
+        raise UsageError(f"{original.id.value} cannot be a duplicate of itself")
+    if outcome_of(original) is Outcome.DUPLICATE:
+        hint = "name the ticket that both repeat"
+        raise UsageError(f"{original.id.value} is closed as a duplicate itself", hint=hint)
+    return original
+
+
+def _ticket(page: Page) -> Ticket:
+    if not isinstance(page.document, Ticket):
+        raise UsageError(f"{page.document.id.value} is a review, which is neither open nor closed")
+    return page.document
+
+
+def _records(page: Page, wanted: Closing, verdict: Verdict) -> Iterator[Splices]:
+    """Ways to write down how the ticket was closed, beside what its document says of that already."""
+    lines, resolutions = wanted.record(verdict), _resolutions(page)
+    outdated = _marked(page) if outcome_of(page.document) not in {None, wanted.outcome} else []
+    if not outdated:
+        for part in resolutions[:1]:
+            if part.heading and part.name == _CLOSED.lower():
+                yield add_below(page, part.heading, lines)
+    for marked in (outdated, _marked(page)):
+        for added in add_section(page, _CLOSED, lines, [Role.REMEDIATION, Role.APPENDIX]):
+            yield [*marked, *added]
+
+
+def _marked(page: Page) -> Splices:
+    return [mark_earlier(part.heading) for part in _resolutions(page) if part.heading]
+
+
+def _resolutions(page: Page) -> list[Part]:
+    return [part for part in page.parts if role_of(part) is Role.RESOLUTION]
+
+
+def _stated(document: Document, wanted: Closing) -> bool:
+    """Whether the document has the record of its closing."""
+    return _has_section(document, _CLOSED, f"**Closed:** {wanted.today.isoformat()}")
+
+
+def _has_section(document: Document, title: str, text: str) -> bool:
+    return any(
+        each.title.casefold() == title.casefold() and text in each.body.raw for each in document.sections
+    )

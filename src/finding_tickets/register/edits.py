@@ -1,0 +1,235 @@
+"""Edits of documents, made of steps; each says what is to be read afterwards, and nothing else may change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+from typing import Any
+
+from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.markdown.edit.boxes import tick
+from finding_tickets.markdown.edit.page import Page, Splices, open_page
+from finding_tickets.markdown.edit.relations import Link, relate
+from finding_tickets.markdown.edit.rows import row_of, set_row
+from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
+from finding_tickets.register.disposition import status_of
+from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
+from finding_tickets.register.lifecycle import check
+from finding_tickets.register.writing import Edit
+
+CONVERSE: Mapping[Relationship, Relationship] = {
+    Relationship.RELATED: Relationship.RELATED,
+    Relationship.DUPLICATE: Relationship.DUPLICATE,
+    Relationship.BLOCKS: Relationship.BLOCKED_BY,
+    Relationship.BLOCKED_BY: Relationship.BLOCKS,
+}
+"""What the second ticket is to the first one, by what the first one is to the second."""
+
+_PLACES = frozenset(["span", "line", "column"])
+_METADATA = "metadata"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a step does to a page.
+
+    Attributes:
+        splices: The bytes that it replaces.
+        expected: Whether a document reads as it should afterwards.
+        fields: The fields of the record that may differ; ``titles`` stands for those of its sections.
+        labels: The rows of the metadata that may differ, as they are compared.
+    """
+
+    splices: Splices
+    expected: Callable[[Document], bool] = lambda _: True
+    fields: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+
+
+Step = Callable[[Page], Sequence[Plan]]
+
+
+@dataclass
+class _Editing:
+    """One edit of one document: what its steps make of the bytes that are read under the lock."""
+
+    document: Document
+    vocabulary: Vocabulary
+    today: date
+    steps: Sequence[Step]
+    plans: list[Plan] = field(default_factory=list)
+
+    def make(self, data: bytes) -> Splices:
+        page = open_page(data, self.document.path, self.vocabulary)
+        if page.document.id.value != self.document.id.value:
+            message = f"is {page.document.id.value} now, and was {self.document.id.value}"
+            raise BadDataError(message, file=self.document.path, hint="try again")
+        self.plans = [plan for step in self.steps for plan in step(page)]
+        if any(plan.splices for plan in self.plans):
+            self.plans += _updated(page, self.plans, self.today)
+        return [splice for plan in self.plans for splice in plan.splices]
+
+    def confirm(self, old: bytes, new: bytes) -> None:
+        before, had = read_document(old, self.document.path, self.vocabulary)
+        after, has = read_document(new, self.document.path, self.vocabulary)
+        if after is None or not all(plan.expected(after) for plan in self.plans):
+            raise self._refusal("does not read back")
+        fields = {_METADATA, "sections"}.union(*(plan.fields for plan in self.plans))
+        labels = frozenset[str]().union(*(plan.labels for plan in self.plans))
+        changed = _differences(before, after, fields)
+        if "titles" not in fields and _titles(before) != _titles(after):
+            changed.append("sections")
+        if changed or _rows(before, labels) != _rows(after, labels):
+            raise self._refusal(f"would change {', '.join(changed) or 'other metadata'} as well")
+        if _errors(has) - _errors(had):
+            raise self._refusal(f"would be an error: {', '.join(sorted(_errors(has) - _errors(had)))}")
+
+    def _refusal(self, why: str) -> BadDataError:
+        message = f"the edit {why}; nothing was changed"
+        return BadDataError(message, file=self.document.path, hint="edit the file by hand")
+
+
+def edit_of(document: Document, vocabulary: Vocabulary, today: date, *steps: Step) -> Edit:
+    """The edit of a document's file that makes all of ``steps`` and keeps ``Updated`` current."""
+    editing = _Editing(document, vocabulary, today, steps)
+    return Edit(document.path, editing.make, editing.confirm)
+
+
+def setting(name: str, given: Sequence[str]) -> Step:
+    """Give a row of the metadata new values; a status by the rules of its states alone.
+
+    Raises (the step does):
+        UsageError: The key is not known, a value is not what it takes, or the status cannot become that.
+        BadDataError: The value cannot be written so that it reads back.
+    """
+
+    def step(page: Page) -> Sequence[Plan]:
+        words = page.source.vocabulary
+        known, key = key_for(name, page.document)
+        values = values_for(known, key, given, words)
+        if key is KEYS["status"]:
+            current, wanted = status_of(page.document), Status(word_for(values[0], words.statuses) or "")
+            if current is not wanted:
+                check(current, "set", wanted)
+        return [row_plan(page, key, values)]
+
+    return step
+
+
+def row_plan(page: Page, key: Key, values: Sequence[str]) -> Plan:
+    """Give a row of the metadata values that are known to be right."""
+    words = page.source.vocabulary
+
+    def expected(document: Document) -> bool:
+        return reads(document, key, values, words)
+
+    def same(document: Document) -> bool:
+        return expected(document) and not _differences(page.document, document, fields)
+
+    fields = frozenset({_METADATA, "sections", key.field} | ({"outcome"} if key.field == "status" else set()))
+    labels = frozenset(map(squeeze, key.labels))
+    if expected(page.document) or (not values and row_of(page, key.labels) is None):
+        return Plan([])
+    splices = page.first(set_row(page, key.labels, values), same, f"{key.labels[0]} {', '.join(values)}")
+    return Plan(splices, expected, fields, labels)
+
+
+def relating(other: str, kind: Relationship, note: str = "") -> Step:
+    """Name another ticket among the related findings."""
+
+    def step(page: Page) -> Sequence[Plan]:
+        def expected(document: Document) -> bool:
+            named = _named(document)
+            return (other, kind) in named and named - {(other, kind)} == before - {
+                (other, each) for each in Relationship
+            }
+
+        def same(document: Document) -> bool:
+            return expected(document) and not _differences(page.document, document, fields)
+
+        fields = frozenset({"related", "sections", "titles"})
+        if not isinstance(page.document, Ticket):
+            message = f"{page.document.id.value} is a review, which has no list of related findings"
+            raise UsageError(message)
+        before = _named(page.document)
+        if (other, kind) in before:
+            return []
+        tries = relate(page, page.document.related, Link(other, kind, note))
+        return [Plan(page.first(tries, same, f"the relation to {other}"), expected, fields)]
+
+    return step
+
+
+def ticking(numbers: Sequence[int], done: bool) -> Step:
+    """Tick items of the verification checklist, counted from 1, or clear their boxes."""
+
+    def step(page: Page) -> Sequence[Plan]:
+        items = page.document.checklist
+        splices = []
+        for number in dict.fromkeys(numbers):
+            if not 1 <= number <= len(items):
+                hint = f"it has {len(items)}" if items else "it has no checklist"
+                raise UsageError(f"{page.document.id.value} has no item {number}", hint=hint)
+            splice = tick(page, items[number - 1], done) if items[number - 1].done != done else None
+            splices += [splice] if splice else []
+        wanted = [done if number in numbers else item.done for number, item in enumerate(items, 1)]
+
+        def expected(document: Document) -> bool:
+            return [item.done for item in document.checklist] == wanted
+
+        return [Plan(splices, expected, frozenset({"checklist"}))]
+
+    return step
+
+
+def _named(document: Document) -> set[tuple[str, Relationship]]:
+    related = document.related if isinstance(document, Ticket) else ()
+    return {(relation.id, relation.relationship) for relation in related}
+
+
+def _updated(page: Page, plans: Sequence[Plan], today: date) -> Sequence[Plan]:
+    """Write today's date where the document says when it was last updated."""
+    key = KEYS["updated"]
+    labels = frozenset(map(squeeze, key.labels))
+    if any(plan.labels & labels for plan in plans) or row_of(page, key.labels) is None:
+        return []
+    if not isinstance(page.document, Ticket):
+        key = Key(key.labels, key.check, "")
+    return [row_plan(page, key, [today.isoformat()])]
+
+
+def _differences(
+    before: Document | None, after: Document | None, but: frozenset[str] | set[str]
+) -> list[str]:
+    """The fields that differ in anything but their place in the file; the body of a section is its bytes."""
+    old, new = _meaning(before), _meaning(after)
+    return [name for name in {**old, **new} if name not in but and old.get(name) != new.get(name)]
+
+
+def _meaning(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | Enum):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _meaning(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_meaning(each) for each in value]
+    names = getattr(type(value), "model_fields", None) or value.__dataclass_fields__
+    return {name: _meaning(getattr(value, name)) for name in names if name not in _PLACES}
+
+
+def _rows(document: Document | None, but: frozenset[str]) -> dict[str, str]:
+    rows = document.metadata.items() if document else ()
+    return {label: value.raw for label, value in rows if squeeze(label) not in but}
+
+
+def _titles(document: Document | None) -> list[tuple[int, str]]:
+    return [(each.level, each.title) for each in document.sections] if document else []
+
+
+def _errors(problems: Sequence[Problem]) -> set[str]:
+    return {problem.rule for problem in problems if problem.level is Level.ERROR}
