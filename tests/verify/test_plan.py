@@ -9,6 +9,7 @@ from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.meter.report import Comparison, Source
+from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.plan import Plan, plan
 
 NOTHING_RUNS = "raise SystemExit('this file must not be run')\ndef check(): ...\n"
@@ -83,15 +84,16 @@ def test_a_job_asks_for_what_the_claims_need(measurable: Repository) -> None:
         "    - {is: found, at: {n: 1}}\n    - {is: found, at: {n: 2}}",
     )
     assert found is not None
-    job = found.job("simulated")
+    job = jobs(found, "simulated", measurable.root)[""]
     assert (("fix",), (Comparison("fix", "found"),)) == (job.graph_breaks, job.comparisons)
 
 
-def test_a_revision_cannot_be_run_yet(measurable: Repository) -> None:
+def test_a_revision_that_is_not_there_is_no_fault_of_the_ticket(measurable: Repository) -> None:
     """It is a sound reference, so the ticket is right and the verification inconclusive, with the reason."""
     found = planned(measurable, "variants: {found: 'code.py:slow@main~3'}\nclaims: {found: {syncs: 1}}")
     assert found is not None
-    assert "variants at a git revision cannot be run yet: code.py:slow@main~3" == found.trouble
+    assert found.trouble is not None
+    assert "main~3" in found.trouble
 
 
 @pytest.mark.parametrize(

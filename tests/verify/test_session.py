@@ -11,7 +11,7 @@ from tests.conftest import Repository
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.isolate import Isolation, Outcome, Task
+from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
 from finding_tickets.verify.measuring import CHOICE
 from finding_tickets.verify.session import Settings, Verified, verify
 from simcuda.real import why_not
@@ -190,7 +190,7 @@ class TakesGpu(Isolation):
     def __init__(self) -> None:
         self.meters: list[str] = []
 
-    def run(self, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Outcome]]:
+    def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, Outcome]]:
         """Say which meter there is, and fail at anything else."""
         for name, task in tasks.items():
             if task.target == CHOICE:

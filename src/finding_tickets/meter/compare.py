@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from finding_tickets.meter.kept import Fields
+
 
 def to_host(value: Any) -> Any:
     """The value with every tensor in containers and dataclasses copied to the host, detached."""
@@ -56,6 +58,11 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
         yield from _tensors(expected, actual, tolerance, path)
     elif type(expected) is not type(actual):
         yield f"{path}: {type(actual).__name__} instead of {type(expected).__name__}"
+    elif isinstance(expected, Fields):
+        if expected.kind != actual.kind:
+            yield f"{path}: {actual.kind} instead of {expected.kind}"
+        else:
+            yield from _mappings(expected.values, actual.values, tolerance, path)
     elif isinstance(expected, Mapping):
         yield from _mappings(expected, actual, tolerance, path)
     elif isinstance(expected, list | tuple):

@@ -15,9 +15,15 @@ from finding_tickets.meter.report import CannotMeasureError, Source
 from finding_tickets.workload import Workload
 
 
-def load_workload(path: str, root: Path) -> Workload:
-    """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises."""
-    workload = getattr(_module(path, root), "workload", None)
+def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
+    """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises.
+
+    What the verifier imports comes from ``code``, where that is another folder than the root, before it comes
+    from the root.
+    """
+    for folder in dict.fromkeys((root, code or root)):
+        _import_from(folder)
+    workload = getattr(_from_file(root / path, root), "workload", None)
     if not isinstance(workload, Workload):
         raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
     check_sweep(workload, path)
@@ -52,22 +58,48 @@ def imported_files(root: Path) -> tuple[str, ...]:
     return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
 
 
-def _module(name: str, root: Path) -> ModuleType:
+def _import_from(root: Path) -> None:
+    """Let modules be found in a repository before any that are installed."""
     for folder in (str(root / "src"), str(root)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
+
+
+def _module(name: str, root: Path) -> ModuleType:
+    _import_from(root)
     return _from_file(root / name, root) if name.endswith(".py") else importlib.import_module(name)
 
 
 def _from_file(path: Path, root: Path) -> ModuleType:
-    """Import a file under the dotted name of its path, so that it can be imported by that name too."""
+    """Import a file by the name under which the rest of the repository imports it, where it has one."""
+    if not path.is_file():
+        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
+    folder = root / "src" if path.is_relative_to(root / "src") else root
+    name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+    if _is_module(name, path):
+        return importlib.import_module(name)
+    # A name that cannot be imported, or that is another module's: the file's whole path is its own.
     name = ".".join(path.relative_to(root).with_suffix("").parts)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
+    if spec is None or spec.loader is None:
+        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _is_module(name: str, path: Path) -> bool:
+    """Whether importing ``name`` gives this very file; the packages that it is in are imported for that."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        # A folder on the way is another module's, which is no package.
+        if f"{name}.".startswith(f"{error.name}."):
+            return False
+        raise
+    return spec is not None and spec.origin is not None and Path(spec.origin) == path

@@ -27,20 +27,24 @@ def portable(file: str, root: Path) -> str:
     return path.relative_to(longest).as_posix()
 
 
-def describe(error: BaseException, root: Path) -> str:
+def describe(error: BaseException, *roots: Path) -> str:
     """What an exception says in one line, after its place."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return ": ".join(filter(None, (place(error, root), text)))
+    return ": ".join(filter(None, (place(error, *roots), text)))
 
 
-def place(error: BaseException, root: Path) -> str:
-    """The innermost line of the repository's own code that led to an exception; empty where there is none."""
+def place(error: BaseException, *roots: Path) -> str:
+    """The innermost line of the repository's own code that led to an exception; empty where there is none.
+
+    The repository may have several roots: its work tree, and its files at a revision.
+    """
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno or 1))
-    ours = [(file, line) for file, line in frames if belongs_to(root, Path(file))]
-    return f"{portable(ours[-1][0], root)}:{ours[-1][1]}" if ours else ""
+    ours = [(root, file, line) for file, line in frames for root in roots if belongs_to(root, Path(file))]
+    root, file, line = ours[-1] if ours else (Path(), "", 0)
+    return f"{portable(file, root)}:{line}" if ours else ""
 
 
 def is_out_of_host_memory(error: BaseException) -> bool:

@@ -42,16 +42,21 @@ class Comparison:
 class Job:
     """One ticket to measure.
 
-    ``root`` is absolute and ``verifier`` relative to it. ``meter`` is ``auto``, ``simulated`` or ``cuda``.
-    ``graph_breaks`` names the variants whose graph breaks are to be counted.
+    ``root`` is absolute and ``verifier`` relative to it; the variants are imported from ``code``, which is
+    another folder for those at a revision. ``meter`` is ``auto``, ``simulated`` or ``cuda``. ``graph_breaks``
+    names the variants whose graph breaks are to be counted, and ``kept`` those whose results are written to
+    the folder ``results``, to be compared with what other processes have written there.
     """
 
     root: str
+    code: str
     verifier: str
     variants: dict[str, Source]
     meter: str = "auto"
     graph_breaks: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    kept: tuple[str, ...] = ()
+    results: str = ""
 
 
 @dataclass(frozen=True)

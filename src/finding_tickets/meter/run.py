@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
+from finding_tickets.meter.agreement import agreement
 from finding_tickets.meter.choice import choose
-from finding_tickets.meter.compare import difference
+from finding_tickets.meter.kept import keep
 from finding_tickets.meter.loading import imported_files, load_function, load_workload
 from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import portable
 from finding_tickets.meter.report import (
-    Agreement,
     CannotMeasureError,
     Comparison,
     Job,
@@ -34,12 +34,18 @@ from finding_tickets.workload import Point, Workload
 
 def measure(job: Job) -> Report:
     """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
-    root = Path(job.root)
+    root, code = Path(job.root), Path(job.code)
     # One thread: several tickets are measured at once, and sums do not depend on how work is split.
     torch.set_num_threads(1)
-    workload = load_workload(job.verifier, root)
-    functions = {name: _loaded(name, source, root) for name, source in job.variants.items()}
-    report = run(workload, functions, choose(job.meter), root, job.comparisons, job.graph_breaks)
+    workload = load_workload(job.verifier, root, code)
+    functions = {name: _loaded(name, source, code) for name, source in job.variants.items()}
+
+    def keep_result(variant: str, place: int, result: Any) -> None:
+        if variant in job.kept:
+            keep(Path(job.results), variant, place, result)
+
+    meter = choose(job.meter)
+    report = run(workload, functions, meter, code, job.comparisons, job.graph_breaks, keep_result)
     return replace(report, files=imported_files(root))
 
 
@@ -50,23 +56,28 @@ def run(
     root: Path,
     comparisons: Collection[Comparison] = (),
     traced: Collection[str] = (),
+    keeping: Callable[[str, int, Any], None] | None = None,
 ) -> Report:
     """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
 
-    ``traced`` names the variants whose graph breaks are counted too.
+    ``traced`` names the variants whose graph breaks are counted too. ``keeping`` is told the results: the
+    variant, the place of the point in the sweep, and what it returned there.
     """
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     runs: dict[str, list[Run]] = {name: [] for name in functions}
     agreements, not_measured = [], []
-    for point in workload.sweep:
+    for place, point in enumerate(workload.sweep):
         if why := meter.cannot_run(workload, point):
             not_measured.append(Skipped(dict(point), why))
             continue
         trials = {
             name: _trial(name, meter, workload, point, function, root) for name, function in functions.items()
         }
-        agreements += [_agreement(workload, point, comparison, trials) for comparison in comparisons]
+        agreements += [agreement(workload, point, comparison, trials) for comparison in comparisons]
         for name, trial in trials.items():
+            if keeping and not trial.error:
+                with _named(f"{name} at {at_text(point)}"):
+                    keeping(name, place, trial.result)
             runs[name].append(_recorded(point, trial, root))
     # The compiler's machinery is large: loaded now, it does not slow the collections between runs.
     for name in traced:
@@ -125,26 +136,3 @@ def _traced(workload: Workload, run: Run, function: Function) -> Run:
     breaks = graph_breaks(function, arguments(workload, point, "cpu", workload.seed))
     metrics = {**run.measurement.metrics, "graph_breaks": breaks}
     return replace(run, measurement=replace(run.measurement, metrics=metrics))
-
-
-def _agreement(
-    workload: Workload, point: Point, comparison: Comparison, trials: Mapping[str, Trial]
-) -> Agreement:
-    expected, actual = trials[comparison.target], trials[comparison.variant]
-    if expected.error:
-        return Agreement(comparison, dict(point), skipped=True)
-    if actual.error:
-        return Agreement(comparison, dict(point), difference=f"raised {actual.error}")
-    return Agreement(
-        comparison, dict(point), _difference(workload, comparison, expected.result, actual.result)
-    )
-
-
-def _difference(workload: Workload, comparison: Comparison, expected: Any, actual: Any) -> str | None:
-    """By the workload's own way where it has one and the claim states no tolerance."""
-    if workload.same is None or comparison.tolerance is not None:
-        return difference(expected, actual, comparison.tolerance)
-    found = workload.same(expected, actual)
-    if found is not None and not isinstance(found, str):
-        raise TypeError(f"same must return None or the difference in words, not {found!r}")
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -12,8 +13,10 @@ class GitError(Exception):
     """Why git has no answer, in a few words."""
 
 
-def ask(root: Path, *arguments: str) -> str:
+def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
     """What git prints in the folder ``root``; paths among ``arguments`` are taken literally.
+
+    ``settings`` are environment variables that git knows. Nothing is refreshed in passing: the index stays.
 
     Raises:
         GitError: Git is not installed, ``root`` is in no repository, or git does not understand.
@@ -23,7 +26,7 @@ def ask(root: Path, *arguments: str) -> str:
         raise GitError("git is not installed")
     command = [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *arguments]
     # Messages in English, for the one that says why is passed on.
-    environment = {**os.environ, "LC_ALL": "C"}
+    environment = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
             command, capture_output=True, check=False, env=environment, stdin=subprocess.DEVNULL

@@ -19,6 +19,7 @@ from finding_tickets.verify.plan import Plan, plan
 
 TOOL = "finding-tickets"
 REMEDIATION = "remediation"
+REVISION = "revision "
 MISSING = "missing"
 
 
@@ -84,11 +85,16 @@ def is_fresh(evidence: Evidence, document: Document, root: Path) -> bool:
 
 
 def inputs(planned: Plan, document: Document, files: Iterable[str] = ()) -> dict[str, str]:
-    """The digests of the Remediation block, the plan's files and further ones, and the tool's version."""
-    names = {*planned.files, *files} - {TOOL, REMEDIATION}
+    """The digests of the Remediation block, the plan's files and further ones, the commits, and the version.
+
+    Code at a revision is known by its commit.
+    """
+    names = {*planned.files, *(name for name in files if not name.startswith(REVISION))} - {TOOL, REMEDIATION}
+    revisions = {f"{REVISION}{revision}": revision.commit for revision in planned.revisions.values()}
     return {
         TOOL: __version__,
         REMEDIATION: _remediation_digest(document, planned.root),
+        **{name: revisions[name] for name in sorted(revisions)},
         **{name: _digest(planned.root / name) for name in sorted(names)},
     }
 

@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.verify.worker import LOG, RESULT
+
+K = TypeVar("K", bound=Hashable)
 
 PRELOADED = (
     "finding_tickets.meter.cuda",
@@ -36,7 +38,7 @@ class Task:
     """A call of ``target`` (``module:function``) with a payload that JSON can carry.
 
     ``timeout`` is in seconds. ``memory`` is in bytes, on top of what a process with torch loaded takes.
-    Places in error messages are relative to ``root``.
+    Places in error messages are relative to ``root``, or to ``code`` where code comes from there.
     """
 
     target: str
@@ -44,6 +46,7 @@ class Task:
     root: Path
     timeout: float
     memory: int
+    code: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class Isolation:
             self._server.wait()
         self._folder.cleanup()
 
-    def run(self, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Outcome]]:
+    def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, Outcome]]:
         """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there."""
         names = {self._send(task): name for name, task in tasks.items()}
         while self._running and (line := self._stdout.readline()):
@@ -109,7 +112,8 @@ class Isolation:
         """Give a task to the server; its folder is its name there."""
         folder = tempfile.mkdtemp(dir=self._folder.name)
         self._running.add(folder)
-        order = {**asdict(task), "root": str(task.root), "id": folder, "folder": folder}
+        roots = {"root": str(task.root), "code": str(task.code or task.root)}
+        order = {**asdict(task), **roots, "id": folder, "folder": folder}
         # A server that is gone has closed its output too, which is where that shows.
         with suppress(BrokenPipeError):
             self._stdin.write(json.dumps(order).encode() + b"\n")

@@ -9,6 +9,7 @@ from finding_tickets.meter.report import Comparison, Job, Report, Source
 from finding_tickets.verify.fitting import Fit, SiteFit, fit_metrics, fit_sites
 
 TARGET = f"{__name__}:measure"
+COMPARISON = "finding_tickets.meter.agreement:compare_kept"
 CHOICE = "finding_tickets.meter.choice:took"
 
 

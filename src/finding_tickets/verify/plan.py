@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import Comparison, Job, Source
+from finding_tickets.meter.report import Comparison, Source
 from finding_tickets.model.remediation import SAME_RESULT, Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
+from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.expressions import ExpressionError, Growth, suggest
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.metrics import CLAIMABLE
 from finding_tickets.verify.variants import find_variants
+
+EVERY = "*"
+"""Stands for all variants that name no revision themselves."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything a verification needs to know of a document; ``files`` are relative to ``root``.
 
-    ``trouble`` says why nothing can be measured although nothing is wrong with the document.
+    ``revisions`` has the variants that are not those of the work tree. ``trouble`` says why nothing can be
+    measured although nothing is wrong with the document.
     """
 
     ticket: str
@@ -30,28 +35,28 @@ class Plan:
     root: Path
     verifier: str
     variants: dict[str, Source]
+    revisions: dict[str, Revision] = field(default_factory=dict)
     keep: bool = False
     claims: tuple[Claim, ...] = ()
     trouble: str | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that are known to be run before running anything."""
-        modules = (source.module for source in self.variants.values() if source.module.endswith(".py"))
-        return tuple(dict.fromkeys([self.verifier, *modules]))
+        """The files of the work tree that are known to be run before running anything."""
+        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
+        return tuple(dict.fromkeys([self.verifier, *(file for file in here if file.endswith(".py"))]))
 
-    def job(self, meter: str) -> Job:
-        """The order to measure this plan."""
-        traced = dict.fromkeys(claim.variant for claim in self.claims if claim.metric == "graph_breaks")
-        compared = [comparison_of(claim) for claim in self.claims if claim.metric == SAME_RESULT]
-        return Job(
-            root=str(self.root),
-            verifier=self.verifier,
-            variants=self.variants,
-            meter=meter,
-            graph_breaks=tuple(traced),
-            comparisons=tuple(dict.fromkeys(compared)),
-        )
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """What the claims about results compare."""
+        claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
+        return tuple(dict.fromkeys(map(comparison_of, claims)))
+
+    @property
+    def compared_across(self) -> tuple[Comparison, ...]:
+        """The comparisons of variants at different revisions, which are measured apart."""
+        at = {name: self.revisions.get(name) for name in self.variants}
+        return tuple(each for each in self.comparisons if at[each.variant] != at[each.target])
 
 
 def comparison_of(claim: Claim) -> Comparison:
@@ -59,8 +64,10 @@ def comparison_of(claim: Claim) -> Comparison:
     return Comparison(claim.variant, claim.value, claim.tolerance)
 
 
-def plan(document: Document, root: Path) -> Plan | None:
+def plan(document: Document, root: Path, overrides: Mapping[str, str] | None = None) -> Plan | None:
     """How to verify a document of the register at ``root``; None where it has no verifier.
+
+    ``overrides`` are revisions for variants by name, ``*`` for those that name none themselves.
 
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
@@ -70,7 +77,7 @@ def plan(document: Document, root: Path) -> Plan | None:
         return None
     remediation = document.remediation
     try:
-        return _plan(document.id.value, document.path, root, verifier, remediation)
+        return _plan(document, root, verifier, remediation, overrides or {})
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
         raise BadDataError(
@@ -86,24 +93,65 @@ def verifier_of(document: Document, root: Path) -> str | None:
     return usual if (root / usual).is_file() else None
 
 
-def _plan(ticket: str, document: str, root: Path, verifier: str, remediation: Remediation | None) -> Plan:
+def _plan(
+    document: Document,
+    root: Path,
+    verifier: str,
+    remediation: Remediation | None,
+    overrides: Mapping[str, str],
+) -> Plan:
     refs = remediation.variants if remediation else {}
     claims = remediation.claims if remediation else ()
-    variants = _variants(ticket, root, refs, claims)
-    for file in [verifier, *(source.module for source in variants.values() if source.module.endswith(".py"))]:
+    variants = _variants(document.id.value, root, refs, claims)
+    named = {name: _revision_of(name, refs, overrides) for name in variants}
+    revisions, trouble = _resolved(root, {name: text for name, text in named.items() if text}, variants)
+    here = [source.module for name, source in variants.items() if not named[name]]
+    for file in [verifier, *(module for module in here if module.endswith(".py"))]:
         _check_file(file, root)
     for claim in claims:
         _check_claim(claim, variants)
     return Plan(
-        ticket=ticket,
-        document=document,
+        ticket=document.id.value,
+        document=document.path,
         root=root,
         verifier=verifier,
         variants=variants,
+        revisions=revisions,
         keep=remediation is not None and remediation.decision == "keep",
         claims=claims,
-        trouble=_trouble(variants, refs),
+        trouble=trouble if variants else "there is no variant to measure",
     )
+
+
+def _revision_of(name: str, refs: Mapping[str, VariantRef], overrides: Mapping[str, str]) -> str | None:
+    """The revision at which a variant is measured; None for the work tree."""
+    if name in overrides:
+        return overrides[name]
+    stated = refs[name].revision if name in refs else None
+    return stated or overrides.get(EVERY)
+
+
+def _resolved(
+    root: Path, named: Mapping[str, str], variants: Mapping[str, Source]
+) -> tuple[dict[str, Revision], str | None]:
+    """The revisions of variants, and why they cannot be measured there."""
+    checkouts = Checkouts(root)
+    found: dict[str, Revision] = {}
+    for name, text in named.items():
+        try:
+            found[name] = checkouts.revision(text)
+        except RevisionError as error:
+            return found, f"{name}: {error}"
+        file = variants[name].module
+        if file.endswith(".py") and not checkouts.has(found[name], file):
+            return found, f"{name}: {_missing(checkouts, found[name], file)}"
+    return found, None
+
+
+def _missing(checkouts: Checkouts, revision: Revision, file: str) -> str:
+    inside = [folder for folder in checkouts.submodules(revision) if file.startswith(f"{folder}/")]
+    why = f"; {inside[0]} is a submodule, whose files are not part of the revision" if inside else ""
+    return f"there is no file {file} at {revision}{why}"
 
 
 def _variants(
@@ -120,13 +168,6 @@ def _variants(
         if claim.variant not in found and (root / usual).is_file():
             found[claim.variant] = Source(usual, function)
     return found
-
-
-def _trouble(variants: dict[str, Source], refs: dict[str, VariantRef]) -> str | None:
-    if not variants:
-        return "there is no variant to measure"
-    revisions = [ref.raw for ref in refs.values() if ref.revision]
-    return f"variants at a git revision cannot be run yet: {', '.join(revisions)}" if revisions else None
 
 
 def _check_file(file: str, root: Path) -> None:

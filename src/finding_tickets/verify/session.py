@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import SIMULATED_DEVICE
+from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check, trouble, unchecked
 from finding_tickets.verify.evidence import inputs, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.measuring import CHOICE, TARGET, Measured
+from finding_tickets.verify.jobs import comparison, jobs, joined, label, with_agreements
+from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
 from finding_tickets.verify.verdict import DECIDING, FIX, rule
 
+_AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
+_Planned = dict[str, tuple[Document, Plan]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to verify: the root, its folder of evidence, the meter, and seconds and bytes for each document."""
+    """How to verify: the root, its folder of evidence, the meter, and seconds and bytes for each document.
+
+    ``overrides`` are revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
+    """
 
     root: Path
     evidence: str
     meter: str
     timeout: float
     memory: int
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,10 +57,10 @@ class Verified:
 
 def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
     """Verify documents, each as soon as it is done; what one of them does leaves the others alone."""
-    planned: dict[str, tuple[Document, Plan]] = {}
+    planned: _Planned = {}
     for document in documents:
         try:
-            todo = plan(document, settings.root)
+            todo = plan(document, settings.root, settings.overrides)
         except BadDataError as error:
             yield Verified(document, error=error)
             continue
@@ -59,17 +71,85 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
         else:
             planned[document.path] = document, todo
     if planned:
-        settings = replace(settings, meter=_taken(isolation, settings))
-    # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-    order = sorted(planned, key=lambda path: not planned[path][1].job(settings.meter).graph_breaks)
-    for path, outcome in isolation.run({path: _task(planned[path][1], settings) for path in order}):
-        document, todo = planned[path]
+        with tempfile.TemporaryDirectory(prefix="tickets-results-") as folder:
+            yield from _Run(planned, isolation, settings, Path(folder)).measure()
+
+
+class _Run:
+    """Measures what was planned: first every order of every plan, then what is compared across revisions."""
+
+    def __init__(self, planned: _Planned, isolation: Isolation, settings: Settings, folder: Path) -> None:
+        self._planned = planned
+        self._isolation = isolation
+        self._settings = replace(settings, meter=_taken(isolation, settings))
+        self._folder = folder
+        self._arrived: dict[str, dict[str, Outcome]] = {path: {} for path in planned}
+        self._compare: dict[str, Measured] = {}
+
+    def measure(self) -> Iterator[Verified]:
+        """Each document as soon as it is done."""
+        tasks: dict[tuple[str, str], Task] = {}
+        expected: dict[str, int] = {}
+        for path, (document, todo) in self._planned.items():
+            try:
+                ordered = jobs(todo, self._settings.meter, self._results(path))
+            except RevisionError as error:
+                yield Verified(document, _inconclusive(todo, self._settings, str(error)))
+                continue
+            expected[path] = len(ordered)
+            tasks |= {(path, commit): self._task(TARGET, asdict(job)) for commit, job in ordered.items()}
+        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+        order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
+        for (path, commit), outcome in self._isolation.run({key: tasks[key] for key in order}):
+            self._arrived[path][commit] = outcome
+            if len(self._arrived[path]) == expected[path]:
+                yield from self._ended(path)
+        for path, outcome in self._isolation.run({path: self._comparing(path) for path in self._compare}):
+            yield self._concluded(path, self._compared(path, outcome))
+
+    def _ended(self, path: str) -> Iterator[Verified]:
+        """A document of which every order has ended, unless its results are still to be compared."""
+        todo = self._planned[path][1]
+        measured = _joined(todo, self._arrived[path])
+        if isinstance(measured, Measured) and todo.compared_across:
+            self._compare[path] = measured
+        else:
+            yield self._concluded(path, measured)
+
+    def _compared(self, path: str, outcome: Outcome) -> Measured | str:
+        if outcome.reason is not None:
+            return f"results cannot be compared: {outcome.reason}"
+        return with_agreements(self._compare[path], _AGREEMENTS.validate_python(outcome.value))
+
+    def _concluded(self, path: str, measured: Measured | str) -> Verified:
+        document, todo = self._planned[path]
+        never_ran = any(outcome.never_ran for outcome in self._arrived[path].values())
         try:
-            yield _conclude(document, todo, outcome, settings)
+            return _conclude(document, todo, measured, self._settings, never_ran=never_ran)
         except BadDataError as error:
             place = error.file or document.path
             located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
-            yield Verified(document, error=located)
+            return Verified(document, error=located)
+
+    def _results(self, path: str) -> Path:
+        folder = self._folder / hashlib.sha256(path.encode()).hexdigest()
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _comparing(self, path: str) -> Task:
+        todo = self._planned[path][1]
+        return self._task(COMPARISON, comparison(todo, self._compare[path], self._results(path)))
+
+    def _task(self, target: str, payload: dict[str, Any]) -> Task:
+        settings = self._settings
+        return Task(
+            target=target,
+            payload=payload,
+            root=settings.root,
+            timeout=settings.timeout,
+            memory=settings.memory,
+            code=Path(payload["code"]),
+        )
 
 
 def _taken(isolation: Isolation, settings: Settings) -> str:
@@ -83,29 +163,33 @@ def _taken(isolation: Isolation, settings: Settings) -> str:
     return answer.value or settings.meter
 
 
-def _task(todo: Plan, settings: Settings) -> Task:
-    return Task(
-        target=TARGET,
-        payload=asdict(todo.job(settings.meter)),
-        root=todo.root,
-        timeout=settings.timeout,
-        memory=settings.memory,
-    )
+def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
+    """What was measured, or the reason why nothing was; that of one order names its variants."""
+    parts = []
+    for commit, outcome in outcomes.items():
+        measured = _measured(outcome)
+        if isinstance(measured, str):
+            return measured if len(outcomes) == 1 else f"{label(todo, commit)}: {measured}"
+        parts.append(measured)
+    return joined(todo, parts)
 
 
-def _conclude(document: Document, todo: Plan, outcome: Outcome, settings: Settings) -> Verified:
+def _conclude(
+    document: Document, todo: Plan, measured: Measured | str, settings: Settings, *, never_ran: bool
+) -> Verified:
     """Check what was measured and record it; a tool or a GPU that did not work is no evidence.
 
     Raises:
         BadDataError: A claim has no meaning on the sweep.
     """
-    measured = _measured(outcome)
     if isinstance(measured, Measured):
         verification = _verification(todo, measured)
     else:
         verification = _inconclusive(todo, settings, measured)
-        if outcome.never_ran or settings.meter == "cuda":
+        if never_ran or settings.meter == "cuda":
             return Verified(document, verification)
+    if settings.overrides:
+        return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
     evidence = Evidence(inputs=inputs(todo, document, files), verification=verification)
     try:

@@ -92,10 +92,10 @@ def _place(task: dict[str, Any]) -> str:
     """Where the interpreter was when it crashed: the innermost frame in the caller's own files."""
     log = (Path(task["folder"]) / LOG).read_text(encoding="utf-8", errors="replace")
     _, _, trace = log.rpartition("Fatal Python error")
-    root = Path(task["root"])
     for frame in FRAME.finditer(trace):
-        if Path(frame["file"]).is_relative_to(root):
-            return f" at {Path(frame['file']).relative_to(root).as_posix()}:{frame['line']}"
+        for root in (Path(task["root"]), Path(task["code"])):
+            if Path(frame["file"]).is_relative_to(root):
+                return f" at {Path(frame['file']).relative_to(root).as_posix()}:{frame['line']}"
     return ""
 
 

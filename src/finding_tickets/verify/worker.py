@@ -38,17 +38,19 @@ def _outcome(task: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"value": getattr(import_module(module), function)(task["payload"])}
     except BaseException as error:
-        return {"error": _failure(error, Path(task["root"]), int(task["memory"]) >> 20)}
+        return {"error": _failure(error, task)}
 
 
-def _failure(error: BaseException, root: Path, mebibytes: int) -> str:
+def _failure(error: BaseException, task: dict[str, Any]) -> str:
+    roots = [Path(root) for root in dict.fromkeys([task["root"], task["code"]])]
     if is_out_of_host_memory(error):
-        return f"{place(error, root) or 'it'} needs more memory than the {mebibytes} MiB allowed"
+        mebibytes = int(task["memory"]) >> 20
+        return f"{place(error, *roots) or 'it'} needs more memory than the {mebibytes} MiB allowed"
     if isinstance(error, CannotMeasureError):
         return str(error)
     if isinstance(error, SystemExit):
-        return f"{place(error, root) or 'it'} called sys.exit({error.code!r})"
-    return describe(error, root)
+        return f"{place(error, *roots) or 'it'} called sys.exit({error.code!r})"
+    return describe(error, *roots)
 
 
 def _write(folder: Path, outcome: dict[str, Any]) -> None:

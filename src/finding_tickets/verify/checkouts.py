@@ -1,0 +1,141 @@
+"""Revisions of a repository as files, made of git's objects alone: work tree and index stay as they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from finding_tickets.register.git import GitError, ask, cut_off
+from finding_tickets.register.index import cache_folder
+
+FOLDER = "checkouts"
+SUBMODULE = "160000"
+_NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
+_KEEP = 64
+"""Checkouts that are kept, those used last."""
+
+
+class RevisionError(Exception):
+    """Why a revision cannot be had, in a few words."""
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A revision as it was written, and the full hash of the commit that it names now."""
+
+    name: str
+    commit: str
+
+    def __str__(self) -> str:
+        """The name as it was written."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Checkouts:
+    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder."""
+
+    root: Path
+
+    def revision(self, name: str) -> Revision:
+        """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
+
+        Raises:
+            RevisionError: Nothing, or several things, or no commit.
+        """
+        try:
+            places = [f"{namespace}/{name}" for namespace in _NAMESPACES]
+            named = ask(self.root, "for-each-ref", "--format=%(refname) %(objectname)", *places).split("\n")
+            refs = dict(line.split(" ") for line in named if line)
+            if len(set(refs.values())) > 1:
+                raise RevisionError(f"{name} is ambiguous: {' and '.join(refs)}")
+            commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+        except GitError as error:
+            raise RevisionError(self._unknown(name, str(error))) from None
+        return Revision(name, commit)
+
+    def has(self, revision: Revision, file: str) -> bool:
+        """Whether a revision has a file, given relative to ``root``."""
+        try:
+            return ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip() == "blob"
+        except GitError:
+            return False
+
+    def submodules(self, revision: Revision) -> list[str]:
+        """The folders of a revision, relative to ``root``, that belong to other repositories."""
+        entries = ask(self.root, "ls-tree", "-r", revision.commit).split("\n")
+        return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
+
+    def files(self, revision: Revision) -> Path:
+        """The folder ``root`` as it is at a revision.
+
+        Raises:
+            RevisionError: Git cannot write it, or there is no room.
+        """
+        cache = cache_folder()
+        if cache is None:
+            raise RevisionError(f"{revision.name} cannot be checked out: there is no cache folder")
+        # A commit's hash says what is in it, whichever clone it came from.
+        folder = cache / FOLDER / revision.commit
+        if not folder.is_dir():
+            try:
+                self._make(revision.commit, folder)
+            except (GitError, OSError) as error:
+                raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
+        os.utime(folder)
+        return folder / self._prefix
+
+    @cached_property
+    def _prefix(self) -> str:
+        return ask(self.root, "rev-parse", "--show-prefix").strip()
+
+    def _make(self, commit: str, folder: Path) -> None:
+        """Write a commit's files aside, then in one step where they belong, whoever else does the same."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{commit[:12]}."))
+        try:
+            index = {"GIT_INDEX_FILE": str(aside / "index"), "GIT_LFS_SKIP_SMUDGE": "1"}
+            files = aside / "files"
+            files.mkdir()
+            ask(self.root, "read-tree", commit, settings=index)
+            ask(self._top, "checkout-index", "--all", "--force", f"--prefix={files}/", settings=index)
+            for file in _regular_files(files):
+                file.chmod(file.stat().st_mode & ~0o222)
+            _replace(files, folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        _forget_all_but(folder.parent, _KEEP)
+
+    @property
+    def _top(self) -> Path:
+        return Path(ask(self.root, "rev-parse", "--show-toplevel").strip())
+
+    def _unknown(self, name: str, reason: str) -> str:
+        if "ambiguous" in reason or "not a git repository" in reason or "git is not" in reason:
+            return f"{name}: {reason}"
+        hint = "; the clone is shallow, so fetch more of its history" if cut_off(self.root) else ""
+        return f"there is no revision {name}{hint}"
+
+
+def _regular_files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _replace(made: Path, folder: Path) -> None:
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _forget_all_but(folder: Path, most: int) -> None:
+    """Remove the checkouts that were used longest ago."""
+    made = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    for old in sorted(made, key=lambda path: path.stat().st_mtime)[:-most]:
+        shutil.rmtree(old, ignore_errors=True)

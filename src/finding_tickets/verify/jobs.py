@@ -1,0 +1,109 @@
+"""From a plan to what is measured, and back: the variants of each revision run in a process of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finding_tickets.meter.report import Agreement, Job
+from finding_tickets.verify.checkouts import Checkouts
+from finding_tickets.verify.measuring import Measured
+from finding_tickets.verify.plan import Plan
+
+
+def jobs(todo: Plan, meter: str, results: Path) -> dict[str, Job]:
+    """The orders to measure a plan, by the revision that each is for: none for the work tree.
+
+    Results that are compared across revisions are kept in the folder ``results``.
+
+    Raises:
+        RevisionError: A revision cannot be checked out.
+    """
+    checkouts = Checkouts(todo.root)
+    code = {"": todo.root}
+    for revision in todo.revisions.values():
+        code.setdefault(revision.commit, checkouts.files(revision))
+    return {
+        commit: _job(todo, meter, _names(todo, commit), folder, results)
+        for commit, folder in code.items()
+        if _names(todo, commit)
+    }
+
+
+def label(todo: Plan, commit: str) -> str:
+    """What one order measures, where a plan has several: ``fix at main``."""
+    names = _names(todo, commit)
+    where = f" at {todo.revisions[names[0]]}" if commit else ""
+    return f"{', '.join(names)}{where}"
+
+
+def joined(todo: Plan, parts: Iterable[Measured]) -> Measured | str:
+    """What the orders of a plan measured, as if it were one; or why it cannot be one."""
+    first, *others = parts
+    sweeps = {repr(part.report.sweep) for part in (first, *others)}
+    if len(sweeps) > 1:
+        return "the verifier makes another sweep at another revision"
+    metrics, sites, runs = dict(first.metrics), dict(first.sites), dict(first.report.runs)
+    agreements, files = list(first.report.agreements), set(first.report.files)
+    for part in others:
+        metrics |= part.metrics
+        sites |= part.sites
+        runs |= part.report.runs
+        agreements += part.report.agreements
+        files |= set(part.report.files)
+    report = replace(
+        first.report,
+        runs={name: runs[name] for name in todo.variants},
+        agreements=tuple(agreements),
+        files=tuple(sorted(files)),
+    )
+    return Measured(report, metrics, sites)
+
+
+def comparison(todo: Plan, measured: Measured, results: Path) -> dict[str, Any]:
+    """The order to compare what was kept of each variant, for ``compare_kept``."""
+    report = measured.report
+    place = {repr(at): index for index, at in enumerate(report.sweep)}
+    compared = {name for each in todo.compared_across for name in (each.variant, each.target)}
+    some = report.runs[next(iter(compared))]
+    return {
+        "root": str(todo.root),
+        "code": str(todo.root),
+        "verifier": todo.verifier,
+        "comparisons": [vars(each) for each in todo.compared_across],
+        "points": [(place[repr(run.at)], run.at) for run in some],
+        "errors": {
+            name: {str(place[repr(run.at)]): run.error for run in report.runs[name]} for name in compared
+        },
+        "results": str(results),
+    }
+
+
+def with_agreements(measured: Measured, agreements: Sequence[Agreement]) -> Measured:
+    """What was measured, with comparisons that were made afterwards."""
+    report = measured.report
+    return replace(measured, report=replace(report, agreements=(*report.agreements, *agreements)))
+
+
+def _names(todo: Plan, commit: str) -> tuple[str, ...]:
+    at: Mapping[str, str] = {name: revision.commit for name, revision in todo.revisions.items()}
+    return tuple(name for name in todo.variants if at.get(name, "") == commit)
+
+
+def _job(todo: Plan, meter: str, names: Sequence[str], code: Path, results: Path) -> Job:
+    traced = dict.fromkeys(claim.variant for claim in todo.claims if claim.metric == "graph_breaks")
+    across = todo.compared_across
+    kept = {name for each in across for name in (each.variant, each.target)}
+    return Job(
+        root=str(todo.root),
+        code=str(code),
+        verifier=todo.verifier,
+        variants={name: todo.variants[name] for name in names},
+        meter=meter,
+        graph_breaks=tuple(name for name in traced if name in names),
+        comparisons=tuple(each for each in todo.comparisons if each not in across and each.variant in names),
+        kept=tuple(name for name in names if name in kept),
+        results=str(results),
+    )

@@ -1,0 +1,208 @@
+"""Variants at revisions: each imports its own revision's code, and results are compared across processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import Git, Repository
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Verification
+from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.session import Settings, Verified, verify
+
+VERIFIER = """\
+import torch
+from finding_tickets.workload import Point, Workload
+from pkg.parts import Parts
+
+def build(point, device, generator):
+    return (Parts([torch.rand(3, generator=generator).to(device) for _ in range(point.n)]),)
+
+workload = Workload(ticket="B1-PT-01", build=build, sweep=[Point(n=n) for n in (1, 2, 5, 9)])
+"""
+PARTS = """\
+from dataclasses import dataclass
+
+@dataclass
+class Parts:
+    tensors: list
+"""
+SLOW = """\
+from dataclasses import dataclass
+from .reading import read
+
+@dataclass
+class Sums:
+    values: list
+
+class Meter:
+    @staticmethod
+    def sums(parts):
+        return Sums(read([t.sum() for t in parts.tensors]))
+"""
+ONE_BY_ONE = "def read(values):\n    return [value.item() for value in values]\n"
+TOGETHER = "import torch\n\ndef read(values):\n    return torch.stack(values).tolist()\n"
+BLOCK = """\
+## Remediation
+
+```yaml
+variants:
+  found: src/pkg/meter.py:Meter.sums@{found}
+  fix: src/pkg/meter.py:Meter.sums{fix}
+claims:
+  found: {{syncs: n}}
+  fix: {{syncs: 1, same_result_as: found}}
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """A server with torch loaded."""
+    with Isolation() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder that holds nothing yet."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def history(repository: Repository, git: Git) -> list[str]:
+    """The commits of a package whose helper reads one by one at first, and all together then."""
+    repository.write("verifiers/b1_pt_01.py", VERIFIER)
+    repository.write("src/pkg/__init__.py", "")
+    repository.write("src/pkg/parts.py", PARTS)
+    repository.write("src/pkg/meter.py", SLOW)
+    commits = []
+    for helper in (ONE_BY_ONE, TOGETHER):
+        repository.write("src/pkg/reading.py", helper)
+        git("add", "src")
+        git("commit", "-m", "change")
+        commits.append(git("rev-parse", "HEAD").strip())
+    return commits
+
+
+def run(repository: Repository, isolation: Isolation, **overrides: str) -> Verified:
+    """Verify the one ticket."""
+    settings = Settings(
+        root=repository.root,
+        evidence="evidence",
+        meter="simulated",
+        timeout=60,
+        memory=1 << 32,
+        overrides={"*" if name == "every" else name: at for name, at in overrides.items()},
+    )
+    (verified,) = verify(repository.load().documents, isolation, settings)
+    return verified
+
+
+def measured(repository: Repository, isolation: Isolation, **overrides: str) -> Verification:
+    """The verification of the one ticket."""
+    verification = run(repository, isolation, **overrides).verification
+    assert verification is not None
+    return verification
+
+
+def test_each_variant_imports_the_code_of_its_revision(
+    repository: Repository, isolation: Isolation, history: list[str]
+) -> None:
+    """The function is the same file in both; what differs is the helper that its revision imports."""
+    repository.ticket(more=BLOCK.format(found=history[0], fix=""))
+    done = measured(repository, isolation)
+    assert (Verdict.VERIFIED, "every claim about found and fix holds") == (done.verdict, done.reason)
+    assert {"found": "n", "fix": "1"} == {name: of.laws["syncs"] for name, of in done.variants.items()}
+    # Places are those of the repository, wherever the revision was checked out.
+    sites = {site.file for of in done.variants.values() for site in of.sites}
+    assert {"src/pkg/reading.py", "src/pkg/meter.py"} == sites
+
+
+def test_results_of_other_revisions_are_compared_by_path(
+    repository: Repository, isolation: Isolation, history: list[str]
+) -> None:
+    """Dataclasses of either revision's own module are compared field by field."""
+    wrong = TOGETHER.replace("torch.stack(values)", "(torch.stack(values) + 1)")
+    repository.write("src/pkg/reading.py", wrong)
+    repository.ticket(more=BLOCK.format(found=history[0], fix=""))
+    done = measured(repository, isolation)
+    (same,) = [claim for claim in done.claims if claim.metric == "same_result_as"]
+    assert (Verdict.FAILED, False) == (done.verdict, same.holds)
+    assert "n=1: result['values'][0]: " in same.counterexamples[0]
+
+
+def test_the_work_tree_is_left_alone(
+    repository: Repository, isolation: Isolation, history: list[str], git: Git
+) -> None:
+    """Neither the index, nor a change in progress, nor the list of work trees is touched."""
+    repository.ticket(more=BLOCK.format(found=history[0], fix=f"@{history[1]}"))
+    repository.write("src/pkg/reading.py", "in progress")
+    index = (repository.root / ".git/index").read_bytes()
+    before = sorted(path for path in repository.root.rglob("*") if "evidence" not in path.parts)
+    assert Verdict.VERIFIED == measured(repository, isolation).verdict
+    assert index == (repository.root / ".git/index").read_bytes()
+    after = [path for path in repository.root.rglob("*") if not {"evidence", "__pycache__"} & set(path.parts)]
+    assert before == sorted(after)
+    assert 1 == len(git("worktree", "list").strip().split("\n"))
+
+
+def test_a_revision_that_moved_makes_the_evidence_stale(
+    repository: Repository, isolation: Isolation, history: list[str], git: Git
+) -> None:
+    """A tag that names another commit now is another input."""
+    git("tag", "before", history[0])
+    repository.ticket(more=BLOCK.format(found="before", fix=""))
+    measured(repository, isolation)
+    (document,) = repository.load().documents
+    assert Verdict.VERIFIED == current_verdict(document, repository.root).verdict
+    git("tag", "--force", "before", history[1])
+    assert Verdict.STALE == current_verdict(document, repository.root).verdict
+
+
+def test_overrides_measure_elsewhere_and_record_nothing(
+    repository: Repository, isolation: Isolation, history: list[str]
+) -> None:
+    """With the fix at the first revision the claims about it are false, and no evidence says so."""
+    repository.ticket(more=BLOCK.format(found=history[0], fix=""))
+    done = measured(repository, isolation, fix=history[0])
+    assert (Verdict.FAILED, "n") == (done.verdict, done.variants["fix"].laws["syncs"])
+    assert not (repository.root / "evidence").exists()
+    # One that names its own revision keeps it.
+    done = measured(repository, isolation, every=history[0])
+    assert "n" == done.variants["fix"].laws["syncs"]
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ("nowhere", "found: there is no revision nowhere"),
+        ("both", "found: both is ambiguous: refs/heads/both and refs/tags/both"),
+        ("first", "found: there is no file src/pkg/meter.py at first"),
+        ("broken", "found at broken: src/pkg/reading.py:1: ModuleNotFoundError: No module named 'gone'"),
+    ],
+)
+def test_a_revision_that_cannot_be_measured_ends_inconclusive(
+    repository: Repository, isolation: Isolation, history: list[str], git: Git, found: str, reason: str
+) -> None:
+    """The verdict says which variant it was, and why."""
+    git("branch", "both", history[0])
+    git("tag", "both", history[1])
+    git("checkout", "--quiet", "--orphan", "first")
+    git("rm", "-r", "--quiet", "--cached", "src")
+    git("commit", "--allow-empty", "-m", "nothing")
+    git("checkout", "--quiet", "--force", "main")
+    repository.write("src/pkg/reading.py", "import gone")
+    git("commit", "--all", "-m", "broken")
+    git("tag", "broken")
+    repository.write("src/pkg/reading.py", TOGETHER)
+    repository.write("verifiers/b1_pt_01.py", VERIFIER)
+    repository.ticket(more=BLOCK.format(found=found, fix=""))
+    done = measured(repository, isolation)
+    assert (Verdict.INCONCLUSIVE, reason) == (done.verdict, done.reason)
