@@ -61,6 +61,7 @@ class _Runtime:
     cudaError = SimpleNamespace(success=0)  # noqa: N815 - CUDA's names
     cudaProfilerStart = cudaProfilerStop = staticmethod(lambda: 0)  # noqa: N815 - as above
     cudaGetErrorString = staticmethod(lambda _: "no error")  # noqa: N815 - as above
+    cudaMemGetInfo = staticmethod(lambda device: torch.cuda.mem_get_info(device))  # noqa: N815, PLW0108 - as above; torch.cuda has it later
     cudaHostRegister = cudaHostUnregister = staticmethod(  # noqa: N815 - as above
         refuse("Pinning memory that is there already", "use Tensor.pin_memory()")
     )

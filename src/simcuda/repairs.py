@@ -16,6 +16,7 @@ from simcuda.machine import Machine
 from simcuda.patches import Patches
 from simcuda.python_data import read_elements
 from simcuda.storages import HOST
+from simcuda.watching import unwatched
 
 CUDNN_VERSION = 91_300
 MEAN = 1
@@ -31,6 +32,13 @@ UNSEEN: tuple[tuple[Any, str], ...] = (
 """Functions that may return memory of their own without having looked at any tensor."""
 
 
+QUANTILES: tuple[tuple[Any, str], ...] = (
+    *((torch, name) for name in ("quantile", "nanquantile")),
+    *((torch.Tensor, name) for name in ("quantile", "nanquantile")),
+)
+"""Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
+
+
 def install(patches: Patches, machine: Machine) -> None:
     """Put every repaired function in place."""
     one_hot = _one_hot(torch._C._nn.one_hot)
@@ -42,6 +50,8 @@ def install(patches: Patches, machine: Machine) -> None:
     attention = _attention(torch._C._nn.scaled_dot_product_attention, machine)
     patches.set(torch._C._nn, scaled_dot_product_attention=attention)
     patches.set(torch.nn.functional, scaled_dot_product_attention=attention)
+    for owner, name in QUANTILES:
+        patches.set(owner, **{name: _quantile(getattr(owner, name), machine)})
     patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss, machine))
     for name in FOREACH_BY_TENSOR:
         patches.set(torch, **{name: _by_host_number(getattr(torch, name))})
@@ -71,7 +81,9 @@ def _one_hot(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _dropout(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def dropout(input: Tensor, p: float, train: bool) -> Tensor:  # noqa: A002 - torch's name
+    def dropout(input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
+        if isinstance(p, Tensor):
+            p = p.item()  # as C++ code does, once
         if train and 0 < p < 1 and input.is_cuda and input.numel():
             return torch.native_dropout(input, p, train)[0]
         return original(input, p, train)
@@ -89,6 +101,23 @@ def _attention(original: Callable[..., Tensor], machine: Machine) -> Callable[..
         return original(query, key, value, *how, **named)
 
     return scaled_dot_product_attention
+
+
+def _quantile(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
+    def quantile(input: Tensor, q: float | Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+        if isinstance(q, Tensor) and not q.requires_grad and _are_together(machine, input, q):
+            # As if C++ code had made it of a number, which costs nothing until it meets the device.
+            q = unwatched(torch.clone)(q)
+            machine.place_on_host(q.untyped_storage(), floating=True)
+        return original(input, q, *how, **named)
+
+    return quantile
+
+
+def _are_together(machine: Machine, first: Tensor, second: Tensor) -> bool:
+    one, other = machine.storages.of(first), machine.storages.of(second)
+    is_on_device = one is not None and other is not None and one.device == other.device != HOST
+    return is_on_device and not torch._C._functorch.is_functorch_wrapped_tensor(second)
 
 
 def _ctc_loss(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:

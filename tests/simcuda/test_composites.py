@@ -115,3 +115,32 @@ def test_the_fast_path_of_a_padded_encoder_is_unknown(gpu: SimulatedCuda) -> Non
         encoder(torch.rand(2, 2, 16, device="cuda"), src_key_padding_mask=mask)
     names = ("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned")
     assert {f"aten.{name}.default" for name in names} <= set(cost.unknown)
+
+
+@pytest.mark.parametrize("function", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("as_method", [False, True])
+def test_probabilities_on_the_device_are_not_read(gpu: SimulatedCuda, function: str, as_method: bool) -> None:
+    """PyTorch checks on the CPU alone that probabilities lie between 0 and 1, so nothing waits for them."""
+    x, q = torch.rand(8, 8, device="cuda"), torch.tensor([0.25, 0.75], device="cuda")
+    with gpu.measure() as cost:
+        found = getattr(x, function)(q, dim=1) if as_method else getattr(torch, function)(x, q=q, dim=1)
+    assert (0, 0, 0, ()) == (cost.syncs, cost.d2h, cost.h2d, cost.unknown)
+    assert "cuda" == found.device.type
+    assert torch.equal(getattr(x.cpu(), function)(q.cpu(), dim=1), found.cpu())
+
+
+@pytest.mark.usefixtures("gpu")
+def test_probabilities_keep_their_gradient() -> None:
+    """Quantiles can be derived by their tensor as ever."""
+    x = torch.rand(8, device="cuda", requires_grad=True)
+    x.quantile(torch.tensor([0.0, 1.0], device="cuda")).sum().backward()  # type: ignore[no-untyped-call]  # not annotated
+    # The least and the greatest of 8 elements are its minimum and maximum, each with the derivative 1.
+    assert (2.0, "cuda") == (x.grad.sum().item(), x.grad.device.type)  # type: ignore[union-attr]  # there is one
+
+
+def test_a_dropout_rate_on_the_device_is_read_three_times(gpu: SimulatedCuda) -> None:
+    """Python compares the rate with 0 and with 1, then C++ code takes its value."""
+    x, rate = torch.ones(8, device="cuda"), torch.tensor(0.5, device="cuda")
+    with gpu.measure() as cost:
+        torch.nn.functional.dropout(x, rate)  # type: ignore[arg-type]  # what some code does
+    assert 3 == cost.syncs

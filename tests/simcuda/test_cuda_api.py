@@ -122,7 +122,7 @@ def test_memory_is_told_by_device() -> None:
     cuda.reset_peak_memory_stats(1)
     # A block of up to 1 MiB comes from a segment of 2 MiB, which stays until the cache is emptied.
     assert (0, 2 * MIB) == (cuda.max_memory_allocated(1), cuda.memory_reserved(1))
-    assert (62 * MIB, 64 * MIB) == cuda.mem_get_info(1)
+    assert (62 * MIB, 64 * MIB) == cuda.mem_get_info(1) == cuda.cudart().cudaMemGetInfo(1)
     cuda.empty_cache()
     assert (0, (64 * MIB, 64 * MIB)) == (cuda.memory_reserved(1), cuda.mem_get_info(1))
     assert "GPU reserved memory" in cuda.memory_summary(1)
