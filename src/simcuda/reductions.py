@@ -1,4 +1,4 @@
-"""What a reduction kernel of ATen needs besides its result: launches, workspaces, memsets.
+"""What a reduction kernel of ATen needs besides its result: launches and workspaces.
 
 One kernel reduces everything. Where a thread would read 256 values or more and there are few results, the
 values of one result are split over several thread blocks, which meet in global memory: a buffer for their
@@ -29,14 +29,12 @@ class Reduction:
 
     Attributes:
         launches: Kernels.
-        memsets: Clearings of counters, ``cudaMemsetAsync``.
         workspaces: Bytes of each allocation, in order; a kernel's two are freed before the next one's.
         accumulator_bytes: Bytes of a buffer that lasts for all kernels, where there are several and the
             results are too narrow to add up in; 0 where there is none.
     """
 
     launches: int
-    memsets: int
     workspaces: tuple[int, ...]
     accumulator_bytes: int = 0
 
@@ -108,7 +106,7 @@ def reduction(
     needs no reduction. The input is taken to begin at an address that suits every vector width.
     """
     if 0 in shape:
-        return Reduction(0, 0, ())
+        return Reduction(0, ())
     dimensions = iterate(shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize)
     operands = [tuple(d.result_stride for d in dimensions), tuple(d.stride for d in dimensions)]
     sizes = list(parts(tuple(d.size for d in dimensions), operands))
@@ -118,7 +116,7 @@ def reduction(
         workspaces += _workspaces(cut, how, profile)
     results = prod(d.size for d in dimensions if not d.is_reduced)
     accumulator = 4 * results if how.is_half and len(sizes) > 1 else 0
-    return Reduction(len(sizes), len(workspaces) // 2, tuple(workspaces), accumulator)
+    return Reduction(len(sizes), tuple(workspaces), accumulator)
 
 
 def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) -> list[int]:

@@ -28,8 +28,8 @@ FLOATS = arithmetic("sum", 4)
     ],
 )
 def test_a_full_reduction_of_floats(elements: int, workspaces: tuple[int, ...]) -> None:
-    """Large reductions meet in global memory: one kernel, a buffer, and counters that a memset clears."""
-    assert Reduction(1, len(workspaces) // 2, workspaces) == reduce_all(elements, FLOATS, H200)
+    """Large reductions meet in global memory: one kernel, a buffer, and counters."""
+    assert Reduction(1, workspaces) == reduce_all(elements, FLOATS, H200)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_unknown_family_is_refused() -> None:
 
 def test_nothing_to_reduce_costs_nothing() -> None:
     """Without elements there is no reduction; whoever asked fills the result instead."""
-    assert Reduction(0, 0, ()) == reduction((0, 5), (5, 1), (0,), FLOATS, H200)
+    assert Reduction(0, ()) == reduction((0, 5), (5, 1), (0,), FLOATS, H200)
 
 
 def test_rows_that_are_long_and_few_are_shared() -> None:
@@ -174,7 +174,7 @@ def test_a_middle_dimension_reduced() -> None:
 
 def test_what_outgrows_32_bits_is_reduced_in_parts() -> None:
     """2^29 + 1 floats: halves of 2^28 and 2^28 + 1, at 256 values a thread 2048 and 2049 blocks x 4 bytes."""
-    assert Reduction(2, 2, (8192, 4, 8196, 4)) == reduce_all(2**29 + 1, FLOATS, H200)
+    assert Reduction(2, (8192, 4, 8196, 4)) == reduce_all(2**29 + 1, FLOATS, H200)
 
 
 def test_half_precision_in_parts_adds_up_apart() -> None:
