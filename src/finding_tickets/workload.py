@@ -87,6 +87,20 @@ class Workload:
     seed: int = 0
 
 
+def stub_imports(*packages: str, missing_only: bool = True) -> None:
+    """Let the code under test import packages that are not there, before the verifier imports that code.
+
+    A stand-in accepts everything and does nothing: loggers, trackers, viewers. What is counted must not
+    depend on it. ``missing_only=False`` replaces installed packages too, because they are heavy.
+
+    Raises:
+        RuntimeError: A package that is to be replaced has been imported before.
+    """
+    from finding_tickets.meter.stubs import stub
+
+    stub(packages, missing_only=missing_only)
+
+
 def main(workload: Workload) -> None:
     """Measure every variant in ``fixes/<id>/`` beside the calling verifier and print the laws."""
     from finding_tickets.verify.standalone import run
