@@ -40,3 +40,12 @@ def test_raw_text(file: Path, line_end: bytes) -> None:
     assert [] == [text for text in found if data[: text.span.start].count(b"\n") + 1 != text.span.line]
     # B-METRIC-01, the shortest of them, has 5 rows of metadata, 5 checks and 6 sections.
     assert len(found) > 5 + 5 + 6
+
+
+def test_white_space_alone() -> None:
+    """A value of nothing but white space is an empty range, not one that ends before it starts."""
+    document, _ = read_document(b"# Finding Ticket: t\n\n**Severity:** \x0c \n", "A-1.md")
+    assert document
+    severity = document.metadata["Severity"]
+    # 21 bytes of title and 14 of label, then a space, a form feed and a space.
+    assert ("", 35 + 3, 35 + 3) == (severity.raw, severity.span.start, severity.span.end)

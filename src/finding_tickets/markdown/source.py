@@ -52,9 +52,10 @@ class Source:
         return Text(raw=self.raw(start, end), span=self.span(start, end))
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
-        """``[start, end)`` without the white space around it."""
+        """``[start, end)`` without the white space around it; of white space alone, its empty end."""
         piece = self.data[start:end]
-        return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+        first, last = start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+        return first, max(first, last)
 
     def report(
         self, rule: str, at: int, message: str, *, hint: str | None = None, level: Level = Level.WARNING

@@ -1,0 +1,439 @@
+"""Broken documents, made from sound ones: each has a number, from which it can be made again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from random import Random
+
+FINDING = b"""\
+# Finding Ticket: It waits
+
+| Field | Value |
+|---|---|
+| **Ticket ID** | `A-1` |
+| **Severity** | `P2` |
+| **Status** | `closed` |
+| **Domain** | `a` / `b`, c |
+
+## Location
+
+| Field | Value |
+|---|---|
+| **File(s)** | `a.py`, `b/c.py:7` |
+| **Line(s)** | a.py: 1-2, b/c.py: 3, 5-9 |
+| **Function/Class** | `A.f()` |
+
+## Summary
+
+**One-line summary:** It waits `x | y` often.
+
+- [x] Performance bottleneck
+- [ ] Numerical stability
+"""
+REVIEWED = b"""\
+# B2-PT-07: Copies
+
+- **Severity:** P1 (was P3)
+- **Status:** wont fix
+- **Assignee:** somebody
+
+## Detailed Description
+
+1. First
+
+   ```python
+   # a/b.py:10-12
+   x = y.item()
+   ```
+
+## Cross-Review (DRL)
+
+| Verdict | Reviewer | Domain |
+|---|---|---|
+| **OBJECT** | DRL | RL |
+
+**Evaluation:** No, since.
+
+### PyTorch Specialist
+
+**Verdict:** NEUTRAL (with a caveat)
+"""
+SETTLED = b"""\
+# Bug Ticket: Settled
+
+**Ticket ID:** B11-TEL-01
+**Severity:** P0
+
+## Verification
+
+- [x] Count
+- [ ] Time
+
+## Related Findings
+
+- B2-PT-07: the same
+- **A-1** (duplicate): more
+
+| Ticket ID | Relationship | Notes |
+|---|---|---|
+| `A-1` | blocked-by | x |
+
+## Resolution
+
+### Status: FIXED
+
+Commit abc.
+
+## Appendix
+
+- Original report: `r.md`, section 4
+"""
+REMEDIED = b"""\
+# Finding Ticket: Measured
+
+| **Ticket ID** | `M-1` |
+|---|---|
+| **Severity** | P3 |
+
+## Remediation
+
+```yaml
+verifier: verifiers/m_1.py
+variants: {found: "fixes/m_1/found.py:f", fix: a.b:f@HEAD}
+decision: keep
+claims:
+  found:
+    syncs: [4*n + 2, {is: 2, at: {n: 1}, expect: refuted, why: x}]
+    same_result_as: {is: fix, tolerance: 1e-6}
+unmeasured:
+  - {claim: c, why: w}
+checklist:
+  - {item: Count, claims: [found.syncs]}
+```
+"""
+REVIEW = b"""\
+# Task 3 Implementation Review: Things
+
+**Reviewer:** R
+**Date:** 2026-01-01
+**Commits:** abc1234..def5678
+**Plan Reference:** docs/p.md
+**Verdict:** APPROVED
+
+## Requirements
+
+| Requirement | Implementation | Status |
+|---|---|---|
+| It counts | `c.py:4` | met |
+
+## Issues
+
+### Critical
+
+NONE
+
+### Minor
+
+**M1: Name**
+- **Location:** `a.py:3`
+
+## Scores
+
+| Quality | Score |
+|---|---|
+| Style | 9/10 |
+"""
+SEEDS = (FINDING, REVIEWED, SETTLED, REMEDIED, REVIEW)
+
+WORDS = [
+    *(
+        b"Severity",
+        b"Status",
+        b"Ticket ID",
+        b"Verdict",
+        b"Resolution",
+        b"Location",
+        b"Cross-Review",
+        b"Domain",
+    ),
+    *(
+        b"P0",
+        b"fixed",
+        b"OBJECT",
+        b"duplicate",
+        b"None.",
+        b"N/A",
+        b"A-1",
+        b"B1-PT-02",
+        b"~50",
+        b"10-5",
+        b"L3",
+    ),
+    *(
+        b"9" * 30,
+        b"1e999",
+        b"-0",
+        b"999999999",
+        b"a.py:1-2,3",
+        b"/abs/a.py",
+        b"../up",
+        b"(",
+        b"&a *a",
+        b"!!x",
+    ),
+]
+MARKUP = [
+    *(
+        b"|",
+        b"\\|",
+        b"`",
+        b"``",
+        b"**",
+        b"*",
+        b"_",
+        b"~~",
+        b"[",
+        b"](",
+        b"<!--",
+        b"-->",
+        b"<b>",
+        b"&#0;",
+        b"\\",
+    ),
+    *(
+        b"# ",
+        b"###### ",
+        b"=====",
+        b"---",
+        b"- ",
+        b"- [x] ",
+        b"1. ",
+        b"> ",
+        b"    ",
+        b"\t",
+        b"```",
+        b"~~~",
+        b"````",
+    ),
+    *(b"|---|---|", b"|:-:", b": ", b"{", b"}", b"[[", b"- - - ", b"[a]: b", b"**Verdict:** ", b"**x:**"),
+]
+ODD = [
+    *(
+        b"\0",
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xc0\xaf",
+        b"\xef\xbb\xbf",
+        b"\x1b[0m",
+        b"\x0b",
+        b"\x0c",
+        b"\x85",
+    ),
+    *(
+        text.encode()
+        for text in ("\u2028", "\u0085", "\u00a0", "\u200d", "\u202e", "e\u0301", "\u0130", "\u00df")
+    ),
+    *(
+        text.encode()
+        for text in ("\u00b2", "\u0663", "\uff21", "\u2013", "\U0001f525", "\ufeff", "\u3000", "\ufb01")
+    ),
+]
+CONFLICT = (b"<<<<<<< HEAD\n", b"=======\n", b">>>>>>> other\n")
+
+Mutation = Callable[[Random, bytes], bytes]
+
+
+def document(number: int) -> bytes:
+    """The broken document of this number."""
+    chance = Random(number)  # noqa: S311 - reproducible, not secret
+    data = chance.choice(SEEDS)
+    for _ in range(chance.choice((1, 1, 2, 2, 3, 5))):
+        data = chance.choice(MUTATIONS)(chance, data)
+    return data
+
+
+def _spot(chance: Random, data: bytes) -> int:
+    return chance.randrange(len(data) + 1)
+
+
+def _at(data: bytes, start: int, end: int, new: bytes) -> bytes:
+    return data[:start] + new + data[end:]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return data.splitlines(keepends=True) or [b""]
+
+
+def _blocks(data: bytes) -> list[bytes]:
+    return re.split(rb"(?<=\n)(?=\n)", data)
+
+
+def change_bytes(chance: Random, data: bytes) -> bytes:
+    """Another byte in the place of one."""
+    at = _spot(chance, data)
+    return _at(data, at, at + 1, bytes([chance.randrange(256)]))
+
+
+def cut_bytes(chance: Random, data: bytes) -> bytes:
+    """Some bytes less, anywhere: at times the better part of the file."""
+    at = _spot(chance, data)
+    return _at(data, at, at + chance.choice((1, 2, 5, 30, 300)), b"")
+
+
+def truncate(chance: Random, data: bytes) -> bytes:
+    """A file whose end was never written."""
+    return data[: _spot(chance, data)]
+
+
+def insert_word(chance: Random, data: bytes) -> bytes:
+    """A word of the dialect where it does not belong."""
+    at = _spot(chance, data)
+    return _at(data, at, at, chance.choice(WORDS))
+
+
+def replace_word(chance: Random, data: bytes) -> bytes:
+    """One word in the place of another."""
+    words = list(re.finditer(rb"[\w.-]+", data))
+    if not words:
+        return data
+    word = chance.choice(words)
+    return _at(data, *word.span(), chance.choice(WORDS + ODD))
+
+
+def insert_markup(chance: Random, data: bytes) -> bytes:
+    """Markup that opens, closes or means nothing here."""
+    at = _spot(chance, data)
+    return _at(data, at, at, chance.choice(MARKUP))
+
+
+def insert_odd(chance: Random, data: bytes) -> bytes:
+    """Bytes that are no text, or characters that are seldom thought of."""
+    at = _spot(chance, data)
+    return _at(data, at, at, chance.choice(ODD))
+
+
+def swap_lines(chance: Random, data: bytes) -> bytes:
+    """Two lines, each in the place of the other."""
+    return _swapped(chance, _lines(data))
+
+
+def swap_blocks(chance: Random, data: bytes) -> bytes:
+    """Two blocks, each in the place of the other."""
+    return _swapped(chance, _blocks(data))
+
+
+def _swapped(chance: Random, pieces: list[bytes]) -> bytes:
+    one, other = chance.randrange(len(pieces)), chance.randrange(len(pieces))
+    pieces[one], pieces[other] = pieces[other], pieces[one]
+    return b"".join(pieces)
+
+
+def repeat_line(chance: Random, data: bytes) -> bytes:
+    """A line, several times."""
+    return _repeated(chance, _lines(data))
+
+
+def repeat_block(chance: Random, data: bytes) -> bytes:
+    """A block, several times."""
+    return _repeated(chance, _blocks(data))
+
+
+def _repeated(chance: Random, pieces: list[bytes]) -> bytes:
+    at = chance.randrange(len(pieces))
+    pieces[at] *= chance.choice((2, 2, 3, 8))
+    return b"".join(pieces)
+
+
+def drop_line(chance: Random, data: bytes) -> bytes:
+    """A line less."""
+    lines = _lines(data)
+    del lines[chance.randrange(len(lines))]
+    return b"".join(lines)
+
+
+def borrow_block(chance: Random, data: bytes) -> bytes:
+    """A block of another kind of document."""
+    blocks = _blocks(data)
+    blocks.insert(chance.randrange(len(blocks) + 1), chance.choice(_blocks(chance.choice(SEEDS))))
+    return b"".join(blocks)
+
+
+def indent_lines(chance: Random, data: bytes) -> bytes:
+    """Some lines deeper: in a quote, in a list, in a code block."""
+    lines = _lines(data)
+    first = chance.randrange(len(lines))
+    prefix = chance.choice((b"> ", b"- ", b"    ", b"\t", b"  ", b"1. "))
+    for at in range(first, min(first + chance.choice((1, 3, 99)), len(lines))):
+        lines[at] = prefix + lines[at]
+    return b"".join(lines)
+
+
+def nest(chance: Random, data: bytes) -> bytes:
+    """A line as deep as nobody writes."""
+    lines = _lines(data)
+    at = chance.randrange(len(lines))
+    mark = chance.choice(
+        (b"> ", b">", b"- ", b"1. ", b"[", b"![", b"**", b"*", b"`", b"<", b"(", b"{", b"  - ")
+    )
+    lines[at] = mark * chance.choice((3, 10, 40, 200)) + lines[at]
+    return b"".join(lines)
+
+
+def break_table(chance: Random, data: bytes) -> bytes:
+    """A pipe less or more, escaped, or a row of many cells."""
+    pipes = [match.start() for match in re.finditer(rb"\|", data)]
+    if not pipes:
+        return data
+    at = chance.choice(pipes)
+    return _at(data, at, at + 1, chance.choice((b"", b"||", b"\\|", b"`|", b"|\n", b"\n|", b"| a " * 60)))
+
+
+def drop_delimiters(chance: Random, data: bytes) -> bytes:
+    """A table without the row of dashes, or with that of another."""
+    rows = [match.span() for match in re.finditer(rb"(?m)^\|[-|]+\|\r?\n", data)]
+    if not rows:
+        return data
+    return _at(data, *chance.choice(rows), chance.choice((b"", b"\n", b"|---|\n", b"|---|---|---|---|\n")))
+
+
+def open_fence(chance: Random, data: bytes) -> bytes:
+    """A fence, a comment or an HTML block that opens and may never close."""
+    lines = _lines(data)
+    marks = (
+        b"```\n",
+        b"~~~~\n",
+        b"``` yaml\n",
+        b"- ```\n",
+        b"> ```\n",
+        b"<!--\n",
+        b"<details>\n",
+        b"<script>\n",
+    )
+    lines.insert(chance.randrange(len(lines) + 1), chance.choice(marks))
+    return b"".join(lines)
+
+
+def change_line_ends(chance: Random, data: bytes) -> bytes:
+    """The line ends of another system, everywhere or here and there."""
+    ends, often = chance.choice((b"\r\n", b"\r", b"\n\r", b" \n", b"\n\n")), chance.choice((1.0, 0.3))
+    return re.sub(rb"\r?\n", lambda match: ends if chance.random() < often else match[0], data)
+
+
+def conflict(chance: Random, data: bytes) -> bytes:
+    """Both sides of a merge that nobody finished, or what is left of the marks."""
+    blocks = _blocks(data)
+    at = chance.randrange(len(blocks))
+    ours, between, theirs = CONFLICT
+    blocks[at] = ours + blocks[at] + between + blocks[at] + theirs
+    if chance.random() < 0.3:
+        return b"".join(blocks).replace(chance.choice(CONFLICT), b"")
+    return b"".join(blocks)
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    *(change_bytes, cut_bytes, truncate, insert_word, replace_word, insert_markup, insert_odd),
+    *(swap_lines, swap_blocks, repeat_line, repeat_block, drop_line, borrow_block, indent_lines, nest),
+    *(break_table, drop_delimiters, open_fence, change_line_ends, conflict),
+)
