@@ -268,6 +268,9 @@ def _compare(outcome: Outcome, expected: Run, actual: Run) -> None:
 
 
 def _differences(expected: Any, actual: Any) -> Iterator[str]:
+    if isinstance(actual, str) and not isinstance(expected, str):
+        yield actual
+        return
     ours, theirs = tree_leaves(expected), tree_leaves(actual)
     if len(ours) != len(theirs) or isinstance(expected, str) != isinstance(actual, str):
         yield f"{_short(actual)} instead of {_short(expected)}"
