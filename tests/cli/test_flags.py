@@ -9,8 +9,8 @@ import sys
 import pytest
 
 FLAGS = {
-    "list": "--agent --category --domain --format --help --root --severity --status --verdict",
-    "show": "--format --help --root",
+    "list": "--columns --format --help --root",
+    "show": "--format --help --history --root",
     "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "
     "--symbol --title --with-verifier",
     "set": "--dry-run --format --help --root",
@@ -18,6 +18,7 @@ FLAGS = {
     "reopen": "--dry-run --format --help --reason --root",
     "relate": "--as --dry-run --format --help --note --root",
     "tick": "--dry-run --format --help --root --undo",
+    "graph": "--format --help --root",
     "lint": "--format --help --root --rules",
     "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",

@@ -1,4 +1,4 @@
-"""``tickets list``: what it lists, what it filters, and what it says of files that it cannot read."""
+"""``tickets list``: what it lists, in which form, and what it says of files that it cannot read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEYS = [
 
 @pytest.fixture
 def three(repository: Repository) -> None:
-    """Three tickets that differ in everything a filter looks at."""
+    """Three tickets that differ in severity, status, domain and agent."""
     domain = "| **Domain** | `{0}` |\n| **Agent** | `{1}` |\n"
     repository.ticket("B1-PT-10", severity="P1", rows=domain.format("train/loop", "pytorch"))
     repository.ticket("B1-PT-09", severity="P3", rows=domain.format("train", "drl"))
@@ -58,35 +58,92 @@ def test_documents_are_listed_as_people_count(tickets: Tickets) -> None:
 
 @pytest.mark.usefixtures("three")
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("words", "expected"),
     [
-        ("--severity p1", ["B1-PT-10"]),
-        ("--severity P1 --severity P3", ["B1-PT-09", "B1-PT-10"]),
-        ("--status OPEN", ["B1-PT-02"]),
-        ("--status wontfix --severity P1", ["B1-PT-10"]),
+        ("severity:p1,P3", ["B1-PT-09", "B1-PT-10"]),
         # A domain holds what lies below it, but not what merely begins alike.
-        ("--domain Train", ["B1-PT-09", "B1-PT-10"]),
-        ("--domain train/loop", ["B1-PT-10"]),
-        ("--agent DRL", ["B1-PT-09"]),
-        ("--category numerical", ["B1-PT-02"]),
-        ("--category performance", ["B1-PT-02", "B1-PT-09", "B1-PT-10"]),
-        ("--verdict unverified --agent drl", ["B1-PT-09"]),
-        ("--verdict verified", []),
+        ("domain:Train", ["B1-PT-09", "B1-PT-10"]),
+        ("domain:train NOT agent:drl", ["B1-PT-10"]),
+        ("status:open OR agent:drl", ["B1-PT-02", "B1-PT-09"]),
+        ("b1-pt-10 B1-PT-02", ["B1-PT-10", "B1-PT-02"]),
+        ("verdict:verified", []),
+        ("sort:severity", ["B1-PT-10", "B1-PT-02", "B1-PT-09"]),
     ],
 )
-def test_filters(tickets: Tickets, options: str, expected: list[str]) -> None:
-    """Values of one filter are alternatives, filters add up, and case does not matter."""
-    ran = tickets("list", "--format", "json", *options.split())
-    assert expected == [item["id"] for item in ran.data]
+def test_words_are_a_query(tickets: Tickets, words: str, expected: list[str]) -> None:
+    """As one argument or as several."""
+    assert expected == tickets("list", "--format", "ids", words).out.split()
+    assert expected == tickets("list", "--format", "ids", *words.split()).out.split()
 
 
-@pytest.mark.parametrize("option", ["--severity", "--status", "--verdict"])
-def test_a_word_that_is_none_of_the_vocabulary_is_wrong_usage(tickets: Tickets, option: str) -> None:
-    """A misspelt filter does not silently list nothing."""
-    ran = tickets("list", option, "urgent")
+@pytest.mark.usefixtures("three")
+def test_a_condition_that_is_not_to_hold_is_no_option(tickets: Tickets) -> None:
+    """A word such as -status:open may come first."""
+    assert ["B1-PT-09", "B1-PT-10"] == tickets("list", "-status:open", "--format", "ids").out.split()
+    assert 2 == tickets("list", "--status", "open").code
+
+
+@pytest.mark.usefixtures("three")
+def test_a_query_that_means_nothing_is_wrong_usage(tickets: Tickets) -> None:
+    """A misspelt word does not silently list nothing: its place and close words are named."""
+    ran = tickets("list", "agent:drl", "status:opne")
     assert (2, "") == (ran.code, ran.out)
-    assert f"{option} urgent" in ran.err
-    assert "one of" in ran.err
+    # After `agent:drl ` and `status:` comes column 18.
+    expected = "error: no such status as 'opne' at column 18 of 'agent:drl status:opne' (did you mean open?)"
+    assert [expected] == ran.err.splitlines()
+
+
+@pytest.mark.usefixtures("three")
+def test_columns(tickets: Tickets) -> None:
+    """They are chosen by name; what a document does not state is a dash in a table."""
+    ran = tickets("list", "--columns", "id,DOMAIN, assignee", "severity:P1")
+    assert ["ID        DOMAIN      ASSIGNEE", "B1-PT-10  train/loop  -"] == ran.out.splitlines()
+    assert "1 of 3 documents\n" == ran.err
+
+
+@pytest.mark.usefixtures("three")
+def test_csv(tickets: Tickets, repository: Repository) -> None:
+    """A header and a line for each document, quoted where needed; what is not stated is empty."""
+    repository.ticket("B1-PT-11", title='A "slow", long wait')
+    ran = tickets("list", "--format", "csv", "--columns", "id,agent,title", "B1-PT-09", "B1-PT-11")
+    assert ["id,agent,title", "B1-PT-09,drl,It waits", 'B1-PT-11,,"A ""slow"", long wait"'] == (
+        ran.out.splitlines()
+    )
+
+
+@pytest.mark.usefixtures("three")
+def test_no_ids_are_no_line(tickets: Tickets) -> None:
+    """What reads the IDs line by line gets none where nothing is meant."""
+    assert (0, "") == (tickets("list", "--format", "ids", "verdict:failed").code, "")
+    assert "" == tickets("list", "--format", "ids", "verdict:failed").out
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--columns", "severty"], "no such column as 'severty' (did you mean severity?)"),
+        (["--columns", ""], "no such column as ''"),
+        (["--columns", "id", "--format", "ids"], "--format ids has no --columns"),
+        (["--columns", "id", "--format", "json"], "--format json has no --columns"),
+    ],
+)
+def test_wrong_columns(tickets: Tickets, options: list[str], reason: str) -> None:
+    """Columns that are not there, or have no place to be, are wrong usage."""
+    ran = tickets("list", *options)
+    assert (2, "") == (ran.code, ran.out)
+    assert reason in ran.err
+
+
+def test_evidence_is_read_where_a_verdict_is_shown_or_asked_for(
+    tickets: Tickets, repository: Repository
+) -> None:
+    """A list of IDs does not look at evidence, so it does not meet the damaged one."""
+    repository.ticket()
+    repository.write("evidence/B1-PT-01/simulated.json", "{")
+    assert 0 == tickets("list", "--format", "ids").code
+    assert 0 == tickets("list", "--columns", "id,title").code
+    assert 4 == tickets("list", "--format", "ids", "verdict:unverified").code
+    assert 4 == tickets("list").code
 
 
 def test_json_items_have_the_documented_keys(tickets: Tickets, repository: Repository) -> None:

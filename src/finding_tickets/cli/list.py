@@ -1,65 +1,90 @@
-"""``tickets list``: the documents of a register, or those that filters choose, one a line."""
+"""``tickets list``: the documents of a register, or those that a query means, one a line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, known
-from finding_tickets.cli.output import Format, counted, say, write_json, write_table
+from finding_tickets.cli.choosing import Query, chosen
+from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.output import counted, plain, say, write, write_csv, write_json, write_table
 from finding_tickets.cli.reading import evidence_code, open_register, reading_code
-from finding_tickets.errors import ExitCode
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Severity, Status, Words
-from finding_tickets.report.entries import Entry, entries
-from finding_tickets.report.export import ticket_item
-from finding_tickets.report.query import Query
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.query import Facts
+from finding_tickets.register.query.tree import close_words
+from finding_tickets.register.row import Row
+from finding_tickets.report.columns import COLUMNS, DEFAULT
 
-HEADER = ("ID", "SEVERITY", "STATUS", "VERDICT", "TITLE")
-VERDICTS: Words = {verdict.value: () for verdict in Verdict}
+MISSING = "-"
 
 
-def filter_option(name: str, what: str) -> typer.models.OptionInfo:
-    """An option that may be repeated: its values are alternatives, in any case."""
-    option: typer.models.OptionInfo = typer.Option(name, metavar="WORD", help=f"Only {what} (repeatable).")
-    return option
+class ListFormat(StrEnum):
+    """How a list is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    IDS = "ids"
+
+
+TABULAR = (ListFormat.TABLE, ListFormat.CSV)
 
 
 def list_tickets(
+    query: Query = None,
     root: Root = HERE,
-    severity: Annotated[
-        list[str] | None, filter_option("--severity", "findings this bad, such as P1")
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help=f"What to show, by default {','.join(DEFAULT)}."),
     ] = None,
-    status: Annotated[list[str] | None, filter_option("--status", "findings of this status")] = None,
-    domain: Annotated[list[str] | None, filter_option("--domain", "findings in this domain or below")] = None,
-    agent: Annotated[list[str] | None, filter_option("--agent", "findings by this agent")] = None,
-    category: Annotated[list[str] | None, filter_option("--category", "findings of this category")] = None,
-    verdict: Annotated[list[str] | None, filter_option("--verdict", "documents with this verdict")] = None,
-    output_format: OutputFormat = Format.TABLE,
+    output_format: Annotated[
+        ListFormat, typer.Option("--format", case_sensitive=False, help="How the list is printed.")
+    ] = ListFormat.TABLE,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
+    names = _names(columns, output_format)
     register = open_register(root)
-    words = register.config.vocabulary
-    query = Query(
-        severities=[Severity(word) for word in known("severity", severity, words.severities)],
-        statuses=[Status(word) for word in known("status", status, words.statuses)],
-        verdicts=[Verdict(word) for word in known("verdict", verdict, VERDICTS)],
-        domains=domain or (),
-        agents=agent or (),
-        categories=category or (),
-    )
-    everything = entries(register)
-    chosen = [entry for entry in everything if query.matches(entry)]
-    if output_format is Format.JSON:
-        write_json("ticket-list", [ticket_item(entry) for entry in chosen])
+    facts = Facts.of(register)
+    rows = chosen(query, facts)
+    _print(rows, names, facts, output_format)
+    say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
+    return ExitCode.worst(reading_code(register), evidence_code(facts.looked_up))
+
+
+def _names(columns: str | None, output_format: ListFormat) -> Sequence[str]:
+    """The columns to show.
+
+    Raises:
+        UsageError: There is no such column, or the format has none.
+    """
+    if columns is None:
+        return DEFAULT
+    if output_format not in TABULAR:
+        raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
+    names = [name.strip().lower() for name in columns.split(",")]
+    for name in names:
+        if name not in COLUMNS:
+            raise UsageError(f"--columns: no such column as {name!r}", hint=close_words(name, COLUMNS))
+    return names
+
+
+def _print(rows: Sequence[Row], names: Sequence[str], facts: Facts, output_format: ListFormat) -> None:
+    if output_format is ListFormat.JSON:
+        # A document in JSON is the whole record, which a table does without.
+        from finding_tickets.report.entries import entries
+        from finding_tickets.report.export import ticket_item
+
+        write_json("ticket-list", [ticket_item(entry) for entry in entries(facts, rows)])
+    elif output_format is ListFormat.IDS:
+        if rows:
+            write("\n".join(plain(row.id) for row in rows))
     else:
-        write_table(HEADER, map(row, chosen))
-    say(f"{len(chosen)} of {counted(len(register.documents), 'document')}")
-    return ExitCode.worst(reading_code(register), evidence_code(everything))
-
-
-def row(entry: Entry) -> tuple[str, ...]:
-    """One line of the table; what a document does not state is a dash, and meters that disagree are named."""
-    verdict = f"{entry.verdict} ({entry.disagreement})" if entry.disagreement else entry.verdict
-    return entry.id, entry.severity or "-", entry.status or "-", verdict, entry.document.title.value
+        lines = [[COLUMNS[name](row, facts) for name in names] for row in rows]
+        if output_format is ListFormat.CSV:
+            write_csv(names, lines)
+        else:
+            shown = ([cell or MISSING for cell in line] for line in lines)
+            write_table([name.upper() for name in names], shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -26,6 +27,7 @@ COMMANDS = {
     "reopen": "reopen",
     "relate": "relate",
     "tick": "tick",
+    "graph": "graph",
     "lint": "lint",
     "verify": "verify",
     "report": "report",
@@ -34,6 +36,8 @@ EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
 )
 DEBUG = "TICKETS_DEBUG"
+# No option has a colon in its name, but what a query excludes looks like one: -status:open.
+NEGATED = re.compile(r"^-(?=[a-z][a-z-]*:)", re.IGNORECASE)
 
 
 def main() -> None:
@@ -52,7 +56,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; every failure becomes one message on stderr and a documented exit code."""
     try:
         wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
-        application(wanted or COMMANDS).main(list(arguments), prog_name="tickets")
+        words = [NEGATED.sub("NOT ", argument) for argument in arguments]
+        application(wanted or COMMANDS).main(words, prog_name="tickets")
     except SystemExit as end:
         return int(end.code or 0)
     except TicketsError as error:

@@ -69,6 +69,17 @@ def write_json(kind: str, data: Sequence[object]) -> None:
     write(json.dumps({"schema_version": 1, "kind": kind, "data": data}, indent=2, ensure_ascii=False))
 
 
+def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print comma-separated values with a header, each row on one line."""
+    import csv
+    import io
+
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerows([plain(cell) for cell in row] for row in [header, *rows])
+    write(lines.getvalue())
+
+
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
@@ -96,7 +107,10 @@ def _terminal_width() -> int:
 
 def plain(text: str) -> str:
     """One line that cannot steer the terminal: white space collapsed, control characters shown as ``?``."""
-    return "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finding_tickets.cli.output import say, say_error
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
-from finding_tickets.report.entries import Entry
+
+if TYPE_CHECKING:
+    from finding_tickets.register.query import Measured
+    from finding_tickets.report.entries import Entry
 
 
 def open_register(root: Path) -> Register:
@@ -27,7 +31,7 @@ def reading_code(register: Register) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[Entry]) -> ExitCode:
+def evidence_code(entries: Iterable[Entry | Measured]) -> ExitCode:
     """Bad data where evidence could not be read, which is said on stderr; else fine."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:

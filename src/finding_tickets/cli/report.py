@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from finding_tickets.cli.choosing import Query, chosen
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import say, write
 from finding_tickets.cli.reading import evidence_code, open_register, reading_code
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.query import Facts
 from finding_tickets.report.contexts import status
 from finding_tickets.report.entries import entries
 from finding_tickets.report.templates import render
@@ -19,6 +21,7 @@ TEMPLATE = "report.md.j2"
 
 
 def report(
+    query: Query = None,
     root: Root = HERE,
     template: Annotated[
         str, typer.Option(metavar="NAME", help="A template of templates/, or one that the tool brings along.")
@@ -29,7 +32,8 @@ def report(
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
     register = open_register(root)
-    everything = entries(register)
+    facts = Facts.of(register)
+    everything = entries(facts, chosen(query, facts))
     text = render(template, {"status": status(everything)}, register.root / register.config.templates)
     if output is None:
         write(text)

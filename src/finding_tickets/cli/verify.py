@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
+from finding_tickets.cli.choosing import Query, chosen, named
+from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, say_error, style, write, write_json
-from finding_tickets.cli.reading import find_all
+from finding_tickets.cli.reading import evidence_code, find_all
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import Register, load
+from finding_tickets.register.query import Facts
 from finding_tickets.report.verification import lines
 
 if TYPE_CHECKING:
@@ -35,10 +37,7 @@ class MeterName(StrEnum):
 
 
 def verify(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="ID", autocompletion=complete_id, help="Tickets, in any case."),
-    ] = None,
+    query: Query = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
     stale: Annotated[bool, typer.Option("--stale", help="Every document with stale evidence.")] = False,
     root: Root = HERE,
@@ -52,12 +51,15 @@ def verify(
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.session import Settings
 
-    if [bool(ids), everything, stale].count(True) != 1:
+    if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first.
     with Isolation() as isolation:
         register = load(root)
-        documents, code = find_all(register, ids or _chosen(register, stale=stale))
+        facts = Facts.of(register)
+        ids = named(query, facts)
+        words = ["verdict:stale"] if stale else query
+        documents, code = find_all(register, ids or _chosen(words, facts))
         sound, reading = _sound(register, documents, () if ids else register.problems)
         settings = Settings(
             root=register.root.resolve(),
@@ -73,20 +75,15 @@ def verify(
         for claim in filter(_fails_the_gate, verification.claims):
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {verification.ticket}: {claim.id} {outcome}, which is not expected of it")
-    return ExitCode.worst(code, reading, *map(_code, done))
+    return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *map(_code, done))
 
 
-def _chosen(register: Register, *, stale: bool) -> Iterable[str]:
-    """The IDs, each once, of the documents with stale evidence, or else of all that have a verifier."""
-    from finding_tickets.verify.evidence import current_verdict
-    from finding_tickets.verify.plan import verifier_of
-
-    root, folder = register.root, register.config.evidence
-    chosen = [document for document in register.documents if verifier_of(document, root)]
-    say(f"{len(chosen)} of {counted(len(register.documents), 'document')} with a verifier")
-    if stale:
-        chosen = [one for one in chosen if current_verdict(one, root, folder).verdict is Verdict.STALE]
-    return dict.fromkeys(document.id.value for document in chosen)
+def _chosen(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
+    """The IDs, each once, of the documents that a query means and that have a verifier."""
+    rows = chosen(words, facts)
+    measurable = [row.id for row in rows if facts.has_verifier(row)]
+    say(f"{len(measurable)} of {counted(len(rows), 'document')} with a verifier")
+    return dict.fromkeys(measurable)
 
 
 def _sound(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,20 +22,20 @@ CONVERSE = {
 class Edge:
     """One relation between two IDs, ``related``, ``duplicate`` or ``blocks``; the blocker is the source.
 
-    ``mutual`` says that both documents state it.
+    ``stated_by`` has those of the two that state it. A duplicate that both state has its first as the source.
     """
 
     source: str
     relationship: Relationship
     target: str
-    mutual: bool
+    stated_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Relations:
     """The relations of a register.
 
-    ``rows`` has the first document with each ID, in the register's order; an ID of ``edges`` that it lacks is
+    ``rows`` has the first document with each ID, by the ID in lower case; an ID of ``edges`` that it lacks is
     missing from the register.
     """
 
@@ -52,43 +52,79 @@ class Relations:
             seen.setdefault(target, []).append((source, CONVERSE[edge.relationship]))
         return seen
 
-    def among(self, ids: Iterable[str]) -> tuple[Edge, ...]:
-        """The edges that begin or end at one of ``ids``."""
-        chosen = set(ids)
-        return tuple(edge for edge in self.edges if edge.source in chosen or edge.target in chosen)
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One end of a relation: an ID, its document unless that is missing, and whether it was asked for."""
+
+    id: str
+    row: Row | None
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Relations and the documents that they are between.
+
+    ``cycles`` are IDs that block one another in this order, the last one the first.
+    """
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    cycles: tuple[tuple[str, ...], ...]
+
+
+def graph(relations: Relations, rows: Iterable[Row]) -> Graph:
+    """The relations of ``rows``, whatever document they lead to, and the cycles that ``rows`` are part of."""
+    chosen = {row.id.casefold() for row in rows}
+
+    def touches(names: Iterable[str]) -> bool:
+        return any(name.casefold() in chosen for name in names)
+
+    edges = tuple(edge for edge in relations.edges if touches((edge.source, edge.target)))
+    names = dict.fromkeys(name for edge in edges for name in (edge.source, edge.target))
+    return Graph(
+        tuple(Node(name, relations.rows.get(name.casefold()), touches([name])) for name in names),
+        edges,
+        tuple(cycle for cycle in cycles(relations.edges) if touches(cycle)),
+    )
 
 
 def relations(rows: Iterable[Row]) -> Relations:
     """All relations that rows state: each once, in the order in which the first of the two states it."""
     documents: dict[str, Row] = {}
-    for row in rows:
-        documents.setdefault(row.id.casefold(), row)
     stated: dict[tuple[str, Relationship, str], list[str]] = {}
     for row in rows:
+        documents.setdefault(row.id.casefold(), row)
         for other, word in row.related:
-            here, there, relationship = row.id.casefold(), other.casefold(), Relationship(word)
-            if relationship is Relationship.BLOCKED_BY:
-                edge = there, CONVERSE[relationship], here
-            elif relationship is not Relationship.BLOCKS and (there, relationship, here) in stated:
-                edge = there, relationship, here
-            else:
-                edge = here, relationship, there
-            stated.setdefault(edge, []).append(here)
+            edge = _directed(row.id.casefold(), Relationship(word), other.casefold(), stated)
+            stated.setdefault(edge, []).append(row.id.casefold())
 
     def spelt(name: str) -> str:
         return documents[name].id if name in documents else name.upper()
 
     edges = (
-        Edge(spelt(source), relationship, spelt(target), len(set(by)) > 1)
+        Edge(spelt(source), relationship, spelt(target), tuple(map(spelt, dict.fromkeys(by))))
         for (source, relationship, target), by in stated.items()
     )
-    return Relations({row.id: row for row in documents.values()}, tuple(edges))
+    return Relations(documents, tuple(edges))
+
+
+def _directed(
+    here: str, relationship: Relationship, there: str, stated: Collection[tuple[str, Relationship, str]]
+) -> tuple[str, Relationship, str]:
+    """A relation as both of its ends would have it: from the blocker, or as it was stated already."""
+    if relationship is Relationship.BLOCKED_BY:
+        return there, Relationship.BLOCKS, here
+    if relationship is not Relationship.BLOCKS and (there, relationship, here) in stated:
+        return there, relationship, here
+    return here, relationship, there
 
 
 def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
-    """For each set of documents that block one another in circles, the shortest circle through its first.
+    """For each set of documents that all block one another in the end, the shortest cycle through its first.
 
-    A circle names each document once, beginning with the one that the edges name first.
+    A cycle names each document once, beginning with the one that the edges name first.
     """
     after: dict[str, list[str]] = {}
     for edge in edges:
@@ -96,13 +132,13 @@ def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
             after.setdefault(edge.source, []).append(edge.target)
             after.setdefault(edge.target, [])
     return tuple(
-        _circle(members, after)
+        _shortest(members, after)
         for members in _components(after)
         if len(members) > 1 or members[0] in after[members[0]]
     )
 
 
-def _circle(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The shortest way from the first of ``members`` back to it, within them."""
     start, inside = members[0], set(members)
     came_from: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from finding_tickets.errors import BadDataError
@@ -12,7 +13,8 @@ from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.register.measured import measured
+from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.row import Row, row_of
 
 
 @dataclass(frozen=True)
@@ -50,17 +52,18 @@ class Entry:
         return outcome_of(self.document)
 
 
-def entries(register: Register) -> tuple[Entry, ...]:
-    """Every document of a register with its verdict, in the register's order."""
-    return tuple(entry_of(register, document) for document in register.documents)
+def entries(facts: Facts, rows: Iterable[Row]) -> tuple[Entry, ...]:
+    """The documents of rows with their verdicts, in the order of the rows, but for those gone by now."""
+    documents = ((row, facts.document(row)) for row in rows)
+    return tuple(_entry(document, facts.measured(row)) for row, document in documents if document)
 
 
 def entry_of(register: Register, document: Document) -> Entry:
     """One document of a register with its verdict; evidence that cannot be read becomes its problem."""
-    try:
-        current = measured(register, document)
-    except BadDataError as error:
-        return Entry(document, Verdict.UNVERIFIED, problem=error)
-    if current is None:
-        return Entry(document, Verdict.UNVERIFIED)
-    return Entry(document, current.verdict, current.verification, current.disagreement)
+    row = row_of(document)
+    facts = Facts(register.root, register.config, (row,), {document.path: document})
+    return _entry(document, facts.measured(row))
+
+
+def _entry(document: Document, measured: Measured) -> Entry:
+    return Entry(document, measured.verdict, measured.verification, measured.disagreement, measured.problem)

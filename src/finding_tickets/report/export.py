@@ -5,29 +5,29 @@ from __future__ import annotations
 from finding_tickets.model.remediation import Claim, Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import Location, Relation, Review, Ticket
+from finding_tickets.register.row import row_of
 from finding_tickets.report.entries import Entry
-from finding_tickets.report.query import agents, categories, domains
 
 Item = dict[str, object]
 
 
 def ticket_item(entry: Entry) -> Item:
     """One entry, with the same keys for every kind of document; what is not there is null or empty."""
-    document = entry.document
+    document, row = entry.document, row_of(entry.document)
     finding = document if isinstance(document, Ticket) else None
     return {
-        "id": entry.id,
-        "kind": document.kind,
-        "title": document.title.value,
-        "path": document.path,
-        "severity": entry.severity,
-        "status": entry.status,
-        "resolution": entry.outcome,
-        "batch": finding.batch.value if finding and finding.batch else None,
-        "agent": next(iter(agents(entry)), None),
-        "domains": domains(entry),
+        "id": row.id,
+        "kind": row.kind,
+        "title": row.title,
+        "path": row.path,
+        "severity": row.severity,
+        "status": row.status,
+        "resolution": row.outcome,
+        "batch": row.batch,
+        "agent": row.agent,
+        "domains": list(row.domains),
         "locations": [_location(location) for location in document.locations],
-        "categories": categories(entry),
+        "categories": list(row.categories),
         "reviews": [_review(review) for review in finding.reviews] if finding else _own_review(document),
         "related": [_relation(relation) for relation in finding.related] if finding else [],
         "checklist": [{"text": item.text, "done": item.done} for item in document.checklist],

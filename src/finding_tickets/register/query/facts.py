@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,6 +87,11 @@ class Facts:
         if row.path not in self._measured:
             self._measured[row.path] = self._read(row)
         return self._measured[row.path]
+
+    @property
+    def looked_up(self) -> Collection[Measured]:
+        """All that was measured, as far as anybody has asked for it."""
+        return self._measured.values()
 
     def has_verifier(self, row: Row) -> bool:
         """Whether a document names a verifier or has one in the usual place."""

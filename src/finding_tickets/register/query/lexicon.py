@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cached_property
 from itertools import chain
 
@@ -14,12 +14,16 @@ from finding_tickets.register.query.facts import Facts
 from finding_tickets.register.row import Row
 
 
+def _today() -> date:
+    return datetime.now().astimezone().date()
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """What the words of a query can mean in one register, on one day."""
 
     facts: Facts
-    today: date
+    today: date = field(default_factory=_today)
 
     @property
     def vocabulary(self) -> Vocabulary:

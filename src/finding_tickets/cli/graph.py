@@ -1,0 +1,50 @@
+"""``tickets graph``: how documents relate to one another, to read or to draw."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from finding_tickets.cli.choosing import Query, chosen
+from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.output import counted, say, write, write_json
+from finding_tickets.cli.reading import open_register, reading_code
+from finding_tickets.errors import ExitCode
+from finding_tickets.register.graph import graph as around
+from finding_tickets.register.query import Facts
+from finding_tickets.report.graph import dot, graph_item, mermaid, text
+
+
+class GraphFormat(StrEnum):
+    """How a graph is printed."""
+
+    TEXT = "text"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
+WRITERS = {GraphFormat.TEXT: text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
+
+
+def graph(
+    query: Query = None,
+    root: Root = HERE,
+    output_format: Annotated[
+        GraphFormat, typer.Option("--format", case_sensitive=False, help="How the graph is printed.")
+    ] = GraphFormat.TEXT,
+) -> ExitCode:
+    """Show how documents relate to one another."""
+    register = open_register(root)
+    facts = Facts.of(register)
+    found = around(facts.relations, chosen(query, facts))
+    if output_format is GraphFormat.JSON:
+        write_json("ticket-graph", [graph_item(found)])
+    elif found.edges or output_format is not GraphFormat.TEXT:
+        write(WRITERS[output_format](found))
+    missing = sum(node.row is None for node in found.nodes)
+    cycles = counted(len(found.cycles), "cycle")
+    say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")
+    return reading_code(register)

@@ -1,0 +1,105 @@
+"""docs/queries.md says what queries can do, and its examples are true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.register.query import Facts, Lexicon, choose, grammar, parse
+from finding_tickets.register.query.keys import FACETS, KEYS
+from finding_tickets.register.query.sorting import SORTS
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+PAGE = (Path(__file__).parents[3] / "docs/queries.md").read_text(encoding="utf-8")
+TODAY = date(2025, 3, 1)
+TICKET = """\
+# Finding Ticket: {Title}
+
+| Field | Value |
+|---|---|
+| **Ticket ID** | {ID} |
+| **Severity** | {Severity} |
+| **Status** | {Status} |
+| **Resolution** | {Resolution} |
+| **Agent** | {Agent} |
+| **Domain** | {Domain} |
+| **Created** | {Created} |
+| **Updated** | {Updated} |
+
+## Location
+
+| Field | Value |
+|---|---|
+| **File(s)** | `{File}` |
+
+## Related Findings
+
+{related}
+"""
+REVIEW = "## Cross-Review ({0})\n\n| Field | Value |\n|---|---|\n| **Verdict** | {1} |\n\n"
+
+
+def section(title: str) -> str:
+    """The text below a heading of the page."""
+    return re.split(r"\n## ", PAGE.partition(f"\n## {title}\n")[2])[0]
+
+
+def tables(text: str) -> Iterator[list[dict[str, str]]]:
+    """Every table, as rows by the titles of their columns."""
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        titles, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines())
+        yield [dict(zip(titles, row, strict=True)) for row in rows]
+
+
+TICKETS, QUERIES = tables(section("Examples"))
+
+
+@pytest.fixture
+def lexicon(repository: Repository) -> Lexicon:
+    """The words of a register with the tickets of the page, on its day."""
+    for ticket in TICKETS:
+        related = f"- {ticket['Related']}" if ticket["Related"] else "None."
+        reviews = (REVIEW.format(*said.split("=")) for said in ticket["Reviews"].split(", ") if said)
+        text = TICKET.format(related=related, **ticket) + "\n" + "".join(reviews)
+        repository.write(f"tickets/{ticket['ID']}.md", text)
+    return Lexicon(Facts.of(repository.load()), TODAY)
+
+
+@pytest.mark.parametrize("example", QUERIES, ids=lambda example: example["query"])
+def test_an_example_is_true(lexicon: Lexicon, example: dict[str, str]) -> None:
+    """The query means the documents that the page says, in that order."""
+    query = parse(example["query"].strip("`"), lexicon)
+    assert example["documents"] == ", ".join(row.id for row in choose(query, lexicon.facts))
+
+
+@pytest.mark.parametrize("text", re.findall(r"`([^`]+)`", section("Conditions").split("\n\n")[1]))
+def test_what_is_shown_of_the_language_can_be_read(lexicon: Lexicon, text: str) -> None:
+    """Every example beside a construction is a query, or `-`, `NOT`, `OR`, `AND` or `=` itself."""
+    if text not in {"-", "NOT", "OR", "AND", "="}:
+        assert parse(text, lexicon).tree != parse("", lexicon).tree
+
+
+def test_every_key_is_documented() -> None:
+    """The table of keys has each one, and no other."""
+    (_, keys) = tables(section("Conditions"))
+    assert list(KEYS) == [name for row in keys for name in re.findall(r"`([a-z-]+)`", row["key"])]
+
+
+def test_every_facet_and_every_sort_is_documented() -> None:
+    """What ``has:`` and ``sort:`` know is listed."""
+    (facets,) = (line for line in section("Conditions").split("\n- ") if line.startswith("`has` and"))
+    assert sorted(FACETS) == re.findall(r"`(\w+)`", facets)[2:]
+    assert list(SORTS) == re.findall(r"`(\w+)`", section("Order"))[: len(SORTS)]
+
+
+def test_the_grammar_is_that_of_the_code() -> None:
+    """Line by line, as the module that reads queries has it."""
+    shown = section("Grammar").split("```")[1].strip().splitlines()
+    assert shown == [line.strip() for line in (grammar.__doc__ or "").split("\n\n")[1].splitlines()]
