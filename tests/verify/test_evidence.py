@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from finding_tickets.verify import evidence as module
 from finding_tickets.verify.evidence import current_verdict, inputs, write
 from finding_tickets.verify.plan import plan
 
+TORCH = version("torch").split("+")[0]
 BLOCK = "## Remediation\n\n```yaml\nclaims: {found: {syncs: 1}}\n```\n"
 
 
@@ -37,14 +40,14 @@ def record(repository: Repository, verdict: Verdict = Verdict.VERIFIED, meter: s
         verdict=verdict,
         reason="so it is",
         meter=meter,
-        torch="2.13.0",
+        torch=TORCH,
         device="h200-cuda13",
         sweep=({"n": 1},),
         variants={},
         claims=(),
     )
-    digests = inputs(planned, document, ["helper.py"])
-    return write(Evidence(inputs=digests, verification=verification), repository.root, "evidence")
+    given = inputs(planned, document, verification, ["helper.py"])
+    return write(Evidence(inputs=given, verification=verification), repository.root, "evidence")
 
 
 def verdict(repository: Repository) -> Verdict:
@@ -52,10 +55,15 @@ def verdict(repository: Repository) -> Verdict:
     return current_verdict(repository.load().find("B1-PT-01"), repository.root).verdict
 
 
+def changed(repository: Repository) -> tuple[str, ...]:
+    """The inputs that are others than they were."""
+    return current_verdict(repository.load().find("B1-PT-01"), repository.root).changed
+
+
 def test_a_file_for_each_document_and_environment(verified: Repository) -> None:
     """The folder is the ID, the name says meter, torch and device."""
     file = record(verified).relative_to(verified.root).as_posix()
-    assert "evidence/B1-PT-01/simulated-torch2.13.0-h200-cuda13.json" == file
+    assert f"evidence/B1-PT-01/simulated-torch{TORCH}-h200-cuda13.json" == file
 
 
 def test_the_same_result_is_the_same_file(verified: Repository) -> None:
@@ -98,26 +106,26 @@ def test_fresh_evidence_gives_the_verdict(verified: Repository) -> None:
     "path", ["verifiers/b1_pt_01.py", "fixes/b1_pt_01/found.py", "fixes/b1_pt_01/fix.py", "helper.py"]
 )
 def test_a_changed_file_makes_evidence_stale(verified: Repository, path: str) -> None:
-    """The verifier, a variant, a new variant and a module that was imported are all inputs."""
+    """The verifier, a variant, a new variant and a module that was imported are all inputs, and named."""
     record(verified)
     verified.write(path, "def check(): return 1\n")
-    assert Verdict.STALE is verdict(verified)
+    assert (Verdict.STALE, (path,)) == (verdict(verified), changed(verified))
 
 
 def test_a_missing_file_makes_evidence_stale(verified: Repository) -> None:
     """Code that is gone was measured once, but is not there to be trusted."""
     record(verified)
     (verified.root / "fixes/b1_pt_01/found.py").unlink()
-    assert Verdict.STALE is verdict(verified)
+    assert (Verdict.STALE, 1) == (verdict(verified), len(changed(verified)))
 
 
 def test_a_changed_claim_makes_evidence_stale(verified: Repository) -> None:
     """Only the Remediation block counts: what people decide elsewhere in the ticket does not."""
     record(verified)
     verified.ticket(more=BLOCK, status="open", title="It waits still")
-    assert Verdict.VERIFIED is verdict(verified)
+    assert (Verdict.VERIFIED, ()) == (verdict(verified), changed(verified))
     verified.ticket(more=BLOCK.replace("syncs: 1", "syncs: 2"))
-    assert Verdict.STALE is verdict(verified)
+    assert (Verdict.STALE, ("Remediation",)) == (verdict(verified), changed(verified))
 
 
 def test_another_version_of_the_tool_makes_evidence_stale(
@@ -126,7 +134,47 @@ def test_another_version_of_the_tool_makes_evidence_stale(
     """What the tool counts may differ between versions."""
     record(verified)
     monkeypatch.setattr(module, "__version__", "999")
-    assert Verdict.STALE is verdict(verified)
+    assert (Verdict.STALE, ("finding-tickets",)) == (verdict(verified), changed(verified))
+
+
+def test_another_version_of_torch_makes_simulated_evidence_stale(
+    verified: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What torch issues may differ between versions; a GPU elsewhere has measured with a torch of its own."""
+    record(verified)
+    monkeypatch.setattr(module, "version", lambda _: "999.0+cpu")
+    assert (Verdict.STALE, ("torch",)) == (verdict(verified), changed(verified))
+    record(verified, Verdict.FAILED, meter="cuda")
+    assert Verdict.FAILED is verdict(verified)
+
+
+def test_evidence_is_an_in_toto_statement(verified: Repository) -> None:
+    """Variants are its subjects, by digest; what else the result depends on is its configuration."""
+    statement = json.loads(record(verified).read_bytes())
+    assert "https://in-toto.io/Statement/v1" == statement["_type"]
+    assert "https://in-toto.io/attestation/test-result/v0.1" == statement["predicateType"]
+    assert ["fixes/b1_pt_01/found.py"] == [subject["name"] for subject in statement["subject"]]
+    # printf 'def check(): ...\n' | sha256sum
+    digest = "c9071b40857a5320ed0277cd5ea69d6de07dc82c445b763693d96bb69db11f83"
+    assert {"sha256": digest} == statement["subject"][0]["digest"]
+    predicate = statement["predicate"]
+    expected = ["finding-tickets", "torch", "Remediation", "helper.py", "verifiers/b1_pt_01.py"]
+    assert expected == [each["name"] for each in predicate["configuration"]]
+    # It has no claims, so nothing was passed.
+    assert ("WARNED", [], []) == (predicate["result"], predicate["passedTests"], predicate["failedTests"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"verified"', '"refuted"'), ('"n": 1', '"n": 2'), ("so it", "so IT")]
+)
+def test_evidence_that_was_edited_is_found_out(verified: Repository, old: str, new: str) -> None:
+    """One word changed by hand is enough; nothing is believed of the file."""
+    file = record(verified)
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(BadDataError, match="was edited"):
+        verdict(verified)
 
 
 def test_a_real_gpu_outranks_the_simulation(verified: Repository) -> None:
@@ -152,4 +200,4 @@ def test_what_is_no_evidence_is_an_error(verified: Repository, content: bytes) -
     record(verified).write_bytes(content)
     with pytest.raises(BadDataError) as caught:
         verdict(verified)
-    assert "evidence/B1-PT-01/simulated-torch2.13.0-h200-cuda13.json" == caught.value.file
+    assert f"evidence/B1-PT-01/simulated-torch{TORCH}-h200-cuda13.json" == caught.value.file

@@ -95,9 +95,21 @@ class Verification(Record):
     not_measured: tuple[NotMeasured, ...] = ()
 
 
-class Evidence(Record):
-    """A verification and the digests (SHA-256) of the inputs it depends on, by their name."""
+class Input(Record):
+    """Something that a verification depends on.
 
-    schema_version: Literal[1] = 1
-    inputs: dict[str, str]
+    ``value`` is the SHA-256 of a file, the commit of a revision, or a version. A subject is a variant of the
+    work tree: what was measured.
+    """
+
+    name: str
+    kind: Literal["file", "commit", "version"]
+    value: str
+    is_subject: bool = False
+
+
+class Evidence(Record):
+    """A verification and the inputs it depends on."""
+
+    inputs: tuple[Input, ...]
     verification: Verification

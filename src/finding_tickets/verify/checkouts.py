@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.git import GitError, ask, cut_off
-from finding_tickets.register.index import cache_folder
 
 FOLDER = "checkouts"
 SUBMODULE = "160000"

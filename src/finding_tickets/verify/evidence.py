@@ -7,29 +7,36 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from finding_tickets import __version__
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name
 from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.statement import NoStatementError, written
+from finding_tickets.verify.statement import read as read_statement
 
 TOOL = "finding-tickets"
-REMEDIATION = "remediation"
-REVISION = "revision "
-MISSING = "missing"
+TORCH = "torch"
+REMEDIATION = "Remediation"
+ABSENT = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True)
 class Current:
-    """The verdict that counts now, the verification it comes from, and where fresh ones disagree."""
+    """The verdict that counts now, the verification it comes from, and where fresh ones disagree.
+
+    ``changed`` names the inputs that are others now, where all evidence is stale.
+    """
 
     verdict: Verdict
     verification: Verification | None = None
     disagreement: str | None = None
+    changed: tuple[str, ...] = ()
 
 
 def current_verdict(document: Document, root: Path, folder: str = "evidence") -> Current:
@@ -39,14 +46,17 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
     With evidence, but none of it fresh, it is stale.
 
     Raises:
-        BadDataError: A file of evidence cannot be read.
+        BadDataError: A file of evidence cannot be read, or was edited.
     """
     recorded = read(document.id.value, root, folder)
     if not recorded:
         return Current(Verdict.UNVERIFIED)
-    fresh = [evidence.verification for evidence in recorded if is_fresh(evidence, document, root)]
+    changes = [changed(evidence, document, root) for evidence in recorded]
+    fresh = [evidence.verification for evidence, names in zip(recorded, changes, strict=True) if not names]
     if not fresh:
-        return Current(Verdict.STALE, recorded[0].verification)
+        # Evidence of another version of torch says least about what has changed here.
+        nearest = min(range(len(recorded)), key=lambda place: len(changes[place]))
+        return Current(Verdict.STALE, recorded[nearest].verification, changed=changes[nearest])
     disagree = {f"{one.meter}: {one.verdict}" for one in fresh} if len({o.verdict for o in fresh}) > 1 else ()
     counts = min(fresh, key=lambda one: one.verdict is Verdict.INCONCLUSIVE)
     return Current(counts.verdict, counts, ", ".join(sorted(disagree)) or None)
@@ -68,57 +78,76 @@ def write(evidence: Evidence, root: Path, folder: str) -> Path:
     done = evidence.verification
     name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")
     file = root / folder / safe_name(done.ticket) / f"{name}.json"
-    content = (evidence.model_dump_json(indent=1) + "\n").encode()
+    content = written(evidence)
     if not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
         _replace(file, content)
     return file
 
 
-def is_fresh(evidence: Evidence, document: Document, root: Path) -> bool:
-    """Whether everything a verification depended on is still as it was."""
+def changed(evidence: Evidence, document: Document, root: Path) -> tuple[str, ...]:
+    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh."""
     try:
         planned = plan(document, root)
-    except BadDataError:
-        return False
-    return planned is not None and evidence.inputs == inputs(planned, document, evidence.inputs)
+    except BadDataError as error:
+        return (f"{error.file or document.path} ({error.message})",)
+    if planned is None:
+        return ("the verifier, which is gone",)
+    files = [each.name for each in evidence.inputs if each.kind == "file" and each.name != REMEDIATION]
+    before = {(each.name, each.kind): each.value for each in evidence.inputs}
+    current = inputs(planned, document, evidence.verification, files)
+    now = {(each.name, each.kind): each.value for each in current}
+    names = dict.fromkeys([*before, *now])
+    return tuple(key[0] for key in names if before.get(key) != now.get(key))
 
 
-def inputs(planned: Plan, document: Document, files: Iterable[str] = ()) -> dict[str, str]:
-    """The digests of the Remediation block, the plan's files and further ones, the commits, and the version.
+def inputs(
+    planned: Plan, document: Document, done: Verification, imported: Iterable[str] = ()
+) -> tuple[Input, ...]:
+    """What a verification depends on: versions of what measures, the Remediation section, commits and code.
 
-    Code at a revision is known by its commit.
+    ``imported`` are files of the work tree, relative to its root, beyond those that the plan knows. Code at a
+    revision is known by its commit. A real GPU may be on another machine, with a torch of its own.
     """
-    names = {*planned.files, *(name for name in files if not name.startswith(REVISION))} - {TOOL, REMEDIATION}
-    revisions = {f"{REVISION}{revision}": revision.commit for revision in planned.revisions.values()}
-    return {
-        TOOL: __version__,
-        REMEDIATION: _remediation_digest(document, planned.root),
-        **{name: revisions[name] for name in sorted(revisions)},
-        **{name: _digest(planned.root / name) for name in sorted(names)},
-    }
+    torch = _torch() if done.meter == "simulated" else done.torch
+    subjects = set(planned.files) - {planned.verifier}
+    revisions = {str(revision): revision.commit for revision in planned.revisions.values()}
+    files = sorted({*planned.files, *imported})
+    return (
+        Input(name=TOOL, kind="version", value=__version__),
+        Input(name=TORCH, kind="version", value=torch),
+        Input(name=REMEDIATION, kind="file", value=_remediation_digest(document, planned.root)),
+        *(Input(name=name, kind="commit", value=revisions[name]) for name in sorted(revisions)),
+        *(
+            Input(name=name, kind="file", value=_digest(planned.root / name), is_subject=name in subjects)
+            for name in files
+        ),
+    )
+
+
+def _torch() -> str:
+    return version(TORCH).split("+")[0]
 
 
 def _remediation_digest(document: Document, root: Path) -> str:
     if document.remediation is None:
-        return MISSING
+        return ABSENT
     span = document.remediation.span
     return hashlib.sha256((root / document.path).read_bytes()[span.start : span.end]).hexdigest()
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else MISSING
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ABSENT
 
 
 def _read(file: Path, root: Path) -> Evidence:
     try:
-        return Evidence.model_validate_json(file.read_bytes())
-    except (OSError, ValueError) as error:
-        reason = str(error).split("\n", maxsplit=1)[0]
+        return read_statement(file.read_bytes())
+    except (OSError, NoStatementError) as error:
         raise BadDataError(
-            f"is no evidence: {reason}",
+            f"is no evidence: {error}",
             file=file.relative_to(root).as_posix(),
-            hint="delete it and verify again",
+            hint="verify again, which replaces it",
         ) from None
 
 

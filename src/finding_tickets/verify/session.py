@@ -191,7 +191,7 @@ def _conclude(
     if settings.overrides:
         return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
-    evidence = Evidence(inputs=inputs(todo, document, files), verification=verification)
+    evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=verification)
     try:
         write(evidence, settings.root, settings.evidence)
     except OSError as error:
