@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from finding_tickets.cli.choosing import Query, chosen
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, write, write_json
 from finding_tickets.errors import ExitCode
@@ -16,10 +17,12 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.register.lint import exit_code
 from finding_tickets.register.lint import lint as check
 from finding_tickets.register.load import load
+from finding_tickets.register.query import Facts
 from finding_tickets.register.rules.page import rules_page
 
 
 def lint(
+    query: Query = None,
     root: Root = HERE,
     rules: Annotated[bool, typer.Option("--rules", help="Print all rules as Markdown and stop.")] = False,
     output_format: OutputFormat = Format.TABLE,
@@ -29,12 +32,13 @@ def lint(
         write(rules_page())
         return ExitCode.OK
     register = load(root)
-    problems = check(register)
+    files = {row.path for row in chosen(query, Facts.of(register))}
+    problems = [problem for problem in check(register) if not query or problem.file in files]
     if output_format is Format.JSON:
         write_json("lint", [asdict(problem) for problem in problems])
     elif problems:
         write("\n".join(map(str, problems)))
-    say(_summary(problems, len(register.documents)))
+    say(_summary(problems, len(files)))
     return exit_code(problems)
 
 
