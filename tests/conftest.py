@@ -122,3 +122,9 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
     run("init", "--quiet", "--initial-branch=main")
     return run
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees what another one, or the user, has had read before."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

@@ -13,6 +13,10 @@ from finding_tickets.model.problem import Level, Problem
 SUFFIX = ".md"
 ATTEMPTS = 3
 
+_SECOND = 10**9
+_FINE_TICK = _SECOND // 20
+_COARSE_TICK = 2 * _SECOND
+
 
 class State(NamedTuple):
     """What a file system says of a regular file; changed bytes change it, once the clock has ticked.
@@ -44,11 +48,24 @@ class Content(NamedTuple):
     state: State
 
 
-def markdown_files(root: Path, folders: Iterable[Path], problems: list[Problem]) -> Iterator[File]:
+def is_settled(state: State, now: int) -> bool:
+    """Whether a file in this state at the time ``now`` will be in another one if it is changed after that.
+
+    A file that changed a moment ago could change once more before the clock of its file system ticks.
+    """
+    tick = _COARSE_TICK if state.changed % _SECOND == 0 else _FINE_TICK
+    # Programs can set the time of modification, also to one in the future, but not that of the change.
+    last = state.changed if state.modified > now else max(state.changed, state.modified)
+    return last + tick < now
+
+
+def markdown_files(
+    root: Path, folders: Iterable[Path], problems: list[Problem], *, largest: int
+) -> Iterator[File]:
     """Every Markdown file below ``folders``, each once, in the order of their paths.
 
-    Hidden folders are left out. Links that leave ``root``, linked folders and folders that cannot be read are
-    reported.
+    Hidden folders are left out. Links that leave ``root``, linked folders, folders that cannot be read and
+    files of more than ``largest`` bytes are reported.
     """
     seen: set[str] = set()
     for folder in folders:
@@ -61,7 +78,12 @@ def markdown_files(root: Path, folders: Iterable[Path], problems: list[Problem])
         for entry, path in _below(root, folder, problems):
             if path not in seen and (not (linked or entry.is_symlink()) or _is_inside(root, path, problems)):
                 seen.add(path)
-                yield File(path, entry.path, _state_of(entry))
+                state = _state_of(entry)
+                if state and state.size > largest:
+                    message = f"not read: {state.size} bytes, and largest_file is {largest}"
+                    problems.append(_problem(path, "too-large", Level.ERROR, message))
+                else:
+                    yield File(path, entry.path, state)
 
 
 def read_file(file: File, problems: list[Problem]) -> Content | None:
@@ -122,7 +144,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_inside(root: Path, path: str, problems: list[Problem]) -> bool:
-    if (root / path).resolve().is_relative_to(root):
+    # Where links lead in a circle, this gives up without a word; reading the file says it.
+    if Path(os.path.realpath(root / path)).is_relative_to(root):
         return True
     message = "the link leaves the repository"
     problems.append(_problem(path, "outside-repository", Level.ERROR, message))

@@ -11,7 +11,7 @@ from finding_tickets.register.config import Config
 from finding_tickets.register.files import markdown_files, read_file
 from finding_tickets.register.ids import Place, duplicates, natural
 from finding_tickets.register.lookup import find
-from finding_tickets.register.root import checked_root, find_root, folders_of
+from finding_tickets.register.root import chosen_root, folders_of
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ def load(root: Path | None = None) -> Register:
         UsageError: There is no such folder, or no register.
         BadDataError: The configuration is wrong.
     """
-    place = find_root(Path.cwd()) if root is None or root == Path() else checked_root(root)
+    place = chosen_root(root)
     config, folders = folders_of(place)
     problems: list[Problem] = []
     documents: list[Document] = []
-    for file in markdown_files(place, folders, problems):
+    for file in list(markdown_files(place, folders, problems, largest=config.largest_file)):
         content = read_file(file, problems)
         if content is not None:
             document, found = read_document(content.data, file.path, config.vocabulary)

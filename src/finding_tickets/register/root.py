@@ -33,6 +33,15 @@ def find_root(start: Path) -> Path:
     raise UsageError(f"no register in {start} or above it", hint=hint)
 
 
+def chosen_root(root: Path | None) -> Path:
+    """The root that the user names, else (or for the current directory) the nearest register upwards.
+
+    Raises:
+        UsageError: There is no such folder, or no register.
+    """
+    return find_root(Path.cwd()) if root is None or root == Path() else checked_root(root)
+
+
 def checked_root(root: Path) -> Path:
     """A root that the user names.
 

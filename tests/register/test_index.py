@@ -1,0 +1,380 @@
+"""What was read before is not read again, and nobody can tell but by the time it takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.markdown.reading import read_document
+from finding_tickets.register import index, readings
+from finding_tickets.register.files import State, is_settled
+from finding_tickets.register.index import cache_folder
+from finding_tickets.register.listing import Listing, list_rows
+from finding_tickets.register.row import Row, row_of
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+SECOND = 10**9
+LATER = 3 * SECOND
+TABLES = ("\n## Related Findings\n\n- A-2: see there\n", "\n## Cross-Review: DRL\n\n**Verdict:** MAYBE\n")
+LIST = """
+import json, sys
+from pathlib import Path
+opened = []
+sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
+from finding_tickets.register.listing import list_rows
+found = list_rows(Path(sys.argv[1]))
+tickets = [name for name in opened if name.endswith(".md")]
+print(json.dumps([[row.id for row in found.rows], tickets, sorted(sys.modules)]))
+"""
+
+
+@pytest.fixture
+def register(repository: Repository) -> Repository:
+    """Three tickets, one with a misspelt word, a file that is no document, and one that is no text."""
+    repository.ticket("A-1", more=TABLES[0])
+    repository.ticket("A-2", severity="dire", more=TABLES[1])
+    repository.ticket("A-10", path="tickets/old/last.md", rows="| **Domain** | `a`, `b/c` |\n")
+    repository.write("tickets/README.md", "# How we work\n")
+    repository.write("tickets/bad.md", b"\xff")
+    return repository
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the files that are read, in that order; all were written a while ago."""
+    paths: list[str] = []
+    actual, clock = read_document, time.time_ns
+
+    def noting(data: bytes, path: str, *words: object) -> object:
+        paths.append(path)
+        return actual(data, path, *words)  # type: ignore[arg-type] # passed on as they come
+
+    monkeypatch.setattr(readings, "read_document", noting)
+    monkeypatch.setattr(time, "time_ns", lambda: clock() + LATER)
+    return paths
+
+
+def truth(repository: Repository) -> tuple[list[Row], list[str]]:
+    """The rows and problems of a register that is read whole."""
+    loaded = repository.load()
+    return [row_of(document) for document in loaded.documents], list(map(str, loaded.problems))
+
+
+def seen(listing: Listing) -> tuple[list[Row], list[str]]:
+    """The rows and problems of a listing."""
+    return list(listing.rows), list(map(str, listing.problems))
+
+
+def stored() -> Path:
+    """The only index there is."""
+    folder = cache_folder()
+    assert folder is not None
+    (file,) = folder.glob("*.sqlite3")
+    return file
+
+
+def entries() -> list[str]:
+    """The paths for which the index has an entry."""
+    with sqlite3.connect(stored()) as database:
+        return sorted(path.decode() for (path,) in database.execute("SELECT path FROM entry"))
+
+
+def test_a_listing_has_what_loading_has(register: Repository, read: list[str]) -> None:
+    """Rows and problems, in their order, are those of the register, from files and from the index."""
+    expected = truth(register)
+    assert ["A-1", "A-2", "A-10"] == [row.id for row in list_rows(register.root).rows]
+    assert 5 == len(read)
+    assert expected == seen(list_rows(register.root))
+    assert 5 == len(read)
+
+
+@pytest.mark.usefixtures("read")
+def test_nothing_is_opened_or_imported_again(register: Repository) -> None:
+    """With an index, a listing opens no ticket, and loads neither pydantic nor the Markdown parser."""
+    list_rows(register.root)
+    line = [sys.executable, "-c", LIST, str(register.root)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    ids, opened, modules = json.loads(done.stdout)
+    assert (["A-1", "A-2", "A-10"], []) == (ids, opened)
+    assert set() == {"pydantic", "pyromark", "yaml", "multiprocessing"} & set(modules)
+
+
+def test_only_what_changed_is_read_again(register: Repository, read: list[str]) -> None:
+    """A file with other bytes is read again, although its size and its time of modification are the same."""
+    list_rows(register.root)
+    file = register.root / "tickets" / "A-1.md"
+    before = file.stat()
+    file.write_bytes(file.read_bytes().replace(b"It waits", b"It leaks"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (before.st_size, before.st_mtime_ns) == (file.stat().st_size, file.stat().st_mtime_ns)
+    read.clear()
+    assert "It leaks" == list_rows(register.root).rows[0].title
+    assert ["tickets/A-1.md"] == read
+
+
+@pytest.mark.usefixtures("read")
+def test_a_file_in_the_place_of_another(register: Repository) -> None:
+    """A file that was moved there with the times of the one before is read."""
+    list_rows(register.root)
+    file, new = register.root / "tickets" / "A-1.md", register.root / "new"
+    new.write_bytes(file.read_bytes().replace(b"It waits", b"It leaks"))
+    before = file.stat()
+    os.utime(new, ns=(before.st_atime_ns, before.st_mtime_ns))
+    new.replace(file)
+    assert "It leaks" == list_rows(register.root).rows[0].title
+
+
+def test_files_come_and_go(register: Repository, read: list[str]) -> None:
+    """A new file is read, and the entries of one that is gone and of a renamed one are forgotten."""
+    list_rows(register.root)
+    (register.root / "tickets" / "A-1.md").unlink()
+    (register.root / "tickets" / "A-2.md").rename(register.root / "tickets" / "b.md")
+    register.ticket("A-3")
+    read.clear()
+    assert ["A-2", "A-3", "A-10"] == [row.id for row in list_rows(register.root).rows]
+    assert ["tickets/A-3.md", "tickets/b.md"] == read
+    files = ["A-3.md", "README.md", "b.md", "bad.md", "old/last.md"]
+    assert [f"tickets/{name}" for name in files] == entries()
+
+
+def test_a_fresh_file_is_not_kept(
+    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What changed within the last tick of the clock may change once more unseen, so it is read each time."""
+    file = register.root / "tickets" / "A-1.md"
+    monkeypatch.setattr(time, "time_ns", lambda: file.stat().st_ctime_ns + 1)
+    list_rows(register.root)
+    read.clear()
+    list_rows(register.root)
+    assert "tickets/A-1.md" in read
+
+
+@pytest.mark.parametrize(
+    ("modified", "changed", "now", "settled"),
+    [
+        (100.123, 100.123, 100.173, False),  # exactly one tick of 50 ms
+        (100.123, 100.123, 100.174, True),
+        (100.123, 99.5, 100.15, False),
+        (90.0, 100.123, 100.15, False),
+        (100.0, 100.0, 102.0, False),  # times in whole seconds: a tick may be two
+        (100.0, 100.0, 102.001, True),
+        (500.0, 100.123, 101.0, True),  # a program set the time of modification
+        (100.123, 500.123, 101.0, False),  # the clock was set back
+    ],
+)
+def test_settled(modified: float, changed: float, now: float, settled: bool) -> None:
+    """A state can be relied on once its file system's clock has ticked since, coarse as that may be."""
+    state = State(1, 1, round(modified * 1000) * 10**6, round(changed * 1000) * 10**6)
+    assert settled is is_settled(state, round(now * 1000) * 10**6)
+
+
+def test_other_words_read_anew(register: Repository, read: list[str]) -> None:
+    """With another vocabulary everything is read again, and what was read before does not count."""
+    list_rows(register.root)
+    register.write("tickets.toml", 'severities = {P0 = ["dire"]}\n')
+    read.clear()
+    assert "P0" == list_rows(register.root).rows[1].severity
+    assert 5 == len(read)
+    list_rows(register.root)
+    assert 5 == len(read)
+
+
+def test_another_version_reads_anew(
+    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing counts that another version of the tool has read."""
+    list_rows(register.root)
+    read.clear()
+    monkeypatch.setattr(index, "__version__", "another")
+    list_rows(register.root)
+    assert 5 == len(read)
+
+
+def test_without_an_index(register: Repository, read: list[str]) -> None:
+    """Who doubts the index can have everything read, and nothing is written."""
+    list_rows(register.root, indexed=False)
+    list_rows(register.root, indexed=False)
+    assert 10 == len(read)
+    folder = cache_folder()
+    assert folder is not None
+    assert not folder.exists()
+
+
+def test_duplicates_are_known(register: Repository, read: list[str]) -> None:
+    """An ID that two files have is reported without reading either of them."""
+    register.ticket("a-1", path="tickets/old/again.md")
+    list_rows(register.root)
+    read.clear()
+    found = [problem for problem in list_rows(register.root).problems if problem.rule == "duplicate-id"]
+    assert ["tickets/A-1.md", "tickets/old/again.md"] == [problem.file for problem in found]
+    assert [] == read
+
+
+def test_many_processes_read(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where several processes read, the listing is the same."""
+    monkeypatch.setattr(readings, "MANY", 2)
+    monkeypatch.setattr(readings, "_CHUNK", 1)
+    assert truth(register) == seen(list_rows(register.root))
+
+
+def damages() -> Iterator[Callable[[bytes], bytes]]:
+    """Ways in which a file may be damaged: emptied, cut, overwritten, and bytes changed here and there."""
+    yield lambda _: b""
+    yield lambda _: b"# not a database\n" * 100
+    yield lambda data: data[: len(data) // 2]
+    yield lambda data: data[:100] + b"\0" * (len(data) - 100)
+    yield lambda data: data[:4096] + data[8192:]
+
+    def with_changes(chance: random.Random) -> Callable[[bytes], bytes]:
+        def changed(data: bytes) -> bytes:
+            new = bytearray(data)
+            for _ in range(chance.choice((1, 3, 30))):
+                new[chance.randrange(len(new))] = chance.randrange(256)
+            return bytes(new)
+
+        return changed
+
+    for seed in range(300):
+        yield with_changes(random.Random(seed))  # noqa: S311 - chance, not secrecy
+
+
+def test_a_damaged_index(register: Repository, read: list[str]) -> None:
+    """Whatever happened to the file of the index, listings are right, and soon they have an index again."""
+    expected = truth(register)
+    list_rows(register.root)
+    file = stored()
+    sound = file.read_bytes()
+    for damage in damages():
+        file.write_bytes(damage(sound))
+        assert expected == seen(list_rows(register.root))
+        assert expected == seen(list_rows(register.root))
+        read.clear()
+        assert expected == seen(list_rows(register.root))
+        assert [] == read
+
+
+def test_a_folder_that_cannot_be_written(
+    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be kept, everything is read each time."""
+    for folder in (register.root / "code.py", Path("/proc")):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+        read.clear()
+        assert truth(register) == seen(list_rows(register.root)) == seen(list_rows(register.root))
+        assert 10 == len(read)
+
+
+def test_an_index_that_cannot_be_written(register: Repository, read: list[str]) -> None:
+    """An index in a folder that nobody may write to still serves, and does not learn what is new."""
+    list_rows(register.root)
+    # Whoever runs as root may write anywhere, so the database itself is told to refuse.
+    with sqlite3.connect(stored()) as database:
+        database.execute("CREATE TRIGGER no BEFORE INSERT ON entry BEGIN SELECT RAISE(ABORT, 'no'); END")
+    read.clear()
+    register.ticket("A-3")
+    assert truth(register) == seen(list_rows(register.root))
+    assert ["tickets/A-3.md"] == read
+
+
+def test_a_full_disk(register: Repository) -> None:
+    """Where the index does not fit on the disk, listings do without it and leave nothing that misleads."""
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + LIST
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(register.root)], capture_output=True, text=True, check=True
+        )
+        assert ["A-1", "A-2", "A-10"] == json.loads(done.stdout)[0]
+    assert truth(register) == seen(list_rows(register.root))
+
+
+def test_somebody_else_is_writing(
+    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing does not wait long for another process, and does without the index then."""
+    list_rows(register.root)
+    monkeypatch.setattr(index, "PATIENCE", 0.01)
+    with sqlite3.connect(stored(), isolation_level=None) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        read.clear()
+        assert truth(register) == seen(list_rows(register.root))
+        assert 5 == len(read)
+        database.execute("COMMIT")
+    read.clear()
+    list_rows(register.root)
+    assert [] == read
+
+
+def test_killed_while_writing(register: Repository, read: list[str]) -> None:
+    """A process that dies while it keeps what it read leaves the index as it was."""
+    list_rows(register.root)
+    register.ticket("A-1", title="It leaks")
+    code = f"""
+import os, sys
+from pathlib import Path
+from finding_tickets.register import index, listing, readings
+actual = index._entry
+index._entry = lambda path, *values: os._exit(9) if path.endswith("last.md") else actual(path, *values)
+index.__version__ = "another"
+readings.is_settled = lambda state, now: True
+listing.list_rows(Path({str(register.root)!r}))
+"""
+    assert 9 == subprocess.run([sys.executable, "-c", code], check=False).returncode
+    read.clear()
+    assert truth(register) == seen(list_rows(register.root))
+    assert ["tickets/A-1.md"] == read
+
+
+def test_many_at_once(register: Repository) -> None:
+    """Processes that list the same register at the same time, with no index before, all list it right."""
+    for number in range(20, 60):
+        register.ticket(f"A-{number}")
+    rows, _ = truth(register)
+    line = [sys.executable, "-c", LIST, str(register.root)]
+    started = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    printed = [process.communicate(timeout=60)[0] for process in started]
+    assert [[row.id for row in rows]] * 6 == [json.loads(text)[0] for text in printed]
+    assert truth(register) == seen(list_rows(register.root))
+
+
+def test_a_listing_during_edits(register: Repository) -> None:
+    """While tickets are replaced, a listing shows of each what it was some time between start and end."""
+    names = [f"B-{number}" for number in range(10)]
+    written = dict.fromkeys(names, 0)
+    stop = threading.Event()
+
+    def edit() -> None:
+        for version in range(1, 10**6):
+            for name in names:
+                new = register.ticket(name, path=f"new/{name}", title=f"{version:07}")
+                new.replace(register.root / "tickets" / f"{name}.md")
+                written[name] = version
+                if stop.is_set():
+                    return
+
+    for name in names:
+        register.ticket(name, title="0")
+    editor = threading.Thread(target=edit)
+    editor.start()
+    try:
+        for _ in range(40):
+            before = dict(written)
+            shown = {row.id: int(row.title) for row in list_rows(register.root).rows if row.id in written}
+            # The file is replaced before its version is noted here, so it may be one ahead.
+            assert names == [name for name in names if before[name] <= shown[name] <= written[name] + 1]
+    finally:
+        stop.set()
+        editor.join()
+    assert truth(register) == seen(list_rows(register.root))
