@@ -31,6 +31,7 @@ _SETTINGS: Mapping[str, Callable[[Any, Path], Any]] = {
     "templates": folder,
     "timeout": seconds,
     "memory": size,
+    "largest_file": size,
 }
 _VOCABULARY: Mapping[str, Callable[[Any, Path], Any]] = {
     "id_pattern": pattern,
@@ -51,6 +52,7 @@ class Config:
         templates: Folder whose templates replace those of the tool.
         timeout: Seconds after which a verification is stopped.
         memory: Bytes that a verification may use.
+        largest_file: Bytes that a document may have; a larger one is not read.
         vocabulary: The words of the register.
     """
 
@@ -59,6 +61,7 @@ class Config:
     templates: str = "templates"
     timeout: float = 120.0
     memory: int = 8 * 1024**3
+    largest_file: int = 1024**2
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 

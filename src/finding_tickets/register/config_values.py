@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,8 @@ def folder(value: Any, root: Path) -> str:
     """A path relative to ``root`` that stays below it."""
     if not isinstance(value, str) or not value:
         raise WrongValueError(f"must be a path, not {value!r}")
-    if not (root / value).resolve().is_relative_to(root.resolve()):
+    # Unlike Path.resolve, this raises nothing where links lead in a circle.
+    if not Path(os.path.realpath(root / value)).is_relative_to(os.path.realpath(root)):
         raise WrongValueError(f"{value} leaves the repository")
     return value
 
