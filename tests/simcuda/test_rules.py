@@ -85,3 +85,24 @@ def test_what_pytorch_says_does_not_wait(code: str) -> None:
 def test_what_pytorch_says_waits(code: str, waits: int) -> None:
     """The calls for which PyTorch's own test of its sync warnings sees a wait make these here."""
     assert waits == waits_of(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "approximate"),
+    [
+        ("x[x > 0]", True),
+        ("x[x > 0] = value", True),
+        ("x[index]", False),
+        ("x[index] = value", False),
+        ("x[(x > 0).cpu()]", False),
+        ("x[x > 0] = 1.0", False),
+    ],
+)
+def test_what_is_searched_by_cub_is_approximate(code: str, approximate: bool) -> None:
+    """A mask on the device is searched as ``nonzero`` does; indices and masks on the host are not."""
+    with simcuda.device() as gpu:
+        names = example_names()
+        with gpu.measure() as cost:
+            exec(code, names)  # noqa: S102 - the code is above
+        names.clear()
+    assert approximate == bool(cost.approximate)

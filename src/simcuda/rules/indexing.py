@@ -77,6 +77,11 @@ def _read(call: Call) -> Cost:
     return Cost(first.launches + _kernels(call.outputs[0]), first.waits, 0, first.copies, first.temporaries)
 
 
+def _is_by_mask(call: Call) -> bool:
+    """Whether a mask on the device is searched, which CUB does."""
+    return any(index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call))
+
+
 def _writes_one_value_by_mask(call: Call) -> bool:
     value = call.argument("values")
     indices = _indices(call)
@@ -243,12 +248,31 @@ TOPIC = (
         takes_host_tensors=True,
     ),
     Rule(
+        id="write-by-mask",
+        ops=WRITES,
+        when=_is_by_mask,
+        counts=_write,
+        source="ATen/native/IndexingUtils.h: masks become indices by nonzero, whose count the host reads",
+        example="x[x > 0] = value",
+        approximate=True,
+        takes_host_tensors=True,
+    ),
+    Rule(
         id="write-by-index",
         ops=WRITES,
         counts=_write,
-        source="ATen/native/IndexingUtils.h: masks become indices by nonzero, host indices and a host value "
-        "are copied to the device, each with a wait",
+        source="ATen/native/IndexingUtils.h: host indices and a host value are copied, each with a wait",
         example="x[index] = y",
+        takes_host_tensors=True,
+    ),
+    Rule(
+        id="read-by-mask",
+        ops=("aten.index", "aten._unsafe_index"),
+        when=_is_by_mask,
+        counts=_read,
+        source="ATen/native/IndexingUtils.h, as for writing",
+        example="x[x > 0]",
+        approximate=True,
         takes_host_tensors=True,
     ),
     Rule(
