@@ -29,7 +29,7 @@ def circle(repository: Repository) -> None:
 
 @pytest.mark.usefixtures("circle")
 def test_text(tickets: Tickets) -> None:
-    """Direction, kind, what is missing, who alone says so, and the cycle; what has no relation is left out."""
+    """Direction, kind, what is missing, who alone says so, and the cycle; A-3 has no relation to show."""
     ran = tickets("graph")
     assert [
         "A-1  It waits",

@@ -12,7 +12,15 @@ from finding_tickets.model.vocabulary import Relationship, Severity, Words, sque
 from finding_tickets.register.query.dates import date_in, date_test
 from finding_tickets.register.query.facts import Facts
 from finding_tickets.register.query.lexicon import Lexicon
-from finding_tickets.register.query.tree import OF_EVIDENCE, OF_ROW, Test, Written, folded
+from finding_tickets.register.query.tree import (
+    OF_EVIDENCE,
+    OF_ROW,
+    QueryError,
+    Test,
+    Written,
+    close_words,
+    folded,
+)
 from finding_tickets.register.row import Row
 
 Read = Callable[[Written, Lexicon], Test]
@@ -49,8 +57,14 @@ def _word(written: Written, words: Words) -> str:
     """The word that a value is a spelling of."""
     word = word_for(written.text, words)
     if word is None:
-        raise written.wrong(f"no such {written.key} as {written.text!r}", words)
+        raise _no_such(written.key, written, words)
     return word
+
+
+def _no_such(what: str, written: Written, words: Iterable[str], text: str | None = None) -> QueryError:
+    """The error that a value, or the part of it that is ``text``, is none of ``words``."""
+    wrong = text or written.text
+    return written.wrong(f"no such {what} as {wrong!r}", close_words(wrong, words))
 
 
 def _is(get: Get, words: Callable[[Lexicon], Words]) -> Read:
@@ -87,9 +101,8 @@ def _date(get: Get) -> Read:
     def read(written: Written, lexicon: Lexicon) -> Test:
         test = date_test(written.relation, written.text, lexicon.today)
         if test is None:
-            error = written.wrong(f"{written.key} takes a date or an age, not {written.text!r}")
-            error.hint = "such as 2025-01-31, 2025-01, today, or <2w for less than two weeks ago"
-            raise error
+            hint = "such as 2025-01-31, 2025-01, today, or <2w for less than two weeks ago"
+            raise written.wrong(f"{written.key} takes a date or an age, not {written.text!r}", hint)
         return lambda row: (day := date_in(get(row))) is not None and test(day)
 
     return read
@@ -112,7 +125,7 @@ def _person(written: Written, lexicon: Lexicon) -> Callable[[str | None], bool]:
         return lambda _: True
     wanted = squeeze(lexicon.agent(written.text))
     if wanted not in map(squeeze, lexicon.agents):
-        raise written.wrong(f"nobody here is called {written.text!r}", lexicon.agents)
+        raise _no_such("agent", written, lexicon.agents)
     spellings: dict[str, bool] = {}
 
     def is_wanted(name: str | None) -> bool:
@@ -128,7 +141,7 @@ def _opinion(written: Written, lexicon: Lexicon) -> Callable[[str], bool]:
         return lambda _: True
     wanted = word_for(written.detail, lexicon.opinions)
     if wanted is None:
-        raise written.wrong(f"no such opinion as {written.detail!r}", lexicon.opinions, written.detail)
+        raise _no_such("opinion", written, lexicon.opinions, written.detail)
     return lambda opinion: squeeze(opinion) == squeeze(wanted)
 
 
@@ -142,7 +155,7 @@ def _category(written: Written, lexicon: Lexicon) -> Test:
     word = word_for(written.text, lexicon.vocabulary.categories)
     wanted = squeeze(word or written.text)
     if not any(wanted in squeeze(category) for category in lexicon.categories):
-        raise written.wrong(f"no such category as {written.text!r}", lexicon.categories)
+        raise _no_such("category", written, lexicon.categories)
     return lambda row: any(wanted in squeeze(category) for category in row.categories)
 
 
@@ -154,16 +167,15 @@ def _domain(written: Written, lexicon: Lexicon) -> Test:
         return any(f"{domain.casefold()}/".startswith(f"{wanted}/") for domain in domains)
 
     if not within(lexicon.domains):
-        raise written.wrong(f"no document is in the domain {written.text!r}", lexicon.domains)
+        raise _no_such("domain", written, lexicon.domains)
     return lambda row: within(row.domains)
 
 
 def _id(written: Written, lexicon: Lexicon) -> Test:
     wanted = written.text.casefold()
     if not is_pattern(wanted) and wanted not in lexicon.ids:
-        error = written.wrong(f"no document has the ID {written.text!r}", lexicon.ids.values())
-        error.hint = error.hint or "quote it to search for it"
-        raise error
+        hint = close_words(written.text, lexicon.ids.values(), "quote it to search for it")
+        raise written.wrong(f"no document has the ID {written.text!r}", hint)
     return lambda row: fnmatchcase(row.id.casefold(), wanted)
 
 
@@ -171,12 +183,13 @@ def _related(written: Written, lexicon: Lexicon) -> Test:
     """Related to an ID, whichever of the two says so; a detail is what the row says or would say."""
     wanted, known = written.text.casefold(), {**lexicon.ids, **lexicon.named}
     if not is_pattern(wanted) and wanted not in known:
-        raise written.wrong(f"no document has or names the ID {written.text!r}", known.values())
+        hint = close_words(written.text, known.values())
+        raise written.wrong(f"no document has or names the ID {written.text!r}", hint)
     facts, how = lexicon.facts, None
     if written.detail is not None:
         how = word_for(written.detail, RELATIONSHIPS)
         if how is None:
-            raise written.wrong(f"no such relationship as {written.detail!r}", RELATIONSHIPS, written.detail)
+            raise _no_such("relationship", written, RELATIONSHIPS, written.detail)
     return lambda row: any(
         fnmatchcase(other, wanted) and how in {None, relationship}
         for other, relationship in facts.relations.by_id.get(row.id.casefold(), ())
@@ -206,7 +219,8 @@ def _title(written: Written, _lexicon: Lexicon) -> Test:
 def _has(written: Written, lexicon: Lexicon) -> Test:
     facet = word_for(written.text, FACETS)
     if facet is None:
-        raise written.wrong(f"{written.key}: takes what a document may state, not {written.text!r}", FACETS)
+        hint = close_words(written.text, FACETS)
+        raise written.wrong(f"{written.key} takes what a document may state, not {written.text!r}", hint)
     return facets(lexicon.facts)[facet]
 
 

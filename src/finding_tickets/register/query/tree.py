@@ -14,6 +14,7 @@ OF_ROW, OF_EVIDENCE, OF_TEXT = range(3)
 """What an answer costs: nothing beyond the row, reading evidence, reading the document's file."""
 
 _MOST_WORDS = 20
+_LEAST_LIKENESS = 0.75
 
 
 class QueryError(UsageError):
@@ -140,22 +141,21 @@ class Written:
     position: int
     query: str
 
-    def wrong(self, message: str, words: Iterable[str] = (), text: str | None = None) -> QueryError:
-        """The error that the value (or the part of it that is ``text``) is none of ``words``."""
-        return QueryError(message, self.query, self.position, close_words(text or self.text, words))
+    def wrong(self, message: str, hint: str | None = None) -> QueryError:
+        """The error that something is wrong with the value."""
+        return QueryError(message, self.query, self.position, hint)
 
 
-def close_words(text: str, words: Iterable[str]) -> str | None:
-    """What somebody who wrote ``text`` may have meant, else all there is; None where there is nothing."""
+def close_words(text: str, words: Iterable[str], otherwise: str | None = None) -> str | None:
+    """What somebody who wrote ``text`` may have meant, else ``otherwise``, else all words if they are few."""
     from difflib import get_close_matches
 
     spelt = {word.casefold(): word for word in words}
-    close = get_close_matches(text.casefold(), spelt, n=3)
+    close = get_close_matches(text.casefold(), spelt, n=3, cutoff=_LEAST_LIKENESS)
     if close:
         return f"did you mean {' or '.join(spelt[word] for word in close)}?"
-    if not spelt or len(spelt) > _MOST_WORDS:
-        return None
-    return f"one of {', '.join(spelt.values())}"
+    few = 0 < len(spelt) <= _MOST_WORDS
+    return otherwise or (f"one of {', '.join(spelt.values())}" if few else None)
 
 
 def folded(text: str) -> str:

@@ -1,0 +1,53 @@
+"""A register of rows made by hand, without a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.config import Config
+from finding_tickets.register.query import Facts, Lexicon, Measured
+from finding_tickets.register.row import Row
+
+TODAY = date(2025, 3, 1)
+
+
+class Watched(Facts):
+    """Rows whose text is their title and whose verdict is ``refuted``; ``asked`` lists what was looked up."""
+
+    def __init__(self, rows: list[Row], config: Config) -> None:
+        super().__init__(Path("/nowhere"), config, rows)
+        self.asked: list[str] = []
+
+    def text(self, row: Row) -> str:
+        """The title in lower case."""
+        self.asked.append(f"text of {row.id}")
+        return row.title.lower()
+
+    def measured(self, row: Row) -> Measured:
+        """Refuted."""
+        self.asked.append(f"verdict of {row.id}")
+        return Measured(Verdict.REFUTED)
+
+
+def row(document_id: str, **values: object) -> Row:
+    """A finding with these values."""
+    given = {"kind": "finding", "path": f"tickets/{document_id}.md", "id": document_id, "title": "It waits"}
+    return Row(**{**given, **values})  # type: ignore[arg-type] # each test names the fields that it needs
+
+
+Words = Callable[..., Lexicon]
+
+
+@pytest.fixture
+def words() -> Words:
+    """``words(row("A-1"), row("A-2"))``: the words that a query may use in a register of these rows."""
+
+    def make(*rows: Row, config: Config | None = None) -> Lexicon:
+        return Lexicon(Watched(list(rows), config or Config()), TODAY)
+
+    return make
