@@ -9,7 +9,7 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda import gradients, refusals, repairs, watching
+from simcuda import gradients, numbered, refusals, repairs, watching
 from simcuda.autocast import Autocast
 from simcuda.bindings import followed
 from simcuda.cuda_api import CudaApi
@@ -109,6 +109,7 @@ def device(
         python_data = PythonData(tensors)
         python_data.install(patches)
         LegacyTypes(machine, python_data).install(patches)
+        numbered.install(patches)
         StorageApi(machine).install(patches)
         api = CudaApi(machine)
         stack.callback(api.end)
