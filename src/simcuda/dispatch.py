@@ -21,7 +21,7 @@ from simcuda.charges import Charges
 from simcuda.copies import charge_copy
 from simcuda.machine import Machine
 from simcuda.meeting import meet, spread
-from simcuda.messages import no_cpu_kernel_message, no_kernel_message
+from simcuda.messages import bytes_the_host_lacks, no_cpu_kernel_message, no_kernel_message
 from simcuda.plans import Plan, plan_of
 from simcuda.storages import HOST, Tag
 from simcuda.watching import watched
@@ -104,10 +104,12 @@ class Dispatcher:
         device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
         if device != HOST and plan.may_be_refused:
             self._refuse(plan, args, kwargs, device)
-        if plan.draws:
-            result = self._machine.generators.draw(func._op, args, kwargs, device)
-        else:
-            result = func._op(*args, **kwargs)
+        operation = self._drawing(func, device) if plan.draws else func._op
+        try:
+            result = operation(*args, **kwargs)
+        except RuntimeError as error:
+            self._refuse_for_memory(device, error)
+            raise
         outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
         floating = device == HOST and _is_floating(plan, kwargs, tags)
         if floating and plan.makes and is_in_backward():
@@ -134,6 +136,16 @@ class Dispatcher:
             raise NotImplementedError(no_kernel_message(plan.op))
         if plan.makes:
             self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
+
+    def _refuse_for_memory(self, device: int, error: RuntimeError) -> None:
+        """Fail for want of memory where the host did, if the device has not as much either."""
+        if device != HOST:
+            self._machine.refuse_more_than_all(device, bytes_the_host_lacks(str(error)))
+
+    def _drawing(self, func: Any, device: int) -> Any:
+        """The operation, drawing its random numbers as on a device or on ``HOST``."""
+        draw = self._machine.generators.draw
+        return lambda *args, **kwargs: draw(func._op, args, kwargs, device)
 
     def _one_by_one(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Walk lists that are spread over devices as CUDA does, tensor by tensor."""

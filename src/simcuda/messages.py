@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 from simcuda.allocator import OutOfMemory
 
 WAITS_ARE_ERRORS = 2
+HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
 
 
 def warn_or_raise(sync_debug_mode: int) -> None:
@@ -27,6 +29,12 @@ def out_of_memory_message(device: int, error: OutOfMemory) -> str:
         f"allocated memory {_size(error.allocated)} is allocated by PyTorch, and "
         f"{_size(error.unallocated)} is reserved by PyTorch but unallocated."
     )
+
+
+def bytes_the_host_lacks(message: str) -> int:
+    """How much memory the host's allocator says that it could not find; 0 where a message is another one."""
+    found = HOST_LACKS_MEMORY.search(message)
+    return int(found[1]) if found else 0
 
 
 def no_kernel_message(op: str) -> str:

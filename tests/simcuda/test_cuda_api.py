@@ -144,6 +144,15 @@ def test_running_out_of_memory(gpu: SimulatedCuda) -> None:
         torch.empty(20 * MIB, dtype=torch.uint8, device="cuda:1")
 
 
+def test_a_result_larger_than_host_and_device_is_cudas_error(gpu: SimulatedCuda) -> None:
+    """Where the host cannot even do the work, the error is the device's, and no memory is kept for it."""
+    x = torch.ones(1 << 23, dtype=torch.uint8, device="cuda")
+    # 2 ** 46 bytes are 65536 GiB, more than the address space of the host's processes is ever given.
+    with gpu.measure() as cost, pytest.raises(torch.OutOfMemoryError, match=r"allocate 65536.00 GiB"):
+        x[:, None] + x
+    assert (1, 0, 0) == (cost.ooms, cost.allocations, cost.retained_bytes)
+
+
 @pytest.mark.usefixtures("gpu")
 def test_what_has_no_effect_here_is_accepted() -> None:
     """Settings and calls that change only how fast a real GPU works do nothing."""
