@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Relationship, Severity, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import Relationship, Severity, Words, word_for
 from finding_tickets.register.query.dates import date_in, date_test
 from finding_tickets.register.query.facts import Facts
 from finding_tickets.register.query.lexicon import Lexicon
@@ -18,6 +18,7 @@ from finding_tickets.register.query.tree import (
     QueryError,
     Test,
     Written,
+    alike,
     close_words,
     folded,
 )
@@ -123,14 +124,14 @@ def _person(written: Written, lexicon: Lexicon) -> Callable[[str | None], bool]:
     """Whether somebody is the one meant, however either is spelt."""
     if written.text == ANYBODY:
         return lambda _: True
-    wanted = squeeze(lexicon.agent(written.text))
-    if wanted not in map(squeeze, lexicon.agents):
+    wanted = alike(lexicon.agent(written.text))
+    if wanted not in map(alike, lexicon.agents):
         raise _no_such("agent", written, lexicon.agents)
     spellings: dict[str, bool] = {}
 
     def is_wanted(name: str | None) -> bool:
         if name is not None and name not in spellings:
-            spellings[name] = squeeze(lexicon.agent(name)) == wanted
+            spellings[name] = alike(lexicon.agent(name)) == wanted
         return name is not None and spellings[name]
 
     return is_wanted
@@ -142,21 +143,21 @@ def _opinion(written: Written, lexicon: Lexicon) -> Callable[[str], bool]:
     wanted = word_for(written.detail, lexicon.opinions)
     if wanted is None:
         raise _no_such("opinion", written, lexicon.opinions, written.detail)
-    return lambda opinion: squeeze(opinion) == squeeze(wanted)
+    return lambda opinion: alike(opinion) == alike(wanted)
 
 
 def _assignee(written: Written, _lexicon: Lexicon) -> Test:
-    wanted = squeeze(written.text)
-    return lambda row: row.assignee is not None and squeeze(row.assignee) == wanted
+    wanted = folded(written.text)
+    return lambda row: row.assignee is not None and folded(row.assignee) == wanted
 
 
 def _category(written: Written, lexicon: Lexicon) -> Test:
     """A category, or a part of its name."""
     word = word_for(written.text, lexicon.vocabulary.categories)
-    wanted = squeeze(word or written.text)
-    if not any(wanted in squeeze(category) for category in lexicon.categories):
+    wanted = alike(word or written.text)
+    if not any(wanted in alike(category) for category in lexicon.categories):
         raise _no_such("category", written, lexicon.categories)
-    return lambda row: any(wanted in squeeze(category) for category in row.categories)
+    return lambda row: any(wanted in alike(category) for category in row.categories)
 
 
 def _domain(written: Written, lexicon: Lexicon) -> Test:

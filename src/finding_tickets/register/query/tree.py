@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from finding_tickets.errors import UsageError
+from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.row import Row
 
 Test = Callable[[Row], bool]
@@ -161,3 +162,8 @@ def close_words(text: str, words: Iterable[str], otherwise: str | None = None) -
 def folded(text: str) -> str:
     """``text`` without case and with single spaces, so that texts can be searched."""
     return " ".join(text.casefold().split())
+
+
+def alike(text: str) -> str:
+    """What spellings of one name have in common, in any script."""
+    return squeeze(text) or folded(text)

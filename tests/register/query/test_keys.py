@@ -1,0 +1,210 @@
+"""What each key of a query holds for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.register.query.conftest import row
+
+from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.register.config import Config
+from finding_tickets.register.query import QueryError, choose, parse
+
+if TYPE_CHECKING:
+    from tests.register.query.conftest import Words
+
+    from finding_tickets.register.query import Lexicon
+
+ROWS = (
+    row("A-1", severity="P0", status="open", agent="drl", batch=2, title="It waits for  the GPU"),
+    row("A-2", severity="P1", status="in-review", agent="DRL Specialist", batch=10, assignee="Kim Lee"),
+    row("A-3", severity="P4", status="closed", outcome="wont-fix", agent="Jo", domains=("simic/telemetry",)),
+    row("A-4", domains=("Simic", "tolaria"), categories=("Memory leak / resource issue",), done=1, undone=2),
+    row("A-5", files=("/home/kim/src/simic/loss.py", "b.py"), created="2025-01-31", updated="on 2025-02-15"),
+    row("A-6", reviews=(("drl", "OBJECT"), ("pytorch", "ENDORSE"), (None, "NOT A BUG")), summary="Long."),
+    row("A-7", related=(("A-1", "blocked-by"), ("A-9", "duplicate")), verifier="verifiers/a.py"),
+    row("TASK-1", kind="review", reviews=(("codereview", "APPROVED"),), created="soon"),
+)
+
+
+def chosen(lexicon: Lexicon, text: str) -> str:
+    """The last characters of the IDs that a query means."""
+    return "".join(
+        row.id[-1] if row.kind == "finding" else "T" for row in choose(parse(text, lexicon), lexicon.facts)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("id:a-1", "1"),
+        ("id:a-?", "1234567"),
+        ("id:[at]*-1", "1T"),
+        ("kind:review", "T"),
+        ("kind:ticket -id:A-*", ""),
+        ('title:"WAITS for the"', "1"),
+        ("severity:p0", "1"),
+        ("severity:=P0", "1"),
+        ("severity:>P1", "1"),
+        ("severity:>=P1", "12"),
+        ("severity:<P1", "3"),
+        ("severity:<=P1", "23"),
+        # What states no severity is neither more nor less severe; but it is not a P0.
+        ("-severity:P0", "234567T"),
+        ("status:Open,inreview", "12"),
+        ("status:Review", "2"),
+        ("status:done", "3"),
+        ("resolution:wontfix", "3"),
+        ("verdict:refuted", "1234567T"),
+        ("verdict:verified", ""),
+        ("batch:2", "1"),
+        ("batch:>2", "2"),
+        ("batch:<=010", "12"),
+        ('agent:"deep rl"', "12"),
+        ("agent:jo", "3"),
+        ("agent:*", "1234567T"),
+        ('assignee:"KIM  lee"', "2"),
+        ("assignee:kim", ""),
+        ("domain:simic", "34"),
+        ("domain:SIMIC/", "34"),
+        ("domain:simic/telemetry", "3"),
+        ("category:memory", "4"),
+        ('category:"Memory leak/Resource Issue"', "4"),
+        ("category:numerical", ""),
+        ("file:loss.py", "5"),
+        ("file:src/simic", "5"),
+        ("file:./SRC/*/l*.py", "5"),
+        ("file:/src/loss.py", ""),
+        ("file:oss.py", ""),
+        ("file:c.py", ""),
+        ("reviewed-by:drl", "6"),
+        ("reviewed-by:drl=object", "6"),
+        ("reviewed-by:pytorch=object", ""),
+        ("reviewed-by:*=object", "6"),
+        ('reviewed-by:*="not-a-bug"', "6"),
+        ("reviewed-by:*", "6T"),
+        ("reviewed-by:drl-expert,codereview=approved", "6T"),
+        ("related:A-1", "7"),
+        ("related:A-7", "1"),
+        ("related:A-7=blocks", "1"),
+        ("related:A-1=blocked-by", "7"),
+        ("related:A-1=blocks", ""),
+        ("related:a-9=duplicate", "7"),
+        ("related:*", "17"),
+        ("related:*=Blocked_By", "7"),
+        ("created:2025-01", "5"),
+        ("created:>=2025-01-31", "5"),
+        ("-created:<2026", "123467T"),
+        # TODAY is 2025-03-01, 14 days after 2025-02-15.
+        ("updated:2w", "5"),
+        ("updated:<2w", ""),
+        ("done:1", "4"),
+        ("undone:>1", "4"),
+        ("done:0 undone:0", "123567T"),
+        ("has:resolution", "3"),
+        ("no:status", "4567T"),
+        ("has:checklist", "4"),
+        ("has:related", "17"),
+        ("has:location", "5"),
+        ("has:files", "5"),
+        ("has:review", "6T"),
+        ("has:verifier", "7"),
+        ("has:summary", "6"),
+        ("has:created -has:updated", "T"),
+        ("has:severity has:batch has:agent", "12"),
+        ("has:assignee", "2"),
+        ("has:domain", "34"),
+        ("has:category", "4"),
+    ],
+)
+def test_a_condition(words: Words, text: str, expected: str) -> None:
+    """It holds for exactly these rows."""
+    assert expected == chosen(words(*ROWS), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kind:bug", "no such kind as 'bug'"),
+        ("batch:two", "batch takes a number"),
+        ("batch:-1", "batch takes a number"),
+        ("batch:²", "batch takes a number"),
+        ("agent:nobody", "no such agent as 'nobody'"),
+        ("category:beauty", "no such category as 'beauty'"),
+        ('category:"-"', "no such category as '-'"),
+        ("domain:telemetry", "no such domain as 'telemetry'"),
+        ('domain:"/"', "no such domain as '/'"),
+        ("file:/", "file takes a path"),
+        ("reviewed-by:nobody", "no such agent as 'nobody'"),
+        ("reviewed-by:drl=maybe", "no such opinion as 'maybe'"),
+        ("related:A-8", "no document has or names the ID 'A-8'"),
+        ("related:A-1=near", "no such relationship as 'near'"),
+        ("created:January", "created takes a date or an age"),
+        ("updated:>2025-02-30", "updated takes a date or an age"),
+        ("has:hope", "has takes what a document may state"),
+        ("verdict:open", "no such verdict as 'open'"),
+        ("resolution:open", "no such resolution as 'open'"),
+    ],
+)
+def test_a_value_that_does_not_exist(words: Words, text: str, reason: str) -> None:
+    """Neither the vocabulary nor the register has it."""
+    with pytest.raises(QueryError, match=f"^{reason}"):
+        parse(text, words(*ROWS))
+
+
+def test_the_words_of_a_register(words: Words) -> None:
+    """Spellings that the configuration adds are words of a query, whether a document uses them or not."""
+    vocabulary = Vocabulary(
+        severities={"P0": ("blocker",)}, agents={"ops": ("operations",)}, domains={"train": ("training",)}
+    )
+    lexicon = words(row("A-1", severity="P0", domains=("train",)), config=Config(vocabulary=vocabulary))
+    assert "1" == chosen(lexicon, "severity:blocker")
+    assert "1" == chosen(lexicon, "domain:Training")
+    assert "" == chosen(lexicon, "agent:operations")
+
+
+def test_names_of_any_script(words: Words) -> None:
+    """People whose names have no Latin letter are told apart."""
+    lexicon = words(row("A-1", agent="山田", assignee="Ωμέγα"), row("A-2", agent="田中", assignee="山田"))
+    assert "1" == chosen(lexicon, "agent:山田")
+    assert "1" == chosen(lexicon, "assignee:ΩΜΈΓΑ")
+    assert "2" == chosen(lexicon, "assignee:山田 -agent:山田")
+    with pytest.raises(QueryError, match="no such agent as"):
+        parse("agent:佐藤", lexicon)
+
+
+def test_what_is_not_asked_is_not_looked_up(words: Words) -> None:
+    """Texts are read where conditions leave a row in question, verdicts where a query names them."""
+    lexicon = words(*ROWS)
+    facts = lexicon.facts
+    chosen(lexicon, "sort:severity status:open OR agent:jo")
+    assert [] == facts.asked  # type: ignore[attr-defined] # the facts of these tests are watched
+    chosen(lexicon, "waits verdict:refuted batch:2")
+    assert ["verdict of A-1", "text of A-1"] == facts.asked  # type: ignore[attr-defined] # as above
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sort:severity", "1234567T"),
+        ("sort:-severity", "3214567T"),
+        ("sort:-status", "3214567T"),
+        ("sort:batch", "1234567T"),
+        ("sort:-batch", "2134567T"),
+        # A-1 has the last title; the others have the same one.
+        ("sort:title,-id", "T7654321"),
+        ("sort:-title,id", "1234567T"),
+        ("sort:-id", "T7654321"),
+        ("sort:-path", "T7654321"),
+        ("sort:assignee", "2134567T"),
+        ("sort:-agent", "3214567T"),
+        ("sort:-created sort:-updated", "5123467T"),
+        ("sort:-done", "4123567T"),
+        ("sort:-undone", "4123567T"),
+        ("sort:verdict", "1234567T"),
+    ],
+)
+def test_sorting(words: Words, text: str, expected: str) -> None:
+    """Rows that do not state the key come last either way; equal ones stay in the order of their IDs."""
+    assert expected == chosen(words(*ROWS), text)
