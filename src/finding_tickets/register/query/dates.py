@@ -64,18 +64,18 @@ def _span(value: str, today: date) -> tuple[date, date] | None:
     """The first and the last day of what ``value`` names."""
     ago = _AGO.get(value.casefold())
     if ago is not None:
-        day = today - timedelta(days=ago)
-        return day, day
+        that = today - timedelta(days=ago)
+        return that, that
     match = _DATE.fullmatch(value)
     if match is None:
         return None
-    year, month, day_of = (int(number) if number else None for number in match.groups())
+    year, month, day = (int(number) if number else None for number in match.groups())
     try:
-        first = date(year or 0, month or 1, day_of or 1)
+        first = date(year or 0, 1 if month is None else month, 1 if day is None else day)
     except ValueError:
         return None
-    if day_of:
+    if day is not None:
         return first, first
-    if month:
+    if month is not None:
         return first, first.replace(day=monthrange(first.year, month)[1])
     return first, date(first.year, 12, 31)

@@ -1,0 +1,87 @@
+"""What is looked up beyond rows: texts, documents, evidence and verifiers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.verify.test_session import add
+
+from finding_tickets.cli.main import run
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.query import Facts, select
+from finding_tickets.register.row import row_of
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+
+def facts_of(repository: Repository, *, documents: bool = False) -> Facts:
+    """What is known of a repository as it is now, from its rows alone or from its documents."""
+    register = repository.load()
+    if documents:
+        return Facts.of(register)
+    return Facts(register.root, register.config, tuple(map(row_of, register.documents)))
+
+
+def test_the_whole_text_is_searched(repository: Repository) -> None:
+    """Words of any section are found, in any case, over line breaks and with any white space between them."""
+    repository.ticket("A-1", more="## Notes\r\n\r\nA Stream\r\n  that\twaits.\r\n")
+    repository.ticket("A-2")
+    facts = facts_of(repository)
+    assert ["A-1"] == [row.id for row in select('"a stream that WAITS."', facts)]
+    assert [] == select('"stream waits"', facts)
+    assert ["A-1", "A-2"] == [row.id for row in select("waits", facts)]
+
+
+def test_a_file_that_is_gone_has_no_text(repository: Repository) -> None:
+    """Between listing and searching, files may go."""
+    file = repository.ticket("A-1")
+    facts = facts_of(repository)
+    file.unlink()
+    assert [] == select("waits", facts)
+    assert facts.document(facts.rows[0]) is None
+
+
+@pytest.mark.parametrize("documents", [True, False])
+def test_documents_are_those_of_the_rows(repository: Repository, documents: bool) -> None:
+    """At hand or read, a document is the same."""
+    repository.ticket("A-1")
+    facts = facts_of(repository, documents=documents)
+    assert repository.load().documents[0] == facts.document(facts.rows[0])
+
+
+@pytest.mark.parametrize("documents", [True, False])
+def test_verdicts(repository: Repository, documents: bool) -> None:
+    """What was measured counts as long as nothing has changed since; without evidence it is unverified."""
+    for ticket in ("A-1", "B-1", "C-1"):
+        add(repository, ticket)
+    assert 0 == run(["verify", "A-1", "B-1", "--root", str(repository.root)])
+    repository.write("fixes/b_1/fix.py", "def check(tensors):\n    return None\n")
+    facts = facts_of(repository, documents=documents)
+    expected = {"A-1": Verdict.VERIFIED, "B-1": Verdict.STALE, "C-1": Verdict.UNVERIFIED}
+    assert expected == {row.id: facts.verdict(row) for row in facts.rows}
+    assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
+
+
+def test_damaged_evidence_is_a_problem_of_its_document(repository: Repository) -> None:
+    """It is unverified, and why is kept with those that were asked for."""
+    repository.ticket("A-1")
+    repository.write("evidence/A-1/simulated.json", "{")
+    facts = facts_of(repository)
+    assert [] == list(facts.looked_up)
+    assert ["A-1"] == [row.id for row in select("verdict:unverified", facts)]
+    (measured,) = facts.looked_up
+    assert measured.problem is not None
+    assert "evidence/A-1/simulated.json" == measured.problem.file
+
+
+def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:
+    """A document has a verifier that it names, or else one in the usual place."""
+    repository.ticket("A-1", more="## Remediation\n\n```yaml\nverifier: elsewhere.py\n```\n")
+    repository.ticket("A-2")
+    repository.ticket("A-3")
+    repository.write("verifiers/a_2.py", "")
+    facts = facts_of(repository)
+    assert ["A-1", "A-2"] == [row.id for row in select("has:verifier", facts)]
+    assert ["A-3"] == [row.id for row in select("no:verifier", facts)]
