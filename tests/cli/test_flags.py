@@ -19,7 +19,7 @@ FLAGS = {
     "relate": "--as --dry-run --format --help --note --root",
     "tick": "--dry-run --format --help --root --undo",
     "graph": "--format --help --root",
-    "lint": "--format --help --root --rules",
+    "lint": "--fix --format --help --ignore --root --rules --select",
     "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",
 }

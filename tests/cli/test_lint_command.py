@@ -16,7 +16,7 @@ def test_problems_are_lines_that_editors_understand(tickets: Tickets, repository
     """File, line, level, rule and message on stdout; a summary on stderr; warnings fail nothing."""
     repository.ticket(more="## Related Findings\n\n- B9-PT-09: the same\n")
     ran = tickets("lint")
-    expected = "tickets/B1-PT-01.md:30:1: warning [dangling-relation] B9-PT-09 is not in this register\n"
+    expected = "tickets/B1-PT-01.md:30:3: warning [dangling-relation] B9-PT-09 is not in this register\n"
     assert (0, expected) == (ran.code, ran.out)
     assert "1 document: 0 errors, 1 warning, 0 notes\n" == ran.err
 
@@ -25,7 +25,7 @@ def test_json(tickets: Tickets, repository: Repository) -> None:
     """The same problems as data, those of the reader among them."""
     repository.ticket(severity="urgent")
     (problem,) = tickets("lint", "--format", "json").data
-    assert {"level", "rule", "file", "line", "column", "message", "hint"} == set(problem)
+    assert {"level", "rule", "file", "line", "column", "message", "hint", "fixable"} == set(problem)
     assert ("unknown-word", "tickets/B1-PT-01.md", 8) == (problem["rule"], problem["file"], problem["line"])
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from finding_tickets.register.rules import RULES
 from finding_tickets.register.rules.page import rules_page
-from finding_tickets.register.rules.reading import READING
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "finding_tickets"
-REPORTERS = {"report": 0, "report_line": 0, "wrong": 0, "_problem": 2}
+REPORTERS = {"report": 0, "report_line": 0, "wrong": 0, "_problem": 1}
 """Functions by which the reader reports, and which of their arguments is the rule."""
 
 
@@ -37,4 +36,5 @@ def test_the_page_is_current() -> None:
 
 def test_what_the_reader_reports_is_documented() -> None:
     """The page has every rule of the reader, and none that the reader does not have."""
-    assert set(reported()) == {*READING, *(set(RULES) & set(reported()))}
+    checked_too = {"outside-repository"}
+    assert set(reported()) - checked_too == {rule.id for rule in RULES.values() if rule.is_reported}

@@ -61,10 +61,7 @@ class Source:
         self, rule: str, at: int, message: str, *, hint: str | None = None, level: Level = Level.WARNING
     ) -> None:
         """Remember that what stands at the offset ``at`` could not be understood."""
-        line = self.line(at)
-        before = self.data[self.line_starts[line - 1] : at]
-        column = len(before.decode(errors="replace")) + 1
-        self.report_line(rule, line, message, column=column, hint=hint, level=level)
+        self.report_line(rule, self.line(at), message, column=self.column(at), hint=hint, level=level)
 
     def report_line(
         self,

@@ -15,6 +15,7 @@ from finding_tickets.register.config_values import (
     WrongValueError,
     folder,
     folders,
+    names,
     pattern,
     seconds,
     size,
@@ -32,6 +33,8 @@ _SETTINGS: Mapping[str, Callable[[Any, Path], Any]] = {
     "timeout": seconds,
     "memory": size,
     "largest_file": size,
+    "lint_select": names,
+    "lint_ignore": names,
 }
 _VOCABULARY: Mapping[str, Callable[[Any, Path], Any]] = {
     "id_pattern": pattern,
@@ -53,6 +56,8 @@ class Config:
         timeout: Seconds after which a verification is stopped.
         memory: Bytes that a verification may use.
         largest_file: Bytes that a document may have; a larger one is not read.
+        lint_select: The lint rules to look at; None for all of them.
+        lint_ignore: The lint rules to leave out.
         vocabulary: The words of the register.
     """
 
@@ -62,6 +67,8 @@ class Config:
     timeout: float = 120.0
     memory: int = 8 * 1024**3
     largest_file: int = 1024**2
+    lint_select: tuple[str, ...] | None = None
+    lint_ignore: tuple[str, ...] = ()
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 

@@ -53,6 +53,13 @@ def size(value: Any, _root: Path) -> int:
     return int(match["number"]) * int((1024 if "I" in unit else 1000) ** _POWERS[unit[0]])
 
 
+def names(value: Any, _root: Path) -> tuple[str, ...]:
+    """A list of names."""
+    if not _is_texts(value):
+        raise WrongValueError(f"must be a list of names, not {value!r}")
+    return tuple(value)
+
+
 def pattern(value: Any, _root: Path) -> str:
     """A regular expression."""
     if not isinstance(value, str):

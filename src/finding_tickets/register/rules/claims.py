@@ -11,10 +11,32 @@ from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.convention import fixes_folder
 from finding_tickets.register.rules.context import Context
-from finding_tickets.register.rules.rule import Remark, rule
+from finding_tickets.register.rules.rule import TICKET, Files, Remark, rule
 from finding_tickets.verify.expressions import ExpressionError, suggest
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.metrics import CLAIMABLE
+
+_BY_HAND = "  - {item: Count the waits, why: by hand}"
+
+
+def _measured(*lines: str) -> Files:
+    """An example: a ticket with a verifier, a variant, an answered checklist, and these lines of YAML."""
+    block = "\n".join(
+        [*lines, *([] if any(line.startswith("checklist:") for line in lines) else ["checklist:", _BY_HAND])]
+    )
+    return {
+        TICKET: f"## Remediation\n\n```yaml\n{block}\n```",
+        "fixes/b1_pt_01/found.py": "def step(): ...\n",
+        "verifiers/b1_pt_01.py": "",
+    }
+
+
+def _claim(text: str) -> Files:
+    return _measured("claims:", "  found:", f"    {text}")
+
+
+def _answered(*answers: str) -> Files:
+    return _measured("claims:", "  found: {syncs: 1}", "checklist:" if answers else "checklist: []", *answers)
 
 
 @rule(
@@ -22,7 +44,8 @@ from finding_tickets.verify.metrics import CLAIMABLE
     Level.ERROR,
     "A claim is an expression, a comparison, a range or a growth class. Unknown variables of the sweep show "
     "only when the ticket is verified.",
-    example="syncs: 4*params +",
+    wrong=_claim("syncs: 4*params +"),
+    right=_claim("syncs: 4*params + 1"),
     bad_data=True,
 )
 def claim_syntax(document: Document, context: Context) -> Iterator[Remark]:
@@ -45,7 +68,8 @@ def _conditions(claim: Claim) -> Iterator[str]:
     "unknown-metric",
     Level.ERROR,
     "A claim is about a metric that the meters count (docs/metrics.md), or about the same result.",
-    example="sinks: 1",
+    wrong=_claim("sinks: 1"),
+    right=_claim("syncs: 1"),
     bad_data=True,
 )
 def unknown_metric(document: Document, context: Context) -> Iterator[Remark]:
@@ -59,7 +83,8 @@ def unknown_metric(document: Document, context: Context) -> Iterator[Remark]:
     "unknown-variant",
     Level.ERROR,
     "A claim is about a variant that stands under variants: or in the folder fixes/<id>/.",
-    example="fix: {syncs: 1} without a variant fix",
+    wrong=_measured("claims:", "  fix: {syncs: 1}"),
+    right=_measured("variants:", "  fix: src/step.py:step", "claims:", "  fix: {syncs: 1}"),
 )
 def unknown_variant(document: Document, context: Context) -> Iterator[Remark]:
     """Claims about variants that are nowhere, and comparisons with such."""
@@ -77,7 +102,8 @@ def unknown_variant(document: Document, context: Context) -> Iterator[Remark]:
     "unknown-claim",
     Level.ERROR,
     "An answer to an item of the checklist names claims that the ticket makes.",
-    example="checklist: [{item: One sync, claims: [fix.sinks]}]",
+    wrong=_answered("  - {item: Count the waits, claims: [found.sinks]}"),
+    right=_answered("  - {item: Count the waits, claims: [found.syncs]}"),
 )
 def unknown_claim(document: Document, context: Context) -> Iterator[Remark]:
     """Answers that name a claim which is not there; a metric with several values may be named as a whole."""
@@ -96,16 +122,17 @@ def unknown_claim(document: Document, context: Context) -> Iterator[Remark]:
     "unanswered-item",
     Level.WARNING,
     "Where a ticket is measured, each item of its checklist names the claims that answer it or why none can.",
-    example="- [ ] Profile before and after, and no entry for it under checklist:",
+    wrong=_answered(),
+    right=_answered("  - {item: Count the waits, why: there is no GPU to count them on}"),
 )
 def unanswered_item(document: Document, context: Context) -> Iterator[Remark]:
     """Checklist items without an answer."""
-    if document.remediation is None:
+    if document.remediation is None or not context.understood(document):
         return
     for item in document.checklist:
         if answer_to(item.text, document.remediation) is None:
             yield Remark(
-                item.span.line,
+                item.span,
                 f"no answer to the checklist's item: {item.text}",
                 "add it under checklist: in the Remediation section, with claims: or why:",
             )
@@ -115,7 +142,8 @@ def unanswered_item(document: Document, context: Context) -> Iterator[Remark]:
     "unknown-item",
     Level.WARNING,
     "An answer quotes an item of the ticket's checklist, so that both are read together.",
-    example="checklist: [{item: Something nobody asked for, why: no reason}]",
+    wrong=_answered(_BY_HAND, "  - {item: Something nobody asked for, why: by hand}"),
+    right=_answered(_BY_HAND),
 )
 def unknown_item(document: Document, context: Context) -> Iterator[Remark]:
     """Answers to items that the checklist does not have."""

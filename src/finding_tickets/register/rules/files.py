@@ -14,11 +14,21 @@ from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 
 
+def _block(line: str) -> str:
+    """An example: a Remediation section with this line and an answer to the item of the checklist."""
+    answer = "checklist:\n  - {item: Count the waits, why: by hand}"
+    return f"## Remediation\n\n```yaml\n{line}\n{answer}\n```"
+
+
 @rule(
     "outside-repository",
     Level.ERROR,
     "Documents, verifiers and variants are files of this repository, links followed: measuring runs them.",
-    example="verifier: ../elsewhere/b7_pt_02.py",
+    wrong={
+        "tickets/B1-PT-01.md": _block("verifier: verifiers/out.py"),
+        "verifiers/out.py": "-> ../../elsewhere.py",
+    },
+    right={"tickets/B1-PT-01.md": _block("verifier: verifiers/in.py"), "verifiers/in.py": ""},
     bad_data=True,
 )
 def outside_repository(document: Document, context: Context) -> Iterator[Remark]:
@@ -37,7 +47,8 @@ def outside_repository(document: Document, context: Context) -> Iterator[Remark]
     "missing-verifier",
     Level.ERROR,
     "Claims are measured by a verifier, which is the file that the ticket names or verifiers/<id>.py.",
-    example="claims: {found: {syncs: 1}} without verifiers/b7_pt_02.py",
+    wrong={"tickets/B1-PT-01.md": _block("verifier: verifiers/gone.py")},
+    right={"tickets/B1-PT-01.md": _block("verifier: verifiers/here.py"), "verifiers/here.py": ""},
 )
 def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
     """Verifiers that are not there, named by the ticket or needed by its claims."""
@@ -59,7 +70,14 @@ def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
     "missing-variant",
     Level.ERROR,
     "A variant is a function of a file that exists. Its code is read for this, not run.",
-    example="found: fixes/b7_pt_02/gone.py:check",
+    wrong={
+        "tickets/B1-PT-01.md": _block("variants: {found: 'fixes/found.py:stop'}"),
+        "fixes/found.py": "def step(): ...\n",
+    },
+    right={
+        "tickets/B1-PT-01.md": _block("variants: {found: 'fixes/found.py:step'}"),
+        "fixes/found.py": "def step(): ...\n",
+    },
 )
 def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
     """Variants whose file or function is not there."""

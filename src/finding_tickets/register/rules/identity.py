@@ -16,7 +16,8 @@ from finding_tickets.register.rules.rule import Remark, rule
     "file-name",
     Level.WARNING,
     "The file of a finding ticket is called after its ID, so that one can be found by the other.",
-    example="B7-PT-02 in tickets/B7-PT-20.md",
+    wrong={"tickets/B1-PT-10.md": "| **Ticket ID** | `B1-PT-01` |"},
+    right={"tickets/B1-PT-10-clipping.md": "| **Ticket ID** | `B1-PT-10` |"},
 )
 def file_name(document: Document, context: Context) -> Iterator[Remark]:
     """Finding tickets in a file of another name; a longer name that starts with the ID is fine."""
@@ -25,7 +26,7 @@ def file_name(document: Document, context: Context) -> Iterator[Remark]:
     stem, own = PurePosixPath(document.path).stem.casefold(), document.id.value.casefold()
     if stem != own and not stem.startswith((f"{own}-", f"{own}_")):
         yield Remark(
-            document.id.span.line,
+            document.id.span,
             f"{document.id.value} stands in {PurePosixPath(document.path).name}",
             f"rename the file to {document.id.value}.md",
         )

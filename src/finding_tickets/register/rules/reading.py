@@ -1,107 +1,381 @@
-"""What the reader itself reports, for the page of rules; every command says it, not only lint."""
+"""What the reader itself reports; every command says it, not only lint."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from finding_tickets.model.problem import Level
+from finding_tickets.markdown.blocks import Block, parse, walk
+from finding_tickets.markdown.inline import code_spans
+from finding_tickets.markdown.source import Source
+from finding_tickets.markdown.splice import Splice
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.register.rules.rule import Files, reported
+
+_COMMITS = "# Implementation Review: Clipping\n\n**Review ID:** TASK-5\n**Commits:** {}\n"
+_ITEM = "checklist:\n  - {item: Count the waits, why: by hand}"
+_REVIEW = "## Cross-Review\n\n| Reviewer | Verdict | Evaluation |\n|---|---|---|\n"
+_RELATED = "## Related Findings\n\n"
+_UNTITLED = """\
+| Field | Value |
+|---|---|
+| **Ticket ID** | `B1-PT-01` |
+| **Severity** | `P2` |
+| **Status** | `wont-fix` |
+"""
+_SECTIONS = """
+## Location
+
+`src/step.py`
+
+## Summary
+
+**One-line summary:** It waits once in every step.
+
+## Verification
+
+- [ ] Count the waits
+"""
+_ID = "| **Ticket ID** | `{}` |"
 
 
-class Reading(NamedTuple):
-    """A message of the reader: its level, what it means, and text that causes it."""
+def _yaml(*lines: str, item: bool = True) -> Files:
+    """An example: a Remediation section with these lines of YAML, and the files that they name."""
+    block = "\n".join([*lines, *([_ITEM] if item else [])])
+    return {
+        "tickets/B1-PT-01.md": f"## Remediation\n\n```yaml\n{block}\n```",
+        "fixes/b1_pt_01/found.py": "def step(): ...\n",
+        "verifiers/b1_pt_01.py": "",
+    }
 
-    level: Level
-    description: str
-    example: str
+
+def _pipes(source: Source, problem: Problem) -> Sequence[Splice]:
+    """Escape the pipes within code, where these are as many as there are cells too many."""
+    for table in (block for block in walk(parse(source.data)) if block.kind == "Table"):
+        for row in table.children:
+            if source.line(row.start) == problem.line:
+                return _escaped(source, row, len(table.children[0].children))
+    return ()
 
 
-READING = {
-    "unreadable": Reading(
-        Level.ERROR, "A file or folder of the register can be read.", "a file without permission"
-    ),
-    "no-folder": Reading(
-        Level.WARNING, "The folders that the configuration names exist.", 'tickets = "tikets"'
-    ),
-    "linked-folder": Reading(
-        Level.NOTE, "Folders behind links are not searched.", "tickets/more -> ../../more"
-    ),
-    "empty-file": Reading(Level.ERROR, "A document says something.", "a file of 0 bytes"),
-    "binary-file": Reading(Level.ERROR, "A document is text.", "an image named B1-PT-01.md"),
-    "invalid-utf8": Reading(Level.ERROR, "A document is UTF-8.", "a file saved as Latin-1"),
-    "not-a-document": Reading(
-        Level.NOTE,
-        "A Markdown file in a folder of tickets is a finding ticket or a review.",
-        "tickets/README.md",
-    ),
-    "title": Reading(Level.WARNING, "A document has a title.", "a file without a heading"),
-    "id-missing": Reading(Level.WARNING, "A ticket states its ID.", "no row **Ticket ID**"),
-    "duplicate-id": Reading(
-        Level.ERROR,
-        "An ID names one document. With two, nobody knows which one a relation or a commit message means.",
-        "**Ticket ID** `B7-PT-02` in two files",
-    ),
-    "id-form": Reading(
-        Level.WARNING, "An ID has the form that the register asks for.", "**Ticket ID** `seven`"
-    ),
-    "metadata-number": Reading(Level.WARNING, "A batch is a number.", "**Batch** seven"),
-    "metadata-twice": Reading(Level.WARNING, "A metadata row is given once.", "two rows **Status**"),
-    "unknown-word": Reading(
-        Level.WARNING,
-        "Severity, status, verdict, relationship and reviewer are words of the register.",
-        "**Severity** `urgent`",
-    ),
-    "location-lines": Reading(
-        Level.WARNING,
-        "It is clear which lines of which file a location means.",
-        "two files and one range of lines",
-    ),
-    "table-cells": Reading(
-        Level.WARNING,
-        "A row has as many cells as its header. A pipe ends a cell even within backticks.",
-        "| syncs | `a | b` |",
-    ),
-    "table-delimiter": Reading(
-        Level.WARNING,
-        "Below its header a table has a delimiter row with as many cells; without it the rows are text, and "
-        "nothing is read from them.",
-        "| **Severity** | `P1` | with no |---|---| above",
-    ),
-    "table-header": Reading(Level.WARNING, "A table has a header.", "| **Verdict** | ENDORSE | by itself"),
-    "table-text": Reading(Level.WARNING, "An empty line ends a table.", "text right below the last row"),
-    "related-id": Reading(
-        Level.WARNING, "A related finding begins with its ID.", "- the same trade-off elsewhere"
-    ),
-    "review-form": Reading(
-        Level.WARNING, "A cross-review states a verdict.", "an empty section Cross-Review"
-    ),
-    "review-reviewer": Reading(Level.WARNING, "A cross-review names its reviewer.", "no row **Reviewer**"),
-    "requirement-status": Reading(
-        Level.WARNING, "A requirement is met or not.", "| Add a test | added | perhaps |"
-    ),
-    "resolution-outcome": Reading(
-        Level.WARNING,
-        "A resolution states its outcome; for a ticket still open this is a note.",
-        "an empty Resolution",
-    ),
-    "commits": Reading(Level.WARNING, "Commits are named by their hashes.", "**Commits:** the last two"),
-    "remediation-block": Reading(
-        Level.ERROR, "A Remediation section holds one YAML block.", "no fence in it"
-    ),
-    "remediation-yaml": Reading(Level.ERROR, "The block is YAML.", "is: 1, expect: refuted, why: a: b"),
-    "remediation-key": Reading(
-        Level.ERROR, "The block has known keys only.", "verifyer: verifiers/b1_pt_01.py"
-    ),
-    "remediation-twice": Reading(Level.ERROR, "A key is given once.", "two keys claims"),
-    "remediation-type": Reading(Level.ERROR, "A value has the type that its key needs.", "claims: 4"),
-    "remediation-missing": Reading(Level.ERROR, "A mapping states what it must.", "syncs: {expect: refuted}"),
-    "remediation-why": Reading(
-        Level.ERROR, "An expected refutation gives a reason.", "{is: 1, expect: refuted}"
-    ),
-    "remediation-answer": Reading(
-        Level.ERROR, "An answer names claims or a reason.", "- {item: Count the waits}"
-    ),
-    "remediation-variant": Reading(
-        Level.ERROR, "A variant names a file and a function.", "found: fixes/found.py"
-    ),
-    "remediation-path": Reading(Level.ERROR, "A path stays in the repository.", "verifier: ../verifier.py"),
-}
+def _escaped(source: Source, row: Block, width: int) -> Sequence[Splice]:
+    text = source.data[row.start : row.end]
+    pipes = [at for at, byte in enumerate(text) if byte == ord("|") and text[at - 1 : at] != b"\\"]
+    ends = text.lstrip().startswith(b"|") + text.rstrip().endswith(b"|")
+    excess = len(pipes) - ends + 1 - width
+    spans = code_spans(text, 0, len(text))
+    inside = [at for at in pipes if any(start <= at < end for start, end in spans)]
+    return [Splice(row.start + at, row.start + at, b"\\") for at in inside] if len(inside) == excess else ()
+
+
+def _empty_line(source: Source, problem: Problem) -> Sequence[Splice]:
+    """Part the line from the table above it."""
+    start = source.line_starts[problem.line - 1]
+    return [Splice(start, start, _line_end(source, problem.line - 1))]
+
+
+def _delimiter(source: Source, problem: Problem) -> Sequence[Splice]:
+    """Write a delimiter row below the line that is meant to be a header."""
+    start, below = source.line_starts[problem.line - 1 : problem.line + 1]
+    header = source.data[start:below]
+    count = (
+        len([at for at, byte in enumerate(header) if byte == ord("|") and header[at - 1 : at] != b"\\"]) - 1
+    )
+    indent = header[: len(header) - len(header.lstrip())]
+    row = indent + b"|" + b"---|" * count + _line_end(source, problem.line)
+    return [Splice(below, below, row)]
+
+
+def _line_end(source: Source, line: int) -> bytes:
+    """How a line that another one follows ends."""
+    text = source.data[source.line_starts[line - 1] : source.line_starts[line]]
+    return text[len(text.rstrip(b"\r\n")) :]
+
+
+reported(
+    "unreadable",
+    Level.ERROR,
+    "A file or folder of the register can be read.",
+    wrong={"tickets/B1-PT-01.md": "-> gone.md"},
+    right={"tickets/B1-PT-01.md": ""},
+)
+reported(
+    "no-folder",
+    Level.WARNING,
+    "The folders that the configuration names exist.",
+    wrong={"tickets.toml": 'tickets = ["tickets", "more"]', "tickets/B1-PT-01.md": ""},
+    right={"tickets.toml": 'tickets = ["tickets"]', "tickets/B1-PT-01.md": ""},
+)
+reported(
+    "linked-folder",
+    Level.NOTE,
+    "Folders behind links are not searched.",
+    wrong={"tickets/B1-PT-01.md": "", "tickets/more": "-> ../src"},
+    right={"tickets/B1-PT-01.md": "", "tickets/more/B1-PT-02.md": ""},
+)
+reported(
+    "too-large",
+    Level.ERROR,
+    "A document is not larger than the configuration's largest_file; a larger one is not read at all.",
+    wrong={"tickets.toml": "largest_file = 100", "tickets/B1-PT-01.md": ""},
+    right={"tickets.toml": 'largest_file = "1MiB"', "tickets/B1-PT-01.md": ""},
+)
+reported(
+    "empty-file",
+    Level.ERROR,
+    "A document says something.",
+    wrong={"tickets/B1-PT-01.md": b"\n"},
+    right={"tickets/B1-PT-01.md": ""},
+)
+reported(
+    "binary-file",
+    Level.ERROR,
+    "A document is text.",
+    wrong={"tickets/B1-PT-01.md": b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"},
+    right={"tickets/B1-PT-01.md": ""},
+)
+reported(
+    "invalid-utf8",
+    Level.ERROR,
+    "A document is UTF-8.",
+    wrong={"tickets/B1-PT-01.md": b"# Finding Ticket: caf\xe9"},
+    right={"tickets/B1-PT-01.md": ""},
+)
+reported(
+    "not-a-document",
+    Level.NOTE,
+    "A Markdown file in a folder of tickets is a finding ticket or a review.",
+    wrong={"tickets/B1-PT-01.md": "", "tickets/notes.md": "# Notes\n\nWritten on the train."},
+    right={"tickets/B1-PT-01.md": "", "notes.md": "# Notes\n\nWritten on the train."},
+)
+reported(
+    "title",
+    Level.WARNING,
+    "A document has a title.",
+    wrong={"tickets/B1-PT-01.md": _UNTITLED.encode()},
+    right={"tickets/B1-PT-01.md": f"# Finding Ticket: Clipping waits\n\n{_UNTITLED}{_SECTIONS}"},
+)
+reported(
+    "id-missing",
+    Level.WARNING,
+    "A ticket states its ID.",
+    wrong=_ID.replace("`{}`", ""),
+    right=_ID.format("B1-PT-01"),
+)
+reported(
+    "duplicate-id",
+    Level.ERROR,
+    "An ID names one document. With two, nobody knows which one a relation or a commit message means.",
+    wrong={"tickets/B1-PT-01.md": _ID.format("B1-PT-01"), "tickets/B1-PT-01-b.md": _ID.format("B1-PT-01")},
+    right={"tickets/B1-PT-01.md": _ID.format("B1-PT-01"), "tickets/B1-PT-02.md": _ID.format("B1-PT-02")},
+)
+reported(
+    "id-form",
+    Level.WARNING,
+    "An ID has the form that the register asks for.",
+    wrong={"tickets/seven.md": _ID.format("seven")},
+    right={"tickets/B1-PT-07.md": _ID.format("B1-PT-07")},
+)
+reported(
+    "metadata-number",
+    Level.WARNING,
+    "A batch is a number.",
+    wrong="| **Batch** | seven |",
+    right="| **Batch** | 7 |",
+)
+reported(
+    "metadata-twice",
+    Level.WARNING,
+    "A metadata row is given once; the first one counts.",
+    wrong="| **Batch** | 7 |\n| **Batch** | 8 |",
+    right="| **Batch** | 8 |",
+)
+reported(
+    "unknown-word",
+    Level.WARNING,
+    "Severity, status, verdict, relationship and reviewer are words of the register.",
+    wrong="| **Status** | `wonky` |",
+    right="| **Status** | `wont-fix` |",
+)
+reported(
+    "location-lines",
+    Level.WARNING,
+    "It is clear which lines of which file a location means.",
+    wrong="## Location\n\n| Field | Value |\n|---|---|\n| **File(s)** | `src/step.py`, `src/more.py` |\n"
+    "| **Line(s)** | `1` |",
+    right="## Location\n\n| Field | Value |\n|---|---|\n| **File(s)** | `src/step.py`, `src/more.py` |\n"
+    "| **Line(s)** | `step.py:1, more.py:2` |",
+)
+reported(
+    "table-cells",
+    Level.WARNING,
+    "A row has as many cells as its header. A pipe ends a cell even within backticks, and Markdown drops "
+    "what is beyond the last cell. `--fix` escapes pipes within backticks, where these are what is too much.",
+    wrong=f"{_REVIEW}| drl | ENDORSE | It returns `Tensor | None`. |",
+    right=f"{_REVIEW}| drl | ENDORSE | It returns `Tensor \\| None`. |",
+    mend=_pipes,
+)
+reported(
+    "table-delimiter",
+    Level.WARNING,
+    "Below its header a table has a delimiter row with as many cells; without it the rows are text, and "
+    "nothing is read from them.",
+    wrong="## Measured\n\n| Waits | Before |\n| one step | 48 |",
+    right="## Measured\n\n| Waits | Before |\n|---|---|\n| one step | 48 |",
+    mend=_delimiter,
+)
+reported(
+    "table-header",
+    Level.WARNING,
+    "A table has a header; a row by itself is read with the table above it.",
+    wrong=f"{_REVIEW}| drl | ENDORSE | It waits. |\n\nOne came later.\n\n| pytorch | NEUTRAL | Rarely. |",
+    right=f"{_REVIEW}| drl | ENDORSE | It waits. |\n| pytorch | NEUTRAL | Rarely. |\n\nOne came later.",
+)
+reported(
+    "table-text",
+    Level.WARNING,
+    "An empty line ends a table; without one, Markdown makes the text below a row of it.",
+    wrong="## Measured\n\n| Waits | Before |\n|---|---|\n| one step | 48 |\nCounted by hand.",
+    right="## Measured\n\n| Waits | Before |\n|---|---|\n| one step | 48 |\n\nCounted by hand.",
+    mend=_empty_line,
+)
+reported(
+    "related-id",
+    Level.WARNING,
+    "A related finding begins with its ID.",
+    wrong={"tickets/B1-PT-01.md": f"{_RELATED}- the same loop elsewhere"},
+    right={
+        "tickets/B1-PT-01.md": f"{_RELATED}- B1-PT-02: the same loop elsewhere",
+        "tickets/B1-PT-02.md": f"{_RELATED}- B1-PT-01: the same loop",
+    },
+)
+reported(
+    "review-form",
+    Level.WARNING,
+    "A cross-review states a verdict.",
+    wrong="## Cross-Review (drl)\n\nStill to come.",
+    right="## Cross-Review (drl)\n\n**Verdict:** ENDORSE",
+)
+reported(
+    "review-reviewer",
+    Level.WARNING,
+    "A cross-review names its reviewer.",
+    wrong="## Cross-Review\n\n**Verdict:** ENDORSE",
+    right="## Cross-Review (drl)\n\n**Verdict:** ENDORSE",
+)
+reported(
+    "requirement-status",
+    Level.WARNING,
+    "A requirement of a review is met or not.",
+    wrong={
+        "tickets/TASK-5.md": """\
+# Implementation Review: Clipping
+
+**Review ID:** TASK-5
+**Plan Reference:** plan.md
+
+## Requirements
+
+| Requirement | Implementation | Status |
+|---|---|---|
+| Add a test | added | perhaps |
+"""
+    },
+    right={
+        "tickets/TASK-5.md": """\
+# Implementation Review: Clipping
+
+**Review ID:** TASK-5
+**Plan Reference:** plan.md
+
+## Requirements
+
+| Requirement | Implementation | Status |
+|---|---|---|
+| Add a test | added | done |
+"""
+    },
+)
+reported(
+    "resolution-outcome",
+    Level.WARNING,
+    "A resolution states its outcome; for a ticket still open this is a note.",
+    wrong="| **Status** | `closed` |\n\n## Resolution\n\nDiscussed on Monday.",
+    right="| **Status** | `closed` |\n\n## Resolution\n\n**Status:** Won't fix\n\nDiscussed on Monday.",
+)
+reported(
+    "commits",
+    Level.WARNING,
+    "Commits are named by their hashes.",
+    wrong={"tickets/TASK-5.md": _COMMITS.format("the last two")},
+    right={"tickets/TASK-5.md": _COMMITS.format("62d9698..7574061")},
+)
+reported(
+    "remediation-block",
+    Level.ERROR,
+    "A Remediation section holds one YAML block.",
+    wrong="## Remediation\n\nSee the verifier.",
+    right=_yaml("verifier: verifiers/b1_pt_01.py"),
+)
+reported(
+    "remediation-yaml",
+    Level.ERROR,
+    "The block is YAML.",
+    wrong=_yaml("claims:", "  found:", "    syncs: {is: 1, why: once: in the loop}"),
+    right=_yaml("claims:", "  found:", "    syncs: {is: 1, why: 'once: in the loop'}"),
+)
+reported(
+    "remediation-key",
+    Level.ERROR,
+    "The block has known keys only.",
+    wrong=_yaml("verifyer: verifiers/b1_pt_01.py"),
+    right=_yaml("verifier: verifiers/b1_pt_01.py"),
+)
+reported(
+    "remediation-twice",
+    Level.ERROR,
+    "A key is given once.",
+    wrong=_yaml("claims:", "  found: {syncs: 1}", "claims:", "  found: {syncs: 2}"),
+    right=_yaml("claims:", "  found: {syncs: 2}"),
+)
+reported(
+    "remediation-type",
+    Level.ERROR,
+    "A value has the type that its key needs.",
+    wrong=_yaml("claims: 4"),
+    right=_yaml("claims: {found: {syncs: 4}}"),
+)
+reported(
+    "remediation-missing",
+    Level.ERROR,
+    "A mapping states what it must.",
+    wrong=_yaml("claims: {found: {syncs: {expect: refuted, why: it waits twice}}}"),
+    right=_yaml("claims: {found: {syncs: {is: 1, expect: refuted, why: it waits twice}}}"),
+)
+reported(
+    "remediation-why",
+    Level.ERROR,
+    "An expected refutation gives a reason.",
+    wrong=_yaml("claims: {found: {syncs: {is: 1, expect: refuted}}}"),
+    right=_yaml("claims: {found: {syncs: {is: 1, expect: refuted, why: it waits twice}}}"),
+)
+reported(
+    "remediation-answer",
+    Level.ERROR,
+    "An answer names claims or a reason.",
+    wrong=_yaml("checklist:", "  - {item: Count the waits}", item=False),
+    right=_yaml("checklist:", "  - {item: Count the waits, why: by hand}", item=False),
+)
+reported(
+    "remediation-variant",
+    Level.ERROR,
+    "A variant names a file and a function.",
+    wrong=_yaml("variants: {found: fixes/b1_pt_01/found.py}"),
+    right=_yaml("variants: {found: 'fixes/b1_pt_01/found.py:step'}"),
+)
+reported(
+    "remediation-path",
+    Level.ERROR,
+    "A path stays in the repository.",
+    wrong=_yaml("verifier: ../b1_pt_01.py"),
+    right=_yaml("verifier: verifiers/b1_pt_01.py"),
+)

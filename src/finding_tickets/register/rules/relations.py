@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
-from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.model.ticket import Relation, Ticket
+from finding_tickets.model.vocabulary import Outcome, Relationship
+from finding_tickets.register.disposition import UNSETTLED, disposition, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 
@@ -17,6 +18,11 @@ CONVERSE = {
     Relationship.BLOCKS: "blocked-by",
     Relationship.BLOCKED_BY: "blocks",
 }
+_ONE, _TWO = "tickets/B1-PT-01.md", "tickets/B1-PT-02.md"
+_DUPLICATES = {
+    _ONE: "| **Status** | `invalid` |\n\n## Related Findings\n\n- B1-PT-02 (duplicate): the same wait",
+    _TWO: "## Related Findings\n\n- B1-PT-01 (duplicate): the same wait",
+}
 
 
 @rule(
@@ -24,7 +30,8 @@ CONVERSE = {
     Level.WARNING,
     "A related ticket exists in the register, unless a metadata row Code Repository says that the ticket's "
     "context lives elsewhere.",
-    example="- B7-PT-99: same trade-off",
+    wrong="## Related Findings\n\n- B7-PT-99: the same trade-off",
+    right="## Related Findings\n\nNone.",
 )
 def dangling(document: Document, context: Context) -> Iterator[Remark]:
     """Relations to IDs that no document has."""
@@ -33,7 +40,7 @@ def dangling(document: Document, context: Context) -> Iterator[Remark]:
     for relation in document.related:
         if not context.named(relation.id):
             yield Remark(
-                relation.span.line, f"{relation.id} is not in this register", context.suggestion(relation.id)
+                relation.span, f"{relation.id} is not in this register", context.suggestion(relation.id)
             )
 
 
@@ -41,34 +48,35 @@ def dangling(document: Document, context: Context) -> Iterator[Remark]:
     "one-way-relation",
     Level.NOTE,
     "A relation is stated by both tickets, so that whoever reads either one learns of the other.",
-    example="B7-PT-02 names B7-PT-03, which does not name B7-PT-02",
+    wrong={_ONE: "## Related Findings\n\n- B1-PT-02: the same loop", _TWO: "## Related Findings\n\nNone."},
+    right={
+        _ONE: "## Related Findings\n\n- B1-PT-02: the same loop",
+        _TWO: "## Related Findings\n\n- B1-PT-01: the same loop",
+    },
 )
 def one_way(document: Document, context: Context) -> Iterator[Remark]:
-    """Relations to tickets that do not answer them."""
+    """Relations to tickets that do not answer them; a review, which has no list of relations, need not."""
     if not isinstance(document, Ticket):
         return
+    own = document.id.value
     for relation in document.related:
         others = context.named(relation.id)
-        if others and not any(_names(other, document.id.value) for other in others):
-            yield Remark(
-                relation.span.line,
-                f"{relation.id} does not name {document.id.value} in return",
-                f"add it there as {CONVERSE[relation.relationship]}",
-            )
-
-
-def _names(other: Document, document_id: str) -> bool:
-    """Whether a document names an ID; a review, which has no list of relations, need not."""
-    if not isinstance(other, Ticket):
-        return True
-    return any(relation.id.casefold() == document_id.casefold() for relation in other.related)
+        answered = own.casefold() in context.related_to(relation.id)
+        if all(isinstance(other, Ticket) for other in others) and others and not answered:
+            word = CONVERSE[relation.relationship]
+            hint = f"tickets relate {own} {relation.id} --as {relation.relationship} adds it there as {word}"
+            yield Remark(relation.span, f"{relation.id} does not name {own} in return", hint)
 
 
 @rule(
     "self-relation",
     Level.WARNING,
     "A ticket does not relate to itself; such a line usually means another ID.",
-    example="- B7-PT-02 in the related findings of B7-PT-02",
+    wrong="## Related Findings\n\n- B1-PT-01: the same loop",
+    right={
+        _ONE: "## Related Findings\n\n- B1-PT-02: the same loop",
+        _TWO: "## Related Findings\n\n- B1-PT-01: the same loop",
+    },
 )
 def self_relation(document: Document, context: Context) -> Iterator[Remark]:
     """Relations of a ticket to its own ID."""
@@ -76,4 +84,92 @@ def self_relation(document: Document, context: Context) -> Iterator[Remark]:
         return
     for relation in document.related:
         if relation.id.casefold() == document.id.value.casefold():
-            yield Remark(relation.span.line, f"{relation.id} relates to itself")
+            yield Remark(relation.span, f"{relation.id} relates to itself")
+
+
+@rule(
+    "repeated-relation",
+    Level.NOTE,
+    "A related ticket is named once, in one way; of two ways, nobody knows which one is meant.",
+    wrong={
+        _ONE: "## Related Findings\n\n- B1-PT-02 (blocks): it waits first\n- B1-PT-02: the same loop",
+        _TWO: "## Related Findings\n\n- B1-PT-01 (blocked-by): it waits first",
+    },
+    right={
+        _ONE: "## Related Findings\n\n- B1-PT-02 (blocks): it waits first, in the same loop",
+        _TWO: "## Related Findings\n\n- B1-PT-01 (blocked-by): it waits first",
+    },
+)
+def repeated_relation(document: Document, context: Context) -> Iterator[Remark]:
+    """Second mentions of a ticket in a list of relations."""
+    if not isinstance(document, Ticket):
+        return
+    first: dict[str, Relation] = {}
+    for relation in document.related:
+        before = first.setdefault(relation.id.casefold(), relation)
+        if before is not relation:
+            yield Remark(relation.span, f"{relation.id} is also named on line {before.span.line}")
+
+
+@rule(
+    "duplicates-differ",
+    Level.WARNING,
+    "Two tickets about the same thing end the same way: both open or both settled, and then alike, unless "
+    "one is closed as the duplicate of the other.",
+    wrong={
+        **_DUPLICATES,
+        _ONE: _DUPLICATES[_ONE].replace("invalid", "wont-fix"),
+        _TWO: "| **Status** | `invalid` |\n\n" + _DUPLICATES[_TWO],
+    },
+    right={**_DUPLICATES, _TWO: "| **Status** | `invalid` |\n\n" + _DUPLICATES[_TWO]},
+)
+def duplicates_differ(document: Document, context: Context) -> Iterator[Remark]:
+    """Relations to duplicates that people decided about differently."""
+    if not isinstance(document, Ticket):
+        return
+    for relation in document.related:
+        if relation.relationship is not Relationship.DUPLICATE:
+            continue
+        for other in context.named(relation.id):
+            if isinstance(other, Ticket) and other is not document and _differ(document, other):
+                both = f"{disposition(document)}, its duplicate {relation.id} {disposition(other)}"
+                yield Remark(relation.span, f"this ticket is {both}")
+
+
+def _differ(one: Ticket, other: Ticket) -> bool:
+    outcomes = {outcome_of(one), outcome_of(other)}
+    if None in (status_of(one), status_of(other)) or Outcome.DUPLICATE in outcomes:
+        return False
+    if (status_of(one) in UNSETTLED) != (status_of(other) in UNSETTLED):
+        return True
+    return status_of(one) not in UNSETTLED and None not in outcomes and len(outcomes) > 1
+
+
+@rule(
+    "blocking-cycle",
+    Level.WARNING,
+    "Tickets do not block one another in a circle, for then none of them could ever be fixed first.",
+    wrong={
+        _ONE: "## Related Findings\n\n- B1-PT-02 (blocks): it waits first",
+        _TWO: "## Related Findings\n\n- B1-PT-01 (blocks): it waits first",
+    },
+    right={
+        _ONE: "## Related Findings\n\n- B1-PT-02 (blocks): it waits first",
+        _TWO: "## Related Findings\n\n- B1-PT-01 (blocked-by): it waits first",
+    },
+)
+def blocking_cycle(document: Document, context: Context) -> Iterator[Remark]:
+    """Relations that are part of a circle of tickets, each of which is to be fixed before the next one."""
+    if not isinstance(document, Ticket):
+        return
+    own = document.id.value.casefold()
+    for relation in document.related:
+        if relation.relationship in _BLOCKING and relation.id.casefold() != own:
+            circle = context.circles.get(own)
+            if circle is not None and circle == context.circles.get(relation.id.casefold()):
+                yield Remark(
+                    relation.span, f"{document.id.value} and {relation.id} block one another in a circle"
+                )
+
+
+_BLOCKING = (Relationship.BLOCKS, Relationship.BLOCKED_BY)

@@ -1,4 +1,4 @@
-"""Rules about what people decided: status and resolution, and what they rest on."""
+"""Rules about what people decided: status, resolution and severity, and what they rest on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
+from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Outcome, Status, word_for
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Outcome, Relationship, Status, squeeze, word_for
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
@@ -20,87 +22,211 @@ FITTING = {
     Status.WONT_FIX: {Outcome.WONT_FIX, Outcome.ACCEPTABLE, Outcome.DUPLICATE},
     Status.INVALID: {Outcome.NOT_A_BUG, Outcome.DUPLICATE},
 }
+OPEN_FOLDERS = frozenset(["triaged", "todo", "backlog", "inbox", "active"])
+"""Folders of open tickets that are not called after a status."""
+
+_FIXED = (
+    "| **Status** | `closed` |\n\n## Resolution\n\n**Status:** Fixed\n\n"
+    "## Verification\n\n- [{}] Count the waits"
+)
+_REMEDIATION = "## Remediation\n\n```yaml\nchecklist:\n  - {item: Count the waits, why: by hand}\n```"
 
 
 @rule(
     "contradiction",
     Level.WARNING,
     "Status and resolution say the same. Where they differ, lists and people go by different ones.",
-    example="**Status** `open` beside a section Resolution that says FIXED",
+    wrong="| **Status** | `wont-fix` |\n\n## Resolution\n\n### Status: FIXED\n\nIt asks once.",
+    right="| **Status** | `wont-fix` |\n\n## Resolution\n\n### Status: Won't fix\n\nIt runs once a day.",
 )
 def contradiction(document: Document, context: Context) -> Iterator[Remark]:
     """Statuses that do not fit the outcome which the ticket states."""
     status, outcome = status_of(document), outcome_of(document)
     if status is None or outcome is None or outcome in FITTING.get(status, set()):
         return
-    yield Remark(_status_line(document), f"the status is {status}, the resolution {outcome}")
+    yield Remark(_status(document), f"the status is {status}, the resolution {outcome}")
 
 
 @rule(
     "folder",
     Level.WARNING,
-    "A ticket in a folder that is called after an outcome, such as fixed/, is not open any more.",
-    example="**Status** `open` in tickets/fixed/B1-PT-01.md",
+    "A folder that is called after a status or an outcome holds what it says: fixed/ nothing open and "
+    "nothing that was not fixed, open/ or triaged/ nothing settled.",
+    wrong={"tickets/fixed/B1-PT-01.md": f"| **Status** | `open` |\n\n{_REMEDIATION}"},
+    right={"tickets/open/B1-PT-01.md": f"| **Status** | `open` |\n\n{_REMEDIATION}"},
 )
 def folder(document: Document, context: Context) -> Iterator[Remark]:
-    """Open tickets that were moved to where the settled ones are."""
-    status = status_of(document)
-    if status not in UNSETTLED:
+    """Tickets in a folder that says something else than they do."""
+    status, outcome = status_of(document), outcome_of(document)
+    if status is None:
         return
     for name in PurePosixPath(document.path).parts[:-1]:
-        if word_for(name, context.vocabulary.outcomes):
-            yield Remark(_status_line(document), f"the status is {status}, the folder {name}")
+        settled, wanted = _meaning(name, context)
+        if settled is None:
+            continue
+        if settled is (status in UNSETTLED):
+            yield Remark(_status(document), f"the status is {status}, the folder {name}")
+        elif wanted and outcome and (wanted is Outcome.FIXED) is not (outcome is Outcome.FIXED):
+            yield Remark(_status(document), f"the ticket is {outcome}, the folder {name}")
 
 
-def _status_line(document: Document) -> int:
-    stated = document.status if isinstance(document, Ticket) else None
-    return stated.span.line if stated else document.id.span.line
+def _meaning(name: str, context: Context) -> tuple[bool | None, Outcome | None]:
+    """Whether a folder is for settled tickets, and for which outcome; None where its name says nothing."""
+    outcome = word_for(name, context.vocabulary.outcomes)
+    status = word_for(name, context.vocabulary.statuses)
+    if outcome:
+        return True, Outcome(outcome)
+    if squeeze(name) in OPEN_FOLDERS:
+        return False, None
+    return (None if status is None else status not in UNSETTLED), None
+
+
+@rule(
+    "closed-without-outcome",
+    Level.WARNING,
+    "A closed ticket says how it ended: fixed, won't fix, not a bug, a duplicate. Closed alone leaves "
+    "everybody who meets the code again to find that out.",
+    wrong="| **Status** | `closed` |\n\n## Verification\n\n- [x] Count the waits",
+    right=_FIXED.format("x"),
+)
+def closed_without_outcome(document: Document, context: Context) -> Iterator[Remark]:
+    """Closed tickets without a resolution, unless their folder is called after an outcome."""
+    if status_of(document) is not Status.CLOSED or outcome_of(document) is not None:
+        return
+    if isinstance(document, Ticket) and document.resolution is None and _filed(document, context) is None:
+        hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(Outcome)
+        yield Remark(_status(document), "the ticket is closed, and nothing says how it ended", hint)
+
+
+@rule(
+    "closed-without-evidence",
+    Level.WARNING,
+    "Of a ticket that was closed as fixed, something shows it: a ticked item of its checklist, or a "
+    "measurement under evidence/. Otherwise it rests on somebody's word.",
+    wrong=_FIXED.format(" "),
+    right=_FIXED.format("x"),
+)
+def closed_without_evidence(document: Document, context: Context) -> Iterator[Remark]:
+    """Tickets that are fixed by somebody's word alone."""
+    if not is_fixed(document, context) or any(item.done for item in document.checklist):
+        return
+    if _verdict(document, context) is None:
+        message = "closed as fixed with nothing ticked, and no measurement shows it"
+        yield Remark(
+            _status(document), message, f"tickets verify {document.id.value}, or tick what was checked"
+        )
+
+
+@rule(
+    "fixed-but-refuted",
+    Level.WARNING,
+    "What was closed as fixed is not shown to be wrong by its own measurement.",
+    wrong={
+        "tickets/B1-PT-01.md": _FIXED.format("x"),
+        "evidence/B1-PT-01/simulated.json": "(evidence with the verdict failed)",
+    },
+    right={
+        "tickets/B1-PT-01.md": _FIXED.format("x"),
+        "evidence/B1-PT-01/simulated.json": "(evidence with the verdict verified)",
+    },
+)
+def fixed_but_refuted(document: Document, context: Context) -> Iterator[Remark]:
+    """Tickets closed as fixed whose last recorded verdict is failed or refuted."""
+    verdict = _verdict(document, context) if is_fixed(document, context) else None
+    if verdict in {Verdict.FAILED, Verdict.REFUTED}:
+        hint = f"tickets verify {document.id.value} measures again"
+        yield Remark(_status(document), f"closed as fixed, and its last measurement says {verdict}", hint)
+
+
+@rule(
+    "done-but-open",
+    Level.NOTE,
+    "An open ticket has something left to do: where all of its checklist is ticked, it can be closed.",
+    wrong=f"| **Status** | `open` |\n\n## Verification\n\n- [x] Count the waits\n\n{_REMEDIATION}",
+    right=_FIXED.format("x"),
+)
+def done_but_open(document: Document, context: Context) -> Iterator[Remark]:
+    """Open tickets with a ticked checklist."""
+    if (
+        status_of(document) in UNSETTLED
+        and document.checklist
+        and all(each.done for each in document.checklist)
+    ):
+        yield Remark(_status(document), f"the status is {status_of(document)}, and every item is ticked")
+
+
+@rule(
+    "duplicate-of-nothing",
+    Level.WARNING,
+    "What was closed as a duplicate names the ticket that it repeats.",
+    wrong="| **Status** | `closed` |\n\n## Resolution\n\n**Status:** Duplicate",
+    right={
+        "tickets/B1-PT-01.md": "| **Status** | `closed` |\n\n## Resolution\n\n**Status:** Duplicate\n\n"
+        "## Related Findings\n\n- B1-PT-02 (duplicate): the same wait",
+        "tickets/B1-PT-02.md": "## Related Findings\n\n- B1-PT-01 (duplicate): the same wait",
+    },
+)
+def duplicate_of_nothing(document: Document, context: Context) -> Iterator[Remark]:
+    """Duplicates that name no other ticket as such."""
+    if not isinstance(document, Ticket) or outcome_of(document) is not Outcome.DUPLICATE:
+        return
+    stated = document.resolution and document.resolution.duplicate_of
+    if not stated and all(each.relationship is not Relationship.DUPLICATE for each in document.related):
+        hint = "name it among the related findings as duplicate"
+        yield Remark(_status(document), "closed as a duplicate, and no ticket is named that it repeats", hint)
 
 
 @rule(
     "missing-remediation",
     Level.NOTE,
     "An open ticket says how it will be measured, so that it can be closed by more than somebody's word.",
-    example="**Status** `open` and no section `## Remediation`",
+    wrong="| **Status** | `open` |",
+    right=f"| **Status** | `wont-fix` |\n\n{_REMEDIATION}",
 )
 def missing_remediation(document: Document, context: Context) -> Iterator[Remark]:
     """Open tickets without a Remediation section."""
     if status_of(document) in UNSETTLED and document.remediation is None:
-        yield Remark(document.id.span.line, "an open ticket without a section ## Remediation")
-
-
-@rule(
-    "closed-without-evidence",
-    Level.NOTE,
-    "A ticket that was closed as fixed has a measurement that shows it.",
-    example="**Status** `closed`, resolution FIXED, and nothing under evidence/",
-)
-def closed_without_evidence(document: Document, context: Context) -> Iterator[Remark]:
-    """Tickets fixed by somebody's word."""
-    fixed = status_of(document) is Status.FIXED or (
-        status_of(document) is Status.CLOSED and outcome_of(document) in {Outcome.FIXED, None}
-    )
-    if fixed and _unreadable(document, context) is None and not context.measured(document):
-        yield Remark(document.id.span.line, "closed as fixed, and no measurement shows it")
+        yield Remark(document.id.span, "an open ticket without a section ## Remediation")
 
 
 @rule(
     "unreadable-evidence",
     Level.ERROR,
     "A file under evidence/ is one that the tool has written; another one hides the verdict of its ticket.",
-    example="a file under evidence/B7-PT-02/ cut off in the middle",
+    wrong={"evidence/B1-PT-01/simulated.json": '{"inputs": {}, "verifica', "tickets/B1-PT-01.md": ""},
+    right={"evidence/readme.txt": "Written by tickets verify.", "tickets/B1-PT-01.md": ""},
     bad_data=True,
 )
 def unreadable_evidence(document: Document, context: Context) -> Iterator[Remark]:
     """Evidence that is damaged or written by hand."""
-    error = _unreadable(document, context)
-    if error:
-        yield Remark(document.id.span.line, f"{error.file}: {error.message}", error.hint)
-
-
-def _unreadable(document: Document, context: Context) -> BadDataError | None:
     try:
-        context.measured(document)
+        context.verdict(document)
     except BadDataError as error:
-        return error
-    return None
+        yield Remark(document.id.span, f"{error.file}: {error.message}", error.hint)
+
+
+def is_fixed(document: Document, context: Context) -> bool:
+    """Whether people say that it was fixed: by status, outcome, or the folder of what is merely closed."""
+    status, outcome = status_of(document), outcome_of(document)
+    return status is Status.FIXED or (
+        status is Status.CLOSED and (outcome or _filed(document, context)) is Outcome.FIXED
+    )
+
+
+def _filed(document: Document, context: Context) -> Outcome | None:
+    """The outcome that a document's folder is called after."""
+    meanings = (_meaning(name, context)[1] for name in PurePosixPath(document.path).parts[:-1])
+    return next(filter(None, meanings), None)
+
+
+def _verdict(document: Document, context: Context) -> str | None:
+    """The recorded verdict; what cannot be read is another rule's business, and here counts as one."""
+    try:
+        return context.verdict(document)
+    except BadDataError:
+        return Verdict.STALE
+
+
+def _status(document: Document) -> Span:
+    stated = document.status if isinstance(document, Ticket) else None
+    return stated.span if stated else document.id.span

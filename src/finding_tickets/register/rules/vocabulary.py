@@ -1,11 +1,14 @@
-"""Rules about words that a register chooses for itself: agents, domains and categories."""
+"""Rules about the words of a register: those it chooses for itself, and how all of them are spelt."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.reading import Document
+from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.problem import Level
+from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Words, word_for
 from finding_tickets.register.rules.context import Context
@@ -17,44 +20,68 @@ from finding_tickets.verify.expressions import suggest
     "unknown-agent",
     Level.WARNING,
     "The agent of a finding is one of the register's, so that a filter by agent finds all of its tickets.",
-    example="**Agent** `pytroch`",
+    wrong="| **Agent** | `pytroch` |",
+    right="| **Agent** | `pytorch` |",
 )
 def unknown_agent(document: Document, context: Context) -> Iterator[Remark]:
     """Agents that the configuration does not name."""
     if isinstance(document, Ticket) and document.agent:
-        line = document.agent.span.line
-        yield from _unknown("agent", document.agent.value, line, context.vocabulary.agents)
+        agent = document.agent
+        yield from _unknown("agent", agent.value, agent, context.vocabulary.agents)
 
 
 @rule(
     "unknown-domain",
     Level.WARNING,
     "Where the configuration names the domains of the register, a finding is in one of them.",
-    example='domains = ["training"] and **Domain** `trianing`',
+    wrong={"tickets.toml": 'domains = ["training"]', "tickets/B1-PT-01.md": "| **Domain** | `trianing` |"},
+    right={"tickets.toml": 'domains = ["training"]', "tickets/B1-PT-01.md": "| **Domain** | `training` |"},
 )
 def unknown_domain(document: Document, context: Context) -> Iterator[Remark]:
     """Domains that the configuration does not name; without any there, every domain will do."""
     if isinstance(document, Ticket) and context.vocabulary.domains:
         for domain in document.domains:
-            yield from _unknown("domain", domain.value, domain.span.line, context.vocabulary.domains)
+            yield from _unknown("domain", domain.value, domain, context.vocabulary.domains)
 
 
 @rule(
     "unknown-category",
     Level.WARNING,
     "A ticked category is one of the register's, so that tickets can be counted by it.",
-    example="- [x] Preformance bottleneck",
+    wrong="## Summary\n\n**One-line summary:** It waits.\n\n- [x] Preformance bottleneck",
+    right="## Summary\n\n**One-line summary:** It waits.\n\n- [x] Performance bottleneck",
 )
 def unknown_category(document: Document, context: Context) -> Iterator[Remark]:
     """Ticked categories that the configuration does not name."""
     if isinstance(document, Ticket):
         for category in document.categories:
             if category.ticked:
-                yield from _unknown(
-                    "category", category.name, category.span.line, context.vocabulary.categories
-                )
+                yield from _unknown("category", category.name, category, context.vocabulary.categories)
 
 
-def _unknown(what: str, word: str, line: int, words: Words) -> Iterator[Remark]:
+@rule(
+    "spelling",
+    Level.NOTE,
+    "Severity and status are written as the vocabulary has them, so that a search for one finds them all.",
+    wrong="| **Severity** | `p2` |\n| **Status** | `Won't fix` |",
+    right="| **Severity** | `P2` |\n| **Status** | `wont-fix` |",
+    mends=True,
+)
+def spelling(document: Document, context: Context) -> Iterator[Remark]:
+    """Words of the vocabulary in another spelling, which stand alone: a remark beside one is kept."""
+    if not isinstance(document, Ticket):
+        return
+    words = context.vocabulary
+    for field, known in ((document.severity, words.severities), (document.status, words.statuses)):
+        if field is None or field.value is None:
+            continue
+        written = plain(field.raw)
+        if written != field.value and word_for(written, known) == field.value and written in field.raw:
+            start = field.span.start + len(field.raw[: field.raw.index(written)].encode())
+            fix = Splice(start, start + len(written.encode()), field.value.encode())
+            yield Remark(field.span, f"{written} is a spelling of {field.value}", fix=[fix])
+
+
+def _unknown(what: str, word: str, place: Text, words: Words) -> Iterator[Remark]:
     if word_for(word, words) is None:
-        yield Remark(line, f"{word!r} is no {what} of this register", suggest(word, list(words)))
+        yield Remark(place.span, f"{word!r} is no {what} of this register", suggest(word, list(words)))
