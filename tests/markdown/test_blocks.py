@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.markdown.blocks import Block, parse, walk
+from finding_tickets.markdown.blocks import DEEPEST, TOO_DEEP, Block, parse, walk
 
 
 def shown(data: bytes, kind: str) -> list[bytes]:
@@ -52,10 +52,20 @@ def test_every_line_ending_counts() -> None:
     assert [b"a", b"b", b"c"] == shown(b"# a\r\n# b\r# c\n", "Heading")
 
 
-def test_deep_nesting_is_walked() -> None:
-    """A hundred thousand quotes within each other neither overflow a stack nor get lost."""
-    quotes = [block for block in walk(parse(b"> " * 100_000 + b"x")) if block.kind == "BlockQuote"]
-    assert 100_000 == len(quotes)
+@pytest.mark.parametrize(("mark", "kinds"), [(b"> ", ["BlockQuote"]), (b"- ", ["List", "Item"])])
+def test_deep_nesting_ends(mark: bytes, kinds: list[str]) -> None:
+    """Of a hundred thousand quotes within each other a hundred are there, and one block for all the rest."""
+    data = mark * 100_000 + b"x"
+    found = [block.kind for block in walk(parse(data))]
+    assert [*kinds * (DEEPEST // len(kinds)), TOO_DEEP] == found
+
+
+def test_leaves_are_not_too_deep() -> None:
+    """What stands in the deepest quote is read: its table has a head and its rows have cells."""
+    quote = b"> " * DEEPEST
+    data = b"".join(quote + line + b"\n" for line in (b"| a |", b"|---|", b"| b |", b"", b"- [x] c"))
+    kinds = [block.kind for block in walk(parse(data))]
+    assert ["Table", "TableHead", "TableCell", "TableRow", "TableCell", TOO_DEEP] == kinds[DEEPEST:]
 
 
 def test_a_heading_has_a_level() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyromark
@@ -12,46 +12,37 @@ from finding_tickets.markdown.front_matter import front_matter
 
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
 _TABLE = ("Table", "TableHead", "TableRow", "TableCell")
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_CONTAINERS = frozenset(["List", "Item", "BlockQuote"])
 _BLOCKS = frozenset(["Heading", "Paragraph", "List", "Item", "CodeBlock", "BlockQuote", "HtmlBlock", *_TABLE])
 
+DEEPEST = 100
+"""So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
+TOO_DEEP = "TooDeep"
 
-@dataclass
+
 class Block:
     """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text, if any.
 
-    ``kind`` is the parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
-    Rule, FrontMatter, Table, TableHead, TableRow or TableCell. ``info`` is a heading's level or a fence's
-    language; ``checked`` is None for an item without a check box.
+    Attributes:
+        kind: The parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
+            Rule, FrontMatter, Table, TableHead, TableRow or TableCell.
+        level: The level of a heading, 0 for any other block.
+        info: The language of a fence, and what follows it.
+        code: The content of a code block.
+        checked: Whether a check box is ticked; None for what has none.
     """
 
-    kind: str
-    start: int
-    end: int
-    info: str = ""
-    checked: bool | None = None
-    first: int = field(init=False)
-    last: int = field(init=False)
-    children: list[Block] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    __slots__ = ("checked", "children", "code", "end", "first", "info", "kind", "last", "level", "start")
 
-    def __post_init__(self) -> None:
-        self.first = self.last = self.end
-
-    @property
-    def level(self) -> int:
-        """The level of a heading, 0 for any other block."""
-        return int(self.info[1:]) if self.kind == "Heading" else 0
-
-    @property
-    def code(self) -> str:
-        """The content of a code block."""
-        return "".join(self.lines)
-
-    def cover(self, start: int, end: int) -> None:
-        """Extend the block's text to ``[start, end)``."""
-        first_piece = self.first == self.last
-        self.first = start if first_piece else min(self.first, start)
-        self.last = end if first_piece else max(self.last, end)
+    def __init__(self, kind: str, start: int, end: int) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = self.first = self.last = end
+        self.level = 0
+        self.info = self.code = ""
+        self.checked: bool | None = None
+        self.children: list[Block] = []
 
 
 def parse(data: bytes) -> list[Block]:
@@ -62,9 +53,32 @@ def parse(data: bytes) -> list[Block]:
     root = Block("Document", 0, len(data))
     if first < last:
         root.children.append(Block("FrontMatter", first, last))
-    open_blocks = [root]
-    for event, span in _PARSER.events_with_range(data[skipped:].decode()):
-        _take(event, span["start"] + skipped, span["end"] + skipped, open_blocks)
+    current: Block = root
+    outer: list[Block] = []
+    # The parser takes a lone carriage return for the end of some lines and not of others.
+    text = _LONE_RETURN.sub(b"\n", data[skipped:]).decode()
+    events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
+    for event, span in events:
+        what, detail = event.popitem() if isinstance(event, dict) else (event, "")
+        name = detail if isinstance(detail, str) else _name(detail)
+        start, end = span["start"] + skipped, span["end"] + skipped
+        if what == "Start" and name in _BLOCKS:
+            outer.append(current)
+            current = _opened(name, detail, start, end, outer)
+        elif what == "End" and name in _BLOCKS:
+            current = outer.pop()
+        elif what == "Rule":
+            current.children.append(Block(what, start, end))
+        elif what == "TaskListMarker":
+            # In a loose list the marker stands in the paragraph of its item.
+            (current if current.kind == "Item" else outer[-1]).checked = bool(detail)
+        else:
+            # The pieces of a text come in its order, and what has pieces of its own once more at its end.
+            if current.first == current.last:
+                current.first = start
+            current.last = end
+            if what == "Text" and current.kind == "CodeBlock":
+                current.code += detail
     return root.children
 
 
@@ -74,42 +88,23 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
     while waiting:
         block = waiting.pop()
         yield block
-        waiting.extend(reversed(block.children))
+        if block.children:
+            waiting.extend(reversed(block.children))
 
 
-def _take(event: Any, start: int, end: int, open_blocks: list[Block]) -> None:
-    """Account for one event of the parser: a block opens, closes, or has more text."""
-    current = open_blocks[-1]
-    what, detail = next(iter(event.items())) if isinstance(event, dict) else (event, None)
-    name = _name(detail)
-    if what == "Start" and name in _BLOCKS:
-        block = Block(name, start, end, _info(name, detail))
-        current.children.append(block)
-        open_blocks.append(block)
-    elif what == "End" and name in _BLOCKS:
-        open_blocks.pop()
-    elif what == "TaskListMarker":
-        _item(open_blocks).checked = bool(detail)
-    elif what == "Rule":
-        current.children.append(Block("Rule", start, end))
-    else:
-        current.cover(start, end)
-        if current.kind == "CodeBlock":
-            current.lines.append(str(detail))
-
-
-def _item(open_blocks: list[Block]) -> Block:
-    """The list item that is being read: in a loose list the marker stands in its paragraph."""
-    return next(block for block in reversed(open_blocks) if block.kind == "Item")
+def _opened(name: str, detail: Any, start: int, end: int, outer: list[Block]) -> Block:
+    """A new block within the last of ``outer``."""
+    block = Block(name, start, end)
+    if name == "Heading":
+        block.level = int(detail[name]["level"][1:])
+    elif name == "CodeBlock" and isinstance(detail[name], dict):
+        block.info = detail[name]["Fenced"]
+    # What is too deep is parsed on, in a tree of its own that nobody reads.
+    deep = len(outer) > DEEPEST and name in _CONTAINERS
+    outer[-1].children.append(Block(TOO_DEEP, start, end) if deep else block)
+    return block
 
 
 def _name(detail: Any) -> str:
-    return next(iter(detail)) if isinstance(detail, dict) else str(detail)
-
-
-def _info(name: str, detail: Any) -> str:
-    if name == "Heading":
-        return str(detail["Heading"]["level"])
-    if name == "CodeBlock" and isinstance(detail["CodeBlock"], dict):
-        return str(detail["CodeBlock"]["Fenced"])
-    return ""
+    """The name of what opens or closes with details; empty where there is no name."""
+    return next(iter(detail)) if isinstance(detail, dict) else ""
