@@ -10,7 +10,7 @@ import typer
 from finding_tickets.cli.choosing import Query, chosen
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import counted, say, write, write_json
-from finding_tickets.cli.reading import open_register, reading_code
+from finding_tickets.cli.reading import open_listing, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.graph import graph as around
 from finding_tickets.register.query import Facts
@@ -37,8 +37,8 @@ def graph(
     ] = GraphFormat.TEXT,
 ) -> ExitCode:
     """Show how documents relate to one another."""
-    register = open_register(root)
-    facts = Facts.of(register)
+    listing = open_listing(root)
+    facts = Facts(listing.root, listing.config, listing.rows)
     found = around(facts.relations, chosen(query, facts))
     if output_format is GraphFormat.JSON:
         write_json("ticket-graph", [graph_item(found)])
@@ -47,4 +47,4 @@ def graph(
     missing = sum(node.row is None for node in found.nodes)
     cycles = counted(len(found.cycles), "cycle")
     say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")
-    return reading_code(register)
+    return reading_code(listing.problems)

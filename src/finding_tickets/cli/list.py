@@ -11,7 +11,7 @@ import typer
 from finding_tickets.cli.choosing import Query, chosen
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import counted, plain, say, write, write_csv, write_json, write_table
-from finding_tickets.cli.reading import evidence_code, open_register, reading_code
+from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.query import Facts
 from finding_tickets.register.query.tree import close_words
@@ -46,12 +46,12 @@ def list_tickets(
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     names = _names(columns, output_format)
-    register = open_register(root)
-    facts = Facts.of(register)
+    listing = open_listing(root)
+    facts = Facts(listing.root, listing.config, listing.rows)
     rows = chosen(query, facts)
     _print(rows, names, facts, output_format)
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
-    return ExitCode.worst(reading_code(register), evidence_code(facts.looked_up))
+    return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
 
 
 def _names(columns: str | None, output_format: ListFormat) -> Sequence[str]:

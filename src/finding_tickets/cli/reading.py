@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.cli.output import say, say_error
 from finding_tickets.errors import ExitCode, TicketsError
-from finding_tickets.markdown.reading import Document
-from finding_tickets.model.problem import Level
-from finding_tickets.register.load import Register, load
+from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:
+    from finding_tickets.markdown.reading import Document
+    from finding_tickets.register.listing import Listing
+    from finding_tickets.register.load import Register
     from finding_tickets.register.query import Measured
     from finding_tickets.report.entries import Entry
 
 
 def open_register(root: Path) -> Register:
     """The register at ``root``; a line on stderr for every problem met in reading it."""
+    from finding_tickets.register.load import load
+
     register = load(root)
-    for problem in register.problems:
-        say(str(problem))
+    _say_all(register.problems)
     return register
 
 
-def reading_code(register: Register) -> ExitCode:
+def open_listing(root: Path) -> Listing:
+    """The rows of the register at ``root``; a line on stderr for every problem met in reading it."""
+    from finding_tickets.register.listing import list_rows
+
+    listing = list_rows(root)
+    _say_all(listing.problems)
+    return listing
+
+
+def _say_all(problems: Sequence[Problem]) -> None:
+    if problems:
+        say("\n".join(map(str, problems)))
+
+
+def reading_code(problems: Iterable[Problem]) -> ExitCode:
     """Bad data where a document could not be read; else fine, for what is misspelt is still listed."""
-    unreadable = any(problem.level is Level.ERROR for problem in register.problems)
+    unreadable = any(problem.level is Level.ERROR for problem in problems)
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 

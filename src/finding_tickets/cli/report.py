@@ -39,7 +39,7 @@ def report(
         write(text)
     else:
         _save(text, output)
-    return ExitCode.worst(reading_code(register), evidence_code(everything))
+    return ExitCode.worst(reading_code(register.problems), evidence_code(everything))
 
 
 def _save(text: str, file: Path) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from finding_tickets.markdown.reading import Document
-from finding_tickets.register.load import Register
+from finding_tickets.errors import BadDataError
+from finding_tickets.register.config import Config
 
 if TYPE_CHECKING:
+    from finding_tickets.markdown.reading import Document
     from finding_tickets.verify.evidence import Current
+
+
+class Register(Protocol):
+    """Whatever knows where a register is and how it is configured."""
+
+    @property
+    def root(self) -> Path:
+        """The folder that paths are relative to."""
+
+    @property
+    def config(self) -> Config:
+        """Its settings."""
 
 
 def measured(register: Register, document: Document) -> Current | None:
@@ -23,4 +37,7 @@ def measured(register: Register, document: Document) -> Current | None:
     # Reading evidence takes the claims' grammar, which a register without any should not wait for.
     from finding_tickets.verify.evidence import current_verdict
 
-    return current_verdict(document, register.root, folder)
+    try:
+        return current_verdict(document, register.root, folder)
+    except OSError as error:
+        raise BadDataError(f"cannot be read: {error.strerror}", file=str(error.filename)) from None

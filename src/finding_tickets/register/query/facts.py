@@ -110,13 +110,15 @@ class Facts:
         document = self.document(row) if safe_name(row.id) in self._with_evidence else None
         if document is None:
             return Measured()
-        from finding_tickets.verify.evidence import current_verdict
+        from finding_tickets.register.measured import measured
 
         try:
-            current = current_verdict(document, self.root, self.config.evidence)
+            current = measured(self, document)
         except BadDataError as error:
             return Measured(problem=error)
-        return Measured(current.verdict, current.verification, current.disagreement)
+        return (
+            Measured(current.verdict, current.verification, current.disagreement) if current else Measured()
+        )
 
     def _data(self, row: Row) -> bytes | None:
         try:
