@@ -345,3 +345,9 @@ def test_warnings_and_notes_fail_nothing() -> None:
 def test_every_rule_explains_itself() -> None:
     """A rule says in a sentence what is asked for, and why."""
     assert [] == [rule.id for rule in RULES.values() if not re.fullmatch(r"[A-Z].{15,}\.", rule.reason)]
+
+
+def test_quoted_code_without_a_place(repository: Repository) -> None:
+    """Code that names no place is compared with no file."""
+    repository.ticket(more="## Detailed Description\n\n```python\nfast()\n```\n")
+    assert [] == found(repository)

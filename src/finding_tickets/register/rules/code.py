@@ -157,7 +157,7 @@ def _quoted_places(document: Document) -> Iterator[Citation]:
 def _quotations(block: CodeBlock) -> Iterator[tuple[Citation, list[Text]]]:
     """Each place that a block names, with the lines of code from there to the next one."""
     places = list(_PLACE.finditer(block.raw))
-    ends = [*(match.start() for match in places[1:]), _fence(block.raw)]
+    ends = [*(match.start() for match in places), _fence(block.raw)][1:]
     for match, end in zip(places, ends, strict=True):
         lines, at = [], block.raw.find("\n", match.end())
         for piece in block.raw[at + 1 : end].splitlines(keepends=True) if 0 <= at < end else ():

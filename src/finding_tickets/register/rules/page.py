@@ -77,16 +77,16 @@ def _traits(rule: Rule) -> Iterator[str]:
 def _example(title: str, files: Files) -> str:
     lines = [f"{title}:\n\n{FENCE}markdown"]
     for path, content in files.items():
-        text = content if isinstance(content, str) else _shown(content)
+        text = _shown(content)
         if set(files) != {TICKET}:
             lines.append(f"──── {path}")
         lines.append(text.rstrip("\n") or ("" if set(files) == {TICKET} else "(as it was)"))
     return "\n".join([*lines, FENCE, ""])
 
 
-def _shown(content: bytes) -> str:
-    """Bytes as text; what cannot be printed as escapes."""
-    text = content.decode(errors="backslashreplace")
+def _shown(content: str | bytes) -> str:
+    """The content of a file as text; what cannot be printed as escapes."""
+    text = content if isinstance(content, str) else content.decode(errors="backslashreplace")
     return "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
         for char in text
