@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+import simcuda
 from finding_tickets.meter.measurement import Measurement, Site
 from finding_tickets.meter.trial import Trial, arguments, attempt, warm_up
 from finding_tickets.workload import Point, Workload
@@ -39,6 +41,10 @@ class TallyMeter:
         return Trial(
             Measurement({"syncs": counted, "raised": int(error is not None)}, (site,)), result, error
         )
+
+    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+        """There are none."""
+        raise NotImplementedError
 
 
 @pytest.fixture

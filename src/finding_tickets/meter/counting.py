@@ -25,11 +25,11 @@ def count(gpu: simcuda.Gpu, workload: Workload, point: Point, function: Function
         kept = to_host(result)
         del result
         retained = gpu.live_bytes() - before
-    return Trial(_measurement(counted, retained, raised=error is not None), kept, error)
+    return Trial(measurement_of(counted, retained, raised=error is not None), kept, error)
 
 
-def _measurement(counted: simcuda.Measurement, retained: int, *, raised: bool) -> Measurement:
-    """Without the metrics that the device does not tell."""
+def measurement_of(counted: simcuda.Measurement, retained: int, *, raised: bool) -> Measurement:
+    """What was counted, and ``retained`` bytes, without the metrics that the device does not tell."""
     missing = {*counted.not_counted, "retained_bytes"}
     metrics = {name: getattr(counted, name) for name in COUNTS if name not in missing}
     sites = (Site(site.file, site.line, site.function, site.what, site.count) for site in counted.sites)

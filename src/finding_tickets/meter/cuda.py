@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
+import simcuda
 from finding_tickets.meter.counting import count
 from finding_tickets.meter.report import CannotMeasureError
 from finding_tickets.meter.trial import Function, Trial, steady_state
@@ -46,9 +49,19 @@ class CudaMeter:
             CannotMeasureError: The profiler lost something.
         """
         devices, capacity = max(1, workload.devices(point)), workload.memory(point)
+        with steady_state(), self.devices(devices, capacity) as gpu:
+            return count(gpu, workload, point, function, root)
+
+    @contextmanager
+    def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
+        """Real devices, with so many bytes of memory or all that they have.
+
+        Raises:
+            CannotMeasureError: There are fewer, or the profiler lost something.
+        """
         try:
-            with steady_state(), real.real_device(devices, capacity=capacity) as gpu:
-                return count(gpu, workload, point, function, root)
+            with real.real_device(number, capacity=capacity) as gpu:
+                yield gpu
         except real.CannotCountError as error:
             raise CannotMeasureError(str(error)) from None
 

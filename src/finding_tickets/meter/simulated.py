@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import simcuda
@@ -26,6 +27,9 @@ class SimulatedMeter:
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
         """Count one run of ``function`` on fresh data."""
         devices, capacity = max(1, workload.devices(point)), workload.memory(point)
-        gpus = simcuda.device(devices, profile=self.device, capacity=capacity)
-        with steady_state(), gpus as gpu:
+        with steady_state(), self.devices(devices, capacity) as gpu:
             return count(gpu, workload, point, function, root)
+
+    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+        """Simulated devices, with so many bytes of memory or all that their profile has."""
+        return simcuda.device(number, profile=self.device, capacity=capacity)

@@ -6,13 +6,14 @@ import gc
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
+import simcuda
 from finding_tickets.meter.measurement import Measurement
 from finding_tickets.meter.places import describe, is_out_of_host_memory
 from finding_tickets.workload import Point, Workload
@@ -40,6 +41,9 @@ class Meter(Protocol):
 
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> Trial:
         """Warm up on other data, then run ``function`` once on fresh data and count; its errors are data."""
+
+    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+        """Devices that count what runs within, with so many bytes of memory or all that they have."""
 
 
 def warm_up(workload: Workload, point: Point, function: Function, device: str) -> None:

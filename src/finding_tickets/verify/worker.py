@@ -23,6 +23,8 @@ INHERITED = 256
 
 def work(task: dict[str, Any]) -> NoReturn:
     """Call the task's target with its payload and write what it returns, or why it failed; never returns."""
+    # What is measured is left as it was, also where caches of compiled files are not ignored by git.
+    sys.dont_write_bytecode = True
     folder = Path(task["folder"])
     _silence(folder / LOG)
     _bound_disk()
