@@ -6,13 +6,19 @@ import re
 from collections.abc import Iterator
 
 _TICKS = re.compile(rb"`+")
+_ONE_SPAN = 2
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
 
 
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
-    if "`" not in raw:
+    ticks = raw.count("`")
+    if not ticks:
         return _on_one_line(_without_marks(raw))
+    if ticks == _ONE_SPAN and "``" not in raw:
+        before, code, after = raw.split("`")
+        # A backslash takes the backtick behind it along, though it does not keep it from opening the span.
+        return _on_one_line(f"{_without_marks(before + '`')}{code}{_without_marks(after)}")
     data = raw.encode()
     pieces, at = [], 0
     for start, end in code_spans(data, 0, len(data)):
@@ -48,4 +54,5 @@ def _on_one_line(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    return _MARKUP.sub(lambda match: match[1] or "", text).replace("`", "")
+    bare = _MARKUP.sub(lambda match: match[1] or "", text) if "\\" in text else text.replace("**", "")
+    return bare.replace("`", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 
 from finding_tickets.markdown.blocks import Block, parse
@@ -29,13 +30,13 @@ class Part:
     end: int
     blocks: tuple[Block, ...]
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The heading's text without markup; empty where there is no heading."""
         heading = self.heading
         return plain(self.source.raw(heading.first, heading.last)) if heading else ""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The title in lower case with single spaces between its words, for comparing."""
         return words_of(self.title)
@@ -45,7 +46,7 @@ class Part:
         """The line the part starts on."""
         return self.source.line(self.start)
 
-    @property
+    @cached_property
     def body(self) -> Text:
         """Everything below the heading, without the white space around it and the rule at its end."""
         blocks = [block for block in self.blocks if block.kind != "Rule"]
@@ -53,12 +54,12 @@ class Part:
             return self.source.text(self.end, self.end)
         return self.source.text(blocks[0].start, blocks[-1].end)
 
-    @property
+    @cached_property
     def own_blocks(self) -> tuple[Block, ...]:
         """The blocks before the first heading within the part."""
         return tuple(takewhile(lambda block: block.kind != "Heading", self.blocks))
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The part cut at its headings of the highest level; what precedes them comes first, if anything."""
         levels = [block.level for block in self.blocks if block.level]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span, Text
 from finding_tickets.model.vocabulary import Vocabulary
-
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,10 @@ class Source:
     line_starts: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.line_starts.extend([0, *(match.end() for match in _LINE_END.finditer(self.data))])
+        lines = self.data.splitlines(keepends=True)
+        self.line_starts.extend(accumulate(map(len, lines), initial=0))
+        if lines and not lines[-1].endswith((b"\n", b"\r")):
+            self.line_starts.pop()
 
     def line(self, offset: int) -> int:
         """The line, from 1, that the byte at ``offset`` is on."""
@@ -48,8 +49,11 @@ class Source:
 
     def text(self, start: int, end: int) -> Text:
         """The text of ``[start, end)`` without the white space around it."""
-        start, end = self.trimmed(start, end)
-        return Text(raw=self.raw(start, end), span=self.span(start, end))
+        piece = self.data[start:end]
+        begun = piece.lstrip()
+        written = begun.rstrip()
+        first = start + len(piece) - len(begun)
+        return Text(raw=written.decode(), span=self.span(first, first + len(written)))
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
         """``[start, end)`` without the white space around it; of white space alone, its empty end."""
