@@ -17,10 +17,11 @@ from finding_tickets.model.vocabulary import squeeze
 # A label stands at the beginning of a line, or behind a bar in a line of several; bold marks may close
 # before the colon, behind it, or behind the value.
 _LABEL = re.compile(
-    rb"(?m)(?:^[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)(?P<mark>\*\*|__)(?P<label>[^*\r\n]+?)"
+    rb"(?m)(?:(?:^|(?<=\r))[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)"
+    rb"(?P<mark>\*\*|__)(?P<label>[^*\r\n]+?)"
     rb"(?::(?P=mark)|(?P=mark)[ \t]*:|:[ \t]+(?P<value>[^*\r\n]+?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
 )
-_BARE = re.compile(rb"(?m)^[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)")
+_BARE = re.compile(rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)")
 _SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
 _FIELD_AND_VALUE = 2
 _COLUMN_TITLES = frozenset(["field", "key", "property", "attribute", "item", "name", "metadata"])

@@ -28,7 +28,7 @@ _WORDS = {
     Outcome.DUPLICATE: "Duplicate",
 }
 _RESOLUTION = Key(("Resolution",), lambda value, _: value, "")
-_FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", "sections", "titles"})
+_FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", "titles"})
 _CLOSED, _REOPENED = "Resolution", "Reopened"
 
 
@@ -158,7 +158,9 @@ def _marked(page: Page) -> Splices:
 
 
 def _resolutions(page: Page) -> list[Part]:
-    return [part for part in page.parts if role_of(part) is Role.RESOLUTION]
+    """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
+    below = [part for part in page.parts if part.heading and part.heading.level > 1]
+    return [part for part in below if role_of(part) is Role.RESOLUTION]
 
 
 def _stated(document: Document, wanted: Closing) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -15,6 +15,7 @@ from finding_tickets.markdown.edit.relations import Link, relate
 from finding_tickets.markdown.edit.rows import row_of, set_row
 from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.disposition import status_of
@@ -79,9 +80,9 @@ class _Editing:
         after, has = read_document(new, self.document.path, self.vocabulary)
         if after is None or not all(plan.expected(after) for plan in self.plans):
             raise self._refusal("does not read back")
-        fields = {_METADATA, "sections"}.union(*(plan.fields for plan in self.plans))
         labels = frozenset[str]().union(*(plan.labels for plan in self.plans))
-        changed = _differences(before, after, fields)
+        fields = frozenset[str]().union(*(plan.fields for plan in self.plans))
+        changed = _differences(before, after, fields, labels)
         if "titles" not in fields and _titles(before) != _titles(after):
             changed.append("sections")
         if changed or _rows(before, labels) != _rows(after, labels):
@@ -129,10 +130,9 @@ def row_plan(page: Page, key: Key, values: Sequence[str]) -> Plan:
         return reads(document, key, values, words)
 
     def same(document: Document) -> bool:
-        return expected(document) and not _differences(page.document, document, fields)
+        return expected(document) and not _differences(page.document, document, fields, labels)
 
-    fields = frozenset({_METADATA, "sections", key.field} | ({"outcome"} if key.field == "status" else set()))
-    labels = frozenset(map(squeeze, key.labels))
+    fields, labels = frozenset({key.field}), frozenset(map(squeeze, key.labels))
     if expected(page.document) or (not values and row_of(page, key.labels) is None):
         return Plan([])
     splices = page.first(set_row(page, key.labels, values), same, f"{key.labels[0]} {', '.join(values)}")
@@ -145,14 +145,14 @@ def relating(other: str, kind: Relationship, note: str = "") -> Step:
     def step(page: Page) -> Sequence[Plan]:
         def expected(document: Document) -> bool:
             named = _named(document)
-            return (other, kind) in named and named - {(other, kind)} == before - {
-                (other, each) for each in Relationship
-            }
+            # A table without a column for it says that they are related, whatever else is said below it.
+            rest = named - {(other, kind), (other, Relationship.RELATED)}
+            return (other, kind) in named and rest == {each for each in before if each[0] != other}
 
         def same(document: Document) -> bool:
             return expected(document) and not _differences(page.document, document, fields)
 
-        fields = frozenset({"related", "sections", "titles"})
+        fields = frozenset({"related", "titles"})
         if not isinstance(page.document, Ticket):
             message = f"{page.document.id.value} is a review, which has no list of related findings"
             raise UsageError(message)
@@ -204,11 +204,30 @@ def _updated(page: Page, plans: Sequence[Plan], today: date) -> Sequence[Plan]:
 
 
 def _differences(
-    before: Document | None, after: Document | None, but: frozenset[str] | set[str]
+    before: Document | None,
+    after: Document | None,
+    fields: frozenset[str],
+    labels: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """The fields that differ in anything but their place in the file; the body of a section is its bytes."""
+    """The fields that differ in more than their place in the file, ``fields`` and those of ``labels`` aside.
+
+    The text of a section is no field: it is the bytes that an edit leaves as they are, or replaces.
+    """
+    but = {*fields, _METADATA, "sections", *_read_from(before, labels), *_read_from(after, labels)}
     old, new = _meaning(before), _meaning(after)
     return [name for name in {**old, **new} if name not in but and old.get(name) != new.get(name)]
+
+
+def _read_from(document: Document | None, labels: frozenset[str]) -> Iterator[str]:
+    """The fields that are read from rows of the metadata."""
+    if document is None:
+        return
+    rows = [value.span for label, value in document.metadata.items() if squeeze(label) in labels]
+    for name in type(document).model_fields:
+        stated = getattr(document, name)
+        for each in stated if isinstance(stated, tuple) else (stated,):
+            if isinstance(each, Text) and any(row.start <= each.span.start <= row.end for row in rows):
+                yield name
 
 
 def _meaning(value: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.edit.lines import Line, added_after, line_at, line_end
 from finding_tickets.markdown.edit.page import Page, Splices
-from finding_tickets.markdown.edit.values import spellings
+from finding_tickets.markdown.edit.values import in_yaml, spellings
 from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import squeeze
@@ -16,6 +16,7 @@ from finding_tickets.model.vocabulary import squeeze
 _ROWS = ("TableRow", "TableHead")
 _BLANK = b" \t"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MARKUP = re.compile(rb"[\s>|*_`+\d.)\"'-]*")
 _PADDED = re.compile(rb"([^|]*?)( {2,})\|[ \t]*")
 # Where a new row goes: after the last of those that stand before it here.
 _ORDER = (
@@ -50,6 +51,9 @@ def set_row(page: Page, labels: Sequence[str], values: Sequence[str]) -> Iterato
 
 def _replaced(page: Page, label: str, value: Text, values: Sequence[str]) -> Iterator[Splices]:
     table_row = _enclosing(page, value, _ROWS, label)
+    if _enclosing(page, value, ("FrontMatter",)):
+        yield from _replaced_in_front(page, value, values)
+        return
     for text in spellings(values, value.raw or _like(page, ""), cell=table_row is not None):
         written = text.encode()
         if not value.raw:
@@ -58,6 +62,18 @@ def _replaced(page: Page, label: str, value: Text, values: Sequence[str]) -> Ite
             yield [Splice(value.span.start, value.span.end, written)]
         else:
             yield [_before_text(page.data, value, written)]
+
+
+def _replaced_in_front(page: Page, value: Text, values: Sequence[str]) -> Iterator[Splices]:
+    start, end = value.span.start, value.span.end
+    if start == end:
+        start = end = len(page.data[:start].rstrip())
+    quoted = value.raw and page.data[start - 1 : start] in (b'"', b"'")
+    gap = "" if value.raw else " "
+    if quoted and len(values) == 1 and not re.search(r"[\"'\\]", values[0]):
+        yield [Splice(start, end, values[0].encode())]
+    for text in in_yaml(values, value.raw):
+        yield [Splice(start - bool(quoted), end + bool(quoted), (gap + text).encode())]
 
 
 def _before_text(data: bytes, value: Text, written: bytes) -> Splice:
@@ -71,7 +87,7 @@ def _filled(data: bytes, value: Text, table_row: Block | None, written: bytes) -
     """Put a value where there is none: its place is the blank between two pipes, or after the label."""
     start, end = sorted((value.span.start, value.span.end))
     if table_row is None:
-        start -= len(data[:start]) - len(data[:start].rstrip(_BLANK))
+        start = len(data[:start].rstrip())
         return Splice(start, start, b" " + written)
     row_end = table_row.start + len(data[table_row.start : table_row.end].rstrip())
     if start > row_end or (start == row_end and data[:row_end].endswith(b"|")):
@@ -89,7 +105,8 @@ def _filled(data: bytes, value: Text, table_row: Block | None, written: bytes) -
 
 def _added(page: Page, label: str, values: Sequence[str]) -> Iterator[Splices]:
     rows = list(page.document.metadata.items())
-    for text in spellings(values, _like(page, label), cell=True):
+    in_front = any(_enclosing(page, value, ("FrontMatter",)) for _, value in rows)
+    for text in in_yaml(values, "") if in_front else spellings(values, _like(page, label), cell=True):
         for sibling in _siblings(rows, label):
             splice = _beside(page, *sibling, label, text)
             if splice:
@@ -122,11 +139,12 @@ def _beside(page: Page, sibling: str, value: Text, label: str, text: str) -> Spl
     start, end = sorted((value.span.start, value.span.end))
     line = line_at(data, row.start if row else start)
     at = data.find(sibling.encode(), line.start, line.end)
-    if at < 0 or (at + len(sibling.encode()) > start and not row):
-        return None
     prefix, after = data[line.start : at], at + len(sibling.encode())
+    if at < 0 or (after > start and not row) or not _MARKUP.fullmatch(prefix):
+        return None
     between = _between(data[after : min(start, line.end)], len(sibling) - len(label), row is not None)
-    written = prefix + label.encode() + between + text.encode()
+    named = label.lower() if sibling.islower() else label
+    written = prefix + named.encode() + between + text.encode()
     if row:
         closed = data[line.start : line.end].rstrip().endswith(b"|")
         below = line_at(data, line.after) if row.kind == "TableHead" else line
@@ -145,7 +163,7 @@ def _between(found: bytes, wider: int, in_table: bool) -> bytes:
     padded = _PADDED.fullmatch(found.rstrip(_BLANK)) if in_table else None
     if padded:
         return padded[1] + b" " * max(1, len(padded[2]) + wider) + b"| "
-    return found.rstrip(_BLANK) + b" "
+    return found.rstrip(_BLANK + b"\"'") + b" "
 
 
 def _line_below(data: bytes, line: Line, *texts: bytes) -> Splice:

@@ -10,6 +10,7 @@ _TICKS = re.compile(r"`+")
 # An underscore within a word is no markup, and need not be escaped.
 _SPECIAL = re.compile(r"[*`\[\]]|(?<!\w)_|_(?!\w)")
 _PIPE = re.compile(r"(?<!\\)\|")
+_YAML = re.compile(r"\w(?:[\w ./@+()-]*[\w./@+()-])?")
 _BETWEEN = re.compile(r"`(\s*[/,;]\s*)`")
 
 
@@ -20,6 +21,19 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
     for markup in (markup_of(like), bare, code):
         written = separator.join(markup(value) for value in values)
         yield in_cell(written) if cell else written
+
+
+def in_yaml(values: Sequence[str], like: str) -> Iterator[str]:
+    """Ways to write one or several values of front matter, where ``like`` stands: bare, or in quotes."""
+    for quote in ("", '"', "'"):
+        if all(_is_yaml(value, quote) for value in values):
+            written = ", ".join(f"{quote}{value}{quote}" for value in values)
+            yield f"[{written}]" if len(values) > 1 or like.startswith(("[", "- ")) else written
+
+
+def _is_yaml(value: str, quote: str) -> bool:
+    """Whether a value between these quotes means itself, to us and to YAML."""
+    return quote not in value and "\\" not in value if quote else _YAML.fullmatch(value) is not None
 
 
 def in_cell(text: str) -> str:

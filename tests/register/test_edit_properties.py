@@ -1,0 +1,320 @@
+"""Any single edit on any document reads back and leaves every other byte; where it cannot, it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.markdown.splice import Splice, spliced
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status, Vocabulary, squeeze
+from finding_tickets.register.closing import Closing, closing, reopening
+from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
+from finding_tickets.register.edits import Step, edit_of, relating, setting, ticking
+from finding_tickets.register.lifecycle import SETTLED_AS
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared"
+FILES = [*ROOT.glob("tickets/**/*.md"), *SHARED.glob("seeds/*.md"), *SHARED.glob("corpus/*/*.md")]
+WORDS = Vocabulary()
+TODAY = date(2031, 5, 7)
+OTHER = "Z9-ZZ-99"
+GENERATED = 60
+SHARE = 0.1
+
+
+def mixed(data: bytes) -> bytes:
+    """``data`` with line ends of all three kinds in turn."""
+    lines, ends = data.split(b"\n"), [b"\n", b"\r\n", b"\r"]
+    return b"".join(line + ends[count % 3] for count, line in enumerate(lines[:-1])) + lines[-1]
+
+
+FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "lf": lambda data: data,
+    "crlf": lambda data: data.replace(b"\n", b"\r\n"),
+    "cr": lambda data: data.replace(b"\n", b"\r"),
+    "mixed": mixed,
+    "bom": lambda data: b"\xef\xbb\xbf" + data,
+    "no last line end": bytes.rstrip,
+    "trailing spaces": lambda data: data.replace(b"\n", b"  \n"),
+}
+
+
+class Try(NamedTuple):
+    """An edit, and what must hold of the document afterwards."""
+
+    name: str
+    steps: Sequence[Step]
+    holds: Callable[[Document], bool]
+
+
+def row(document: Document, label: str) -> str | None:
+    """The value of a row of the metadata without markup; None where there is no such row."""
+    found = (plain(text.raw) for name, text in document.metadata.items() if squeeze(name) == squeeze(label))
+    return next(found, None)
+
+
+def has_row(label: str, value: str) -> Callable[[Document], bool]:
+    """Whether a row has a value."""
+    return lambda document: row(document, label) == value
+
+
+def names(relationship: Relationship, other: str) -> Callable[[Document], bool]:
+    """Whether a document names a ticket as this."""
+    return lambda document: (
+        isinstance(document, Ticket)
+        and (other, relationship) in {(each.id, each.relationship) for each in document.related}
+    )
+
+
+def is_closed_as(outcome: Outcome) -> Callable[[Document], bool]:
+    """Whether a ticket is settled with an outcome."""
+    return lambda document: (
+        status_of(document) is SETTLED_AS[outcome]
+        and outcome_of(document) is outcome
+        and f"**Closed:** {TODAY}" in "".join(each.body.raw for each in document.sections)
+    )
+
+
+def is_ticked(number: int, done: bool) -> Callable[[Document], bool]:
+    """Whether an item of the checklist is done."""
+    return lambda document: document.checklist[number - 1].done is done
+
+
+def tries(document: Document) -> Iterator[Try]:
+    """Every kind of edit that there is of a document."""
+    for label in document.metadata:
+        if squeeze(label) not in {"ticketid", "id", "reviewid", "ticket", "resolution", *NORMALISED}:
+            yield Try(f"set {label}", [setting(label, ["now|so *it* is"])], has_row(label, "now|so *it* is"))
+    for number, _ in enumerate(document.checklist, 1):
+        for done in (True, False):
+            yield Try(f"tick {number} {done}", [ticking([number], done)], is_ticked(number, done))
+    if isinstance(document, Ticket):
+        yield from tries_of_tickets(document)
+
+
+NORMALISED = {
+    *("severity", "status", "batch", "agent", "domain", "created", "datediscovered", "date", "updated")
+}
+
+
+def tries_of_tickets(ticket: Ticket) -> Iterator[Try]:
+    """The edits that only a finding knows."""
+    yield Try("set severity", [setting("severity", ["p0"])], lambda it: severity(it) is Severity.P0)
+    yield Try("set batch", [setting("batch", ["77"])], has_row("Batch", "77"))
+    yield Try("set agent", [setting("agent", ["drl"])], has_row("Agent", "drl"))
+    yield Try("set assignee", [setting("assignee", ["a_b|c"])], has_row("Assignee", "a_b|c"))
+    yield Try("set domain", [setting("domain", ["x/y,z"])], lambda it: domains(it) == ["x/y", "z"])
+    yield Try("set updated", [setting("updated", ["2030-01-02"])], has_row("Updated", "2030-01-02"))
+    unsettled = status_of(ticket) is None or status_of(ticket) in UNSETTLED
+    if unsettled:
+        wanted = Status.INVESTIGATING if status_of(ticket) is not Status.INVESTIGATING else Status.OPEN
+        yield Try("set status", [setting("status", [wanted])], lambda it: status_of(it) is wanted)
+        for outcome in SETTLED_AS:
+            original = OTHER if outcome is Outcome.DUPLICATE else None
+            end = closing(Closing(outcome, TODAY, "so | it `is`", original), lambda _: Verdict.VERIFIED)
+            yield Try(f"close as {outcome}", [end], is_closed_as(outcome))
+    else:
+        yield Try(
+            "reopen",
+            [reopening("it is *not* so", TODAY)],
+            lambda it: status_of(it) is Status.OPEN and outcome_of(it) is None,
+        )
+    for relationship in Relationship:
+        for other in {OTHER, *(each.id for each in ticket.related[:1])}:
+            step = relating(other, relationship, "a | b")
+            yield Try(f"relate {other} {relationship}", [step], names(relationship, other))
+
+
+def severity(document: Document) -> Severity | None:
+    """How bad a finding is."""
+    return document.severity.value if isinstance(document, Ticket) and document.severity else None
+
+
+def domains(document: Document) -> list[str]:
+    """The domains of a finding."""
+    return [each.value for each in document.domains] if isinstance(document, Ticket) else []
+
+
+def check(data: bytes, path: str, each: Try, document: Document) -> None:
+    """Make an edit; it reads back, Updated is today's, and what it did not replace is there, in order."""
+    edit = edit_of(document, WORDS, TODAY, *each.steps)
+    splices = edit.make(data)
+    new = spliced(data, splices)
+    if new != data:
+        edit.confirm(data, new)
+    after, _ = read_document(new, path, WORDS)
+    assert after is not None
+    assert each.holds(after), each.name
+    assert_kept(data, new, splices)
+    assert removed(data, splices) <= longest_value(document), each.name
+    dated = row(document, "Updated") is not None and new != data and each.name != "set updated"
+    assert not dated or row(after, "Updated") == TODAY.isoformat()
+
+
+def assert_kept(old: bytes, new: bytes, splices: Sequence[Splice]) -> None:
+    """What lies between the replaced spans stands in the new text as it stood in the old one."""
+    ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
+    at = 0
+    for splice, following in zip([None, *ordered], [*ordered, None], strict=True):
+        kept = old[splice.end if splice else 0 : following.start if following else len(old)]
+        assert kept == new[at : at + len(kept)]
+        at += len(kept) + (len(following.new) if following else 0)
+    assert len(new) == at
+
+
+def removed(data: bytes, splices: Sequence[Splice]) -> int:
+    """The most bytes that one of the edits removes."""
+    return max((len(data[splice.start : splice.end]) for splice in splices), default=0)
+
+
+def longest_value(document: Document) -> int:
+    """The longest thing that an edit has reason to replace: a value of the metadata, a row, ``None.``."""
+    values = [len(text.raw.encode()) for text in document.metadata.values()]
+    return max([*values, len("| None | - |")])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_edit_of_a_document(file: Path) -> None:
+    """Each edit works on each document as it is; nothing is refused but what the states forbid."""
+    data = file.read_bytes()
+    document, _ = read_document(data, file.name, WORDS)
+    assert document is not None
+    for each in tries(document):
+        check(data, file.name, each, document)
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if name != "lf"])
+def test_some_edits_of_documents_in_other_forms(form: str) -> None:
+    """Line ends of any kind, a byte order mark, spaces at line ends and a missing line end are kept."""
+    random = Random(form)  # noqa: S311 - the choice is to be the same in every run
+    for file in FILES:
+        data = FORMS[form](file.read_bytes())
+        document, _ = read_document(data, file.name, WORDS)
+        assert document is not None
+        for each in tries(document):
+            if random.random() < SHARE:
+                check(data, file.name, each, document)
+
+
+def generated(random: Random) -> bytes:
+    """A document in one of the forms that people write, with its sections and rows in any order."""
+    keys = ["Severity", "Status", "Batch", "Agent", "Assignee", "Created", "Updated", "Reported By"]
+    rows = [
+        ("Ticket ID", "Q1-AB-07"),
+        *((key, VALUES[key]) for key in random.sample(keys, random.randrange(8))),
+    ]
+    random.shuffle(rows)
+    marked = [(key, f"`{value}`" if value and random.random() < 0.5 else value) for key, value in rows]
+    sections = [random.choice(choices) for choices in SECTIONS]
+    random.shuffle(sections)
+    between = random.choice(["\n\n", "\n\n---\n\n", "\n\n\n"])
+    head = random.choice(HEADS)("# Finding Ticket: It waits", marked)
+    text = between.join([head, *(section for section in sections if section)])
+    data = (text + random.choice(["\n", "", "\n\n\n", "  \n"])).encode()
+    return random.choice(list(FORMS.values()))(data)
+
+
+VALUES = {
+    "Severity": "P2",
+    "Status": "open",
+    "Batch": "3",
+    "Agent": "pytorch",
+    "Assignee": "",
+    "Created": "2030-01-01",
+    "Updated": "2030-01-01",
+    "Reported By": "Kim (QA)",
+}
+
+
+def table(title: str, rows: Rows) -> str:
+    """A table below a heading of its own."""
+    lines = [f"| **{key}** | {value} |" for key, value in rows]
+    return "\n".join([title, "", "## Ticket Metadata", "", "| Field | Value |", "|---|---|", *lines])
+
+
+def padded_table(title: str, rows: Rows) -> str:
+    """A table with aligned columns below the title."""
+    lines = [f"| {key:12} | {value:14} |" for key, value in rows]
+    return "\n".join([title, "", f"| {'Field':12} | {'Value':14} |", f"|{'-' * 14}|{'-' * 16}|", *lines])
+
+
+def bare_table(title: str, rows: Rows) -> str:
+    """A table whose rows end without a pipe."""
+    return "\n".join([title, "", "Field | Value", "--- | ---", *(f"{key} | {value}" for key, value in rows)])
+
+
+def lines(title: str, rows: Rows) -> str:
+    """Labelled lines below the title."""
+    return "\n".join([title, "", *(f"**{key}:** {value}" for key, value in rows)])
+
+
+def paragraphs(title: str, rows: Rows) -> str:
+    """Labelled lines, each a paragraph."""
+    return "\n\n".join([title, *(f"**{key}**: {value}" for key, value in rows)])
+
+
+def bullets(title: str, rows: Rows) -> str:
+    """Labelled bullets."""
+    return "\n".join([title, "", *(f"- **{key}:** {value}" for key, value in rows)])
+
+
+def loose_bullets(title: str, rows: Rows) -> str:
+    """Labelled bullets with blank lines between them."""
+    return "\n\n".join([title, *(f"* **{key}:** {value}" for key, value in rows)])
+
+
+def front_matter(title: str, rows: Rows) -> str:
+    """Front matter above the title."""
+    return "\n".join(
+        ["---", *(f"{key.lower()}: {value.strip('`')}" for key, value in rows), "---", "", title]
+    )
+
+
+Rows = Sequence[tuple[str, str]]
+HEADS: Sequence[Callable[[str, Rows], str]] = [
+    *(table, padded_table, bare_table, lines, paragraphs, bullets, loose_bullets, front_matter)
+]
+SECTIONS = [
+    ["## Summary\n\nIt waits: `a | b`.\n", "Summary\n-------\n\nIt waits.", ""],
+    ["## Notes\n\n```python\n# Not a heading\n| not | a row |\n```", "## Notes\n\n    - [ ] not a box\n", ""],
+    [
+        "## Verification\n\n- [ ] one\n- [x] two\n  - [ ] within",
+        "## Verification\n\n* [X] one\n\n* [ ] two\n\n  more of two\n",
+        "## Verification\n\n1. [ ] one\n2. [x] `two`",
+        "",
+    ],
+    [
+        "## Related Findings\n\nNone.",
+        "## Related Findings\n\n- Q1-AB-08: why\n- **Q1-AB-09** (blocks): why not",
+        "## Related Findings\n\n* `Q1-AB-08`\n\n* `Q1-AB-09` (duplicate)",
+        "## Related Findings\n\n1. Q1-AB-08 (seen in tests): why",
+        "## Related Findings\n\n| Ticket ID | Relationship | Notes |\n|-|-|-|\n| Q1-AB-08 | `related` | a |",
+        "## Related Findings\n\n| Ticket | Notes |\n|---|---|\n| `Q1-AB-08` | a \\| b |",
+        "## Related Findings\n\n| Ticket ID | Relationship |\n|---|---|",
+        "## Related Findings\n\n| Ticket ID | Relationship |\n|---|---|\n| None | - |",
+        "## Related Findings",
+        "",
+    ],
+    ["## Appendix\n\nSaid in `report.md`.", ""],
+    ["## Cross-Review (DRL)\n\n| Verdict | Evaluation |\n|---|---|\n| ENDORSE | so it is |", ""],
+    ["## Recommended Fix\n\n> Wait once.\n", "## Recommended Fix\n\n<!-- none yet -->", ""],
+]
+
+
+@pytest.mark.parametrize("seed", range(GENERATED))
+def test_every_edit_of_a_generated_document(seed: int) -> None:
+    """The same holds of documents in every form, line end and order."""
+    data = generated(Random(seed))  # noqa: S311 - the documents are to be the same in every run
+    document, _ = read_document(data, "Q1-AB-07.md", WORDS)
+    assert document is not None
+    for each in tries(document):
+        check(data, "Q1-AB-07.md", each, document)
