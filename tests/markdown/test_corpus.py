@@ -158,9 +158,3 @@ def test_places(path: str, places: list[tuple[str, list[int]]]) -> None:
 def test_relations(path: str, related: list[tuple[str, str]]) -> None:
     """Relations come from tables, lists and references; None is none."""
     assert related == [(each.id, each.relationship) for each in read(CORPUS / f"{path}.md")[0].related]
-
-
-def test_unknown_sections_are_kept() -> None:
-    """The correction that was added to B1-PT-01 is in no form we know, and is not lost."""
-    ticket, _ = read(CORPUS / "fixed" / "B1-PT-01.md")
-    assert ["CORRECTION (2024-12-28)"] == [section.title for section in ticket.sections if not section.known]

@@ -8,14 +8,17 @@ from typing import TypeVar
 from finding_tickets.markdown.checklists import read_categories, read_checklist
 from finding_tickets.markdown.code import read_code
 from finding_tickets.markdown.entries import entries
+from finding_tickets.markdown.file_name import file_name
 from finding_tickets.markdown.identity import read_id, read_title
 from finding_tickets.markdown.locations import read_locations, read_mentioned
-from finding_tickets.markdown.metadata import Metadata
+from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.phrases import only_word_in
 from finding_tickets.markdown.relations import read_references, read_relations
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.reports import read_reports
 from finding_tickets.markdown.resolutions import read_outcome, read_resolution, stated_outcome
+from finding_tickets.markdown.reviewers import reviewer_word
 from finding_tickets.markdown.reviews import read_reviews
 from finding_tickets.markdown.roles import Role, by_role, section
 from finding_tickets.markdown.source import Source
@@ -46,16 +49,16 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
     return Ticket(
         path=source.path,
         id=identity,
-        title=read_title(source, title, identity.value),
+        title=read_title(source, metadata, title, identity.value),
         metadata=metadata.rows,
-        severity=metadata.word("Severity", Field[Severity | None], words.severities),
+        severity=_severity(source, metadata),
         status=status,
         outcome=_outcome(source, metadata, resolution, status),
         batch=metadata.number("Batch"),
-        agent=metadata.string("Agent"),
-        domains=metadata.strings("Domain"),
+        agent=_agent(source, metadata),
+        domains=_domains(source, metadata),
         assignee=metadata.string("Assignee"),
-        created=metadata.string("Created", "Date Discovered", "Date"),
+        created=metadata.string("Created"),
         updated=metadata.string("Updated"),
         code_repository=metadata.string("Code Repository"),
         locations=_locations(roles),
@@ -67,7 +70,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         related=_relations(roles),
         reviews=_each(read_reviews, roles, Role.CROSS_REVIEW),
         resolution=read_resolution(resolution) if resolution else None,
-        closed=None,
+        closed=metadata.string("Closed"),
         severity_changes=(),
         checked_claims=(),
         corrections=(),
@@ -75,6 +78,31 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
         sections=tuple(section(part) for part in sections),
     )
+
+
+def _severity(source: Source, metadata: Metadata) -> Field[Severity | None] | None:
+    """What the metadata state, else what the file's name does."""
+    words = source.vocabulary.severities
+    stated = metadata.word("Severity", Field[Severity | None], words, only_word_in)
+    named = file_name(source.path, source.vocabulary).severity
+    if stated or named is None:
+        return stated
+    return Field[Severity | None](raw="", span=source.span(0, 0), value=Severity(named))
+
+
+def _agent(source: Source, metadata: Metadata) -> Field[str] | None:
+    """The first agent that is named, in the register's word where it has one."""
+    stated, each = metadata.string("Agent"), metadata.strings("Agent")
+    if stated is None or not each:
+        return None
+    name = each[0].value
+    return field(stated, reviewer_word(name, source.vocabulary) or name)
+
+
+def _domains(source: Source, metadata: Metadata) -> tuple[Field[str], ...]:
+    """What the metadata state, else what the file's name does."""
+    named = file_name(source.path, source.vocabulary).domain
+    return metadata.strings("Domain") or ((field(source.text(0, 0), named),) if named else ())
 
 
 def _each(read: Callable[[Part], tuple[T, ...]], roles: Roles, role: Role) -> tuple[T, ...]:

@@ -7,27 +7,36 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
+from finding_tickets.markdown.file_name import file_name
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.roles import role_of
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Field, Text
 
 Kind = Literal["finding", "review"]
 
-_ID_LABELS = ("Ticket ID", "ID", "Review ID", "Ticket")
-_REVIEW_TITLE = re.compile(r"\b(?:implementation|code|change|plan) review\b", re.IGNORECASE)
-_FINDING_TITLE = re.compile(
-    r"(?:(?:finding|bug)(?: ticket)?|ticket|fix|issue)\s*[:\u2013\u2014]\s*", re.IGNORECASE
+_REVIEW_TITLE = re.compile(
+    r"\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
+    re.IGNORECASE,
 )
+_FINDING_TITLE = re.compile(
+    r"(?:(?:finding|bug|fix|issue|defect|ticket)(?: (?:ticket|report|finding))?\s*[:\u2013\u2014]"
+    r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$))\s*",
+    re.IGNORECASE,
+)
+_SEPARATORS = " :-\u2013\u2014"
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
 
 
 def title_of(sections: Sequence[Part]) -> Text | None:
-    """The text of the first heading of level 1, or else of the first heading."""
-    headings = [part.heading for part in sections if part.heading and part.heading.first < part.heading.last]
-    best = next((heading for heading in headings if heading.level == 1), next(iter(headings), None))
-    return sections[0].source.text(best.first, best.last) if best else None
+    """The text of the first heading of level 1, or else of the first heading that is no section's."""
+    headed = [part for part in sections if part.heading and part.heading.first < part.heading.last]
+    titles = [part for part in headed if part.heading and part.heading.level == 1]
+    best = next(iter(titles or [part for part in headed[:1] if role_of(part) is None]), None)
+    heading = best.heading if best else None
+    return sections[0].source.text(heading.first, heading.last) if heading else None
 
 
 def kind_of(title: Text | None, metadata: Metadata, path: str) -> Kind | None:
@@ -35,54 +44,77 @@ def kind_of(title: Text | None, metadata: Metadata, path: str) -> Kind | None:
     words = plain(title.raw) if title else ""
     if metadata.get("Severity") or _FINDING_TITLE.match(words):
         return "finding"
-    if metadata.get("Plan Reference") or _REVIEW_TITLE.search(words.partition(":")[0]):
+    if metadata.get("Plan") or _REVIEW_TITLE.search(_before(words)):
         return "review"
-    pattern, stem = metadata.source.vocabulary.id_pattern, PurePosixPath(path).stem
-    leading = _leading_id(metadata.source, words)
-    named = re.fullmatch(pattern, stem, re.IGNORECASE) or (leading and stem.upper().startswith(leading))
-    return "finding" if named or metadata.get("Ticket ID") else None
+    vocabulary, stem = metadata.source.vocabulary, PurePosixPath(path).stem
+    leading, name = _leading_id(metadata.source, words), file_name(path, vocabulary)
+    named = (
+        re.fullmatch(vocabulary.id_pattern, stem, re.IGNORECASE),
+        name.severity,
+        name.id and metadata.get("Status"),
+        leading and stem.upper().startswith(leading),
+        metadata.get("ID"),
+    )
+    return "finding" if any(named) else None
 
 
-def read_title(source: Source, title: Text | None, document_id: str) -> Field[str]:
+def read_title(source: Source, metadata: Metadata, title: Text | None, document_id: str) -> Field[str]:
     """The title without the ID and the words that only say what kind of document it is."""
+    stated = metadata.string("Title")
+    if title is None and stated:
+        return stated
     if title is None:
         source.report("title", 0, "no title; write one as '# Finding Ticket: ...'")
         return field(source.text(0, 0), PurePosixPath(source.path).stem)
     words = plain(title.raw)
-    before, _, after = words.partition(":")
-    if _REVIEW_TITLE.search(before) or _leading_id(source, words) == document_id:
-        rest = after.strip()
+    if _REVIEW_TITLE.search(_before(words)):
+        rest = words[len(_before(words)) :].lstrip(_SEPARATORS)
     else:
         rest = _FINDING_TITLE.sub("", words, count=1)
-    return field(title, rest or words)
+        own = re.match(rf"\[?{re.escape(document_id)}\]?(?![\w-])", rest, re.IGNORECASE)
+        rest = rest[own.end() :].lstrip(_SEPARATORS) if own else rest
+    return field(title, rest or (stated.value if stated else words))
 
 
 def read_id(source: Source, metadata: Metadata, title: Text | None) -> Field[str]:
     """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
-    stated = metadata.string(*_ID_LABELS)
+    stated = metadata.string("ID")
     if stated:
         return _checked(source, stated)
     words = plain(title.raw) if title else ""
-    leading, task = _leading_id(source, words), _TASK.search(words.partition(":")[0])
+    leading, task = _leading_id(source, words), _TASK.search(_before(words))
     if title and leading:
         return field(title, leading)
     if title and task:
         return field(title, f"{task['word']}-{task['number']}".upper())
-    name = PurePosixPath(source.path).stem
+    name = file_name(source.path, source.vocabulary)
+    if name.id and name.severity:
+        return field(source.text(0, 0), name.id)
+    stem = PurePosixPath(source.path).stem
     hint = "add a row 'Ticket ID' to the metadata"
-    source.report("id-missing", 0, f"no ID; the file's name stands in for it: {name}", hint=hint)
-    return field(title or source.text(0, 0), name.upper())
+    source.report("id-missing", 0, f"no ID; the file's name stands in for it: {stem}", hint=hint)
+    return field(title or source.text(0, 0), name.id if name.id and metadata.get("Status") else stem.upper())
+
+
+def _before(title: str) -> str:
+    """What stands before the first colon or dash of a title."""
+    return re.split(r":|\s[-\u2013\u2014]\s", title, maxsplit=1)[0]
 
 
 def _leading_id(source: Source, title: str) -> str | None:
-    """The ID with which a title begins: ``BUG-025: ...``."""
-    match = re.match(rf"({source.vocabulary.id_pattern})\s*:", title)
-    return match[1].upper() if match else None
+    """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025 - ...``."""
+    match = re.match(
+        rf"(?:\[({source.vocabulary.id_pattern})\]|({source.vocabulary.id_pattern})\s*(?::|\s[-\u2013\u2014]\s|$))",
+        _FINDING_TITLE.sub("", title, count=1),
+    )
+    return (match[1] or match[2]).upper() if match else None
 
 
 def _checked(source: Source, stated: Field[str]) -> Field[str]:
+    """The ID that a row states; a remark behind it is left out, another form is reported."""
     pattern = source.vocabulary.id_pattern
-    if not re.fullmatch(pattern, stated.value, re.IGNORECASE):
+    match = re.match(rf"(?:{pattern})(?=$|\s|\()", stated.value, re.IGNORECASE)
+    if match is None:
         message = f"{stated.value!r} is not an ID of this register"
         source.report("id-form", stated.span.start, message, hint=f"the pattern is {pattern}")
-    return field(stated, stated.value.upper())
+    return field(stated, (match[0] if match else stated.value).upper())

@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from finding_tickets.markdown.entries import Entry
+from finding_tickets.markdown.blocks import Block
+from finding_tickets.markdown.entries import Entry, entries
 from finding_tickets.markdown.inline import code_spans, plain
+from finding_tickets.markdown.phrases import word_in
 from finding_tickets.markdown.source import Source
+from finding_tickets.markdown.tables import body_rows, columns, records
 from finding_tickets.model.record import Field, Text
-from finding_tickets.model.vocabulary import Words, squeeze, word_for
+from finding_tickets.model.vocabulary import Words, squeeze
 
 E = TypeVar("E", bound=StrEnum)
 
-_BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>")
+KEYS: Mapping[str, tuple[str, ...]] = {
+    name: tuple(labels.split(", "))
+    for name, labels in {
+        "ID": "Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID",
+        "Severity": "Severity, Priority",
+        "Status": "Status, State",
+        "Resolution": "Resolution, Outcome, Disposition",
+        "Batch": "Batch",
+        "Agent": "Agent, Agents, Reporter, Reported By, Found By, Discovered By, Source Agent",
+        "Domain": "Domain, Domains, Component, Components, Area, Subsystem",
+        "Assignee": "Assignee, Assigned To, Owner",
+        "Created": "Created, Date Created, Date Discovered, Discovered, Opened, Reported, Filed, Date",
+        "Updated": "Updated, Last Updated, Last Modified, Modified",
+        "Closed": "Closed, Date Closed, Resolved, Date Resolved, Fixed, Date Fixed, Fix Date, Fixed On",
+        "Code Repository": "Code Repository",
+        "Title": "Title",
+        "Category": "Category, Categories",
+        "Reviewer": "Reviewer, Reviewed By, Reviewers, Author",
+        "Date": "Date, Review Date, Date Reviewed, Reviewed, Reviewed On",
+        "Commits": "Commits, Commit, Commit Range, Commits Reviewed, Commit Hash, Commit SHA, SHA, Git Range",
+        "Base": "Base, Base Commit, Base SHA",
+        "Head": "Head, Head Commit, Head SHA",
+        "Plan": "Plan Reference, Plan, Plan Document, Plan File, Implementation Plan, Reference Plan",
+        "Specification": "Specification, Spec, Design Document",
+    }.items()
+}
+"""The labels under which a value is looked for, the best first."""
+
+_BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|\n)[ \t]*-[ \t]")
+_BARE = re.compile("|".join(squeeze(label) for labels in KEYS.values() for label in labels))
+_NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
+
+Choice = Callable[[str, Words], str | None]
 
 
 @dataclass(frozen=True)
@@ -31,48 +66,65 @@ class Metadata:
         """The values as written, by their label."""
         return {entry.label: entry.value for entry in self.entries.values()}
 
-    def get(self, *labels: str) -> Entry | None:
-        """The row with the first of ``labels`` that has a value."""
-        found = (self.entries.get(squeeze(label)) for label in labels)
+    def get(self, name: str) -> Entry | None:
+        """The row of this name, under the first of its labels that has a value."""
+        found = (self.entries.get(squeeze(label)) for label in KEYS.get(name, (name,)))
         return next((entry for entry in found if entry and entry.plain), None)
 
-    def string(self, *labels: str) -> Field[str] | None:
+    def string(self, name: str) -> Field[str] | None:
         """The value of a row without its markup."""
-        entry = self.get(*labels)
+        entry = self.get(name)
         return field(entry.value, entry.plain) if entry else None
 
-    def number(self, label: str) -> Field[int | None] | None:
+    def number(self, name: str) -> Field[int | None] | None:
         """The value of a row as an integer; None inside where it is not one."""
-        entry = self.get(label)
+        entry = self.get(name)
         if entry is None:
             return None
-        value = int(entry.plain) if re.fullmatch(r"[0-9]{1,9}", entry.plain) else None
-        if value is None:
-            self.source.report(
-                "metadata-number", entry.value.span.start, f"{label} is not a number: {entry.plain!r}"
-            )
+        match = _NUMBER.fullmatch(entry.plain)
+        if match is None:
+            message = f"{name} is not a number: {entry.plain!r}"
+            self.source.report("metadata-number", entry.value.span.start, message)
+        value = int(match[1]) if match else None
         return Field[int | None](raw=entry.value.raw, span=entry.value.span, value=value)
 
-    def word(self, label: str, into: type[Field[E | None]], words: Words) -> Field[E | None] | None:
+    def word(
+        self, name: str, into: type[Field[E | None]], words: Words, choose: Choice = word_in
+    ) -> Field[E | None] | None:
         """The value of a row as a word of a vocabulary; None inside where it is not one."""
-        entry = self.get(label)
+        entry = self.get(name)
         if entry is None:
             return None
-        word = word_for(entry.plain, words)
+        word = choose(entry.plain, words)
         if word is None:
             hint = f"one of {', '.join(words)}"
             self.source.report(
-                "unknown-word", entry.value.span.start, f"{label} is {entry.plain!r}", hint=hint
+                "unknown-word", entry.value.span.start, f"{name} is {entry.plain!r}", hint=hint
             )
         return into.model_validate({"raw": entry.value.raw, "span": entry.value.span, "value": word})
 
-    def strings(self, label: str) -> tuple[Field[str], ...]:
+    def strings(self, name: str) -> tuple[Field[str], ...]:
         """The values of a row that lists several: code spans, or pieces between commas and slashes."""
-        entry = self.get(label)
+        entry = self.get(name)
         if entry is None:
             return ()
         texts = [self.source.text(*span) for span in listed(self.source, entry.value)]
         return tuple(field(text, plain(text.raw)) for text in texts if text.raw)
+
+
+def metadata_entries(source: Source, blocks: Iterable[Block]) -> Iterator[Entry]:
+    """The labelled values of a section of metadata, known labels without bold marks included.
+
+    A table with a column for each label and a single row says the same as one with a row for each.
+    """
+    for block in blocks:
+        if block.kind == "Table" and len(body_rows(block)) == 1 and len(columns(source, block)) > 1:
+            [record] = records(source, block)
+            titles = [title for title in record if _BARE.fullmatch(squeeze(title))]
+            if len(titles) == len(record):
+                yield from (Entry(title.title(), record[title], record[title].span.start) for title in titles)
+                continue
+        yield from entries(source, [block], _BARE)
 
 
 def read_metadata(source: Source, entries: Iterable[Entry]) -> Metadata:
@@ -80,11 +132,8 @@ def read_metadata(source: Source, entries: Iterable[Entry]) -> Metadata:
     rows: dict[str, Entry] = {}
     for entry in entries:
         if entry.key in rows:
-            source.report(
-                "metadata-twice",
-                entry.value.span.start,
-                f"{entry.label} is given twice; the first one counts",
-            )
+            message = f"{entry.label} is given twice; the first one counts"
+            source.report("metadata-twice", entry.value.span.start, message)
         rows.setdefault(entry.key, entry)
     return Metadata(source, rows)
 
@@ -100,6 +149,8 @@ def listed(source: Source, value: Text) -> list[tuple[int, int]]:
     spans = code_spans(source.data, start, end)
     if spans:
         return spans
+    if value.raw.startswith("[") and value.raw.endswith("]"):
+        start, end = start + 1, end - 1
     separators = [match.span() for match in _BETWEEN.finditer(source.data[start:end])]
     starts = [start, *(start + stop for _, stop in separators)]
     return list(zip(starts, [*(start + begin for begin, _ in separators), end], strict=True))

@@ -38,12 +38,12 @@ def read_review(
     return ImplementationReview(
         path=source.path,
         id=identity,
-        title=read_title(source, title, identity.value),
+        title=read_title(source, metadata, title, identity.value),
         metadata=metadata.rows,
         reviewer=metadata.string("Reviewer"),
         date=metadata.string("Date"),
         commits=_commits(source, metadata),
-        plan=metadata.string("Plan Reference", "Plan"),
+        plan=metadata.string("Plan"),
         verdict=read_verdict(sections),
         code_repository=metadata.string("Code Repository"),
         requirements=tuple(read_requirements(sections)),
@@ -62,7 +62,7 @@ def read_review(
 
 def _commits(source: Source, metadata: Metadata) -> Commits | None:
     """``base -> head``, or one commit alone."""
-    entry = metadata.get("Commits", "Commit")
+    entry = metadata.get("Commits")
     if entry is None:
         return None
     hashes = _HASH.findall(plain(entry.value.raw))

@@ -1,22 +1,26 @@
-"""The forms in which cross-reviews are written; each yields the pieces of a review where it finds one."""
+"""Cross-reviews put together from their pieces: whose each verdict, evaluation and remark is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from finding_tickets.markdown.blocks import Block
-from finding_tickets.markdown.entries import Entry, entries, text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.review_tables import Row, evaluation_of, extent, review_rows, reviewer_of
-from finding_tickets.markdown.reviewers import known_first, named_in_heading, opinion_of, reviewer_word
+from finding_tickets.markdown.review_pieces import Piece, What, leading_verdict, pieces
+from finding_tickets.markdown.reviewers import known_first, named_in_heading, opinion_span, reviewer_word
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
 
+# Headings within a review that neither name a reviewer nor begin another review.
+_TEXT = re.compile(
+    r"(?:(?:detailed|overall|additional|technical) )?"
+    r"(?:evaluation|analysis|rationale|reasoning|comment|note|detail|assessment|summary|recommendation|concern"
+    r"|finding|question|suggestion|severity|evidence|verification|caveat|conclusion|recommended|suggested)s?\b.*"
+)
 _EVALUATION = "evaluation"
-_ITEM = re.compile(rb"(?P<who>[^:\r\n]+?)(?::|\xe2\x80\x94| - )\W*(?P<verdict>\w+)\W*(?P<why>.*)", re.DOTALL)
+_VERDICT = re.compile(r"(?:final )?verdict\b.*")
 
 
 @dataclass(frozen=True)
@@ -27,113 +31,174 @@ class Draft:
     reviewer: Text | None
     verdict: Text
     evaluation: Text | None
+    remarks: tuple[Text, ...]
+    date: Text | None
 
 
-def drafts(part: Part) -> Iterator[Draft]:
-    """The reviews of a part and of the parts within it, in the order of the file."""
-    inner = [each for each in part.parts if each.heading and not each.name.startswith(_EVALUATION)]
+@dataclass(eq=False)
+class _Sheet:
+    """A review while it is being read; ``running`` says whether text that follows continues the last one.
+
+    ``aside`` marks what a label announced as one reviewer's, to be put to the rest of that review.
+    """
+
+    reviewer: Text | None = None
+    verdict: Text | None = None
+    date: Text | None = None
+    words: list[Text] = field(default_factory=list)
+    running: bool = False
+    aside: bool = False
+
+    def write(self, source: Source, text: Text, *, running: bool = True) -> None:
+        """Add to the evaluation, or a remark: what continues a text stays one with it."""
+        if self.running and running and self.words:
+            text = source.text(self.words.pop().span.start, text.span.end)
+        self.words.append(text)
+        self.running = running
+
+
+def drafts(part: Part, outer: Sequence[Text] = ()) -> list[Draft]:
+    """The reviews of a part and of the parts within it, in the order of the file.
+
+    ``outer`` are the names in the headings above the part, the innermost first.
+    """
+    named = named_in_heading(part)
+    region = _Region(part, [*([named] if named else []), *outer])
+    inner = [each for each in part.parts if each.heading]
     end = inner[0].start if inner else part.end
-    own = tuple(block for block in part.blocks if block.start < end)
-    yield from _in_tables(part, own) or _labelled(part, own) or _listed(part, own)
+    for piece in pieces(part.source, [block for block in part.blocks if block.start < end]):
+        region.take(piece)
     for each in inner:
-        yield from drafts(each)
+        region.enter(each)
+    return region.finish()
 
 
-def _in_tables(part: Part, blocks: Sequence[Block]) -> list[Draft]:
-    """A table with a column of verdicts."""
-    rows = [row for group in _by_table(blocks) for row in review_rows(part, group)]
-    evaluations = _evaluations(part, blocks) if rows else {}
-    prose, text = (_prose(part, blocks), part.body) if len(rows) == 1 else (None, None)
-    return [_from_row(part, row, evaluations, text=text, prose=prose) for row in rows]
+class _Region:
+    """The reviews of one part; ``names`` are those in its heading and in the headings above it."""
 
+    def __init__(self, part: Part, names: Sequence[Text]) -> None:
+        self.part, self.source, self.names = part, part.source, names
+        self.sheets: list[_Sheet] = []
+        self.current: _Sheet | None = None
+        self.lead = _Sheet()
+        self.labelled: list[tuple[str, _Sheet]] = []
+        self.within: list[Draft] = []
 
-def _by_table(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Each table with the blocks that follow it, up to the next table."""
-    group: list[Block] = []
-    for block in blocks:
-        if block.kind == "Table" and group:
-            yield group
-            group = []
-        if block.kind == "Table" or group:
-            group.append(block)
-    if group:
-        yield group
+    def take(self, piece: Piece) -> None:
+        """Account for the next piece of the part."""
+        text = piece.text
+        if text is None:
+            self.current = self._new() if piece.what is What.BEGIN else None
+        elif piece.what is What.REVIEWER:
+            self._sheet("reviewer").reviewer = text
+        elif piece.what is What.VERDICT:
+            self._sheet("verdict").verdict = text
+        elif piece.what is What.DATE:
+            self._sheet("date").date = text
+        elif piece.about and (self.current is None or self._word(self.current) != piece.about):
+            self.current = _Sheet(words=[text], running=True, aside=True)
+            self.labelled.append((piece.about, self.current))
+        else:
+            self._write(piece.what, text)
 
+    def enter(self, part: Part) -> None:
+        """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
+        if _VERDICT.match(part.name):
+            for piece in self._verdict(part):
+                self.take(piece)
+            return
+        found = [] if _TEXT.match(part.name) else drafts(part, self.names)
+        self.within += found
+        if found:
+            self.current = None
+        else:
+            whole = self.source.text(part.start, part.body.span.end)
+            text = part.body if part.name.startswith(_EVALUATION) else whole
+            if text.raw:
+                self._write(What.PROSE, text)
 
-def _evaluations(part: Part, blocks: Sequence[Block]) -> dict[str, Text]:
-    """The evaluations labelled for a reviewer, ``**DRL Evaluation:** ...``, by the register's word."""
-    found = [entry for entry in entries(part.source, blocks) if entry.key.endswith(_EVALUATION)]
-    by_word = {reviewer_word(entry.label, part.source.vocabulary): entry.value for entry in reversed(found)}
-    return {word: text for word, text in by_word.items() if word}
+    def finish(self) -> list[Draft]:
+        """The reviews, each with a verdict: its own, or the one in the part's heading."""
+        if not any(sheet.verdict for sheet in self.sheets) and not self.within:
+            self._take_heading()
+        sheets = [sheet for sheet in self.sheets if sheet.verdict]
+        if len(sheets) == 1:
+            sheets[0].words[:0] = self.lead.words
+        for word, text in self.labelled:
+            mine = [sheet for sheet in sheets if self._word(sheet) == word] or (
+                sheets if len(sheets) == 1 else []
+            )
+            if mine:
+                mine[0].words += text.words
+        alone = len(sheets) == 1 and not self.within
+        return [*(self._draft(sheet, alone=alone) for sheet in sheets), *self.within]
 
+    def _new(self) -> _Sheet:
+        self.sheets.append(_Sheet())
+        return self.sheets[-1]
 
-def _from_row(
-    part: Part, row: Row, evaluations: Mapping[str, Text], *, text: Text | None, prose: Text | None
-) -> Draft:
-    """The evaluation is a cell, a paragraph labelled for the reviewer, or what follows a single row."""
-    vocabulary = part.source.vocabulary
-    reviewer = known_first(vocabulary, reviewer_of(row), named_in_heading(part))
-    word = reviewer_word(plain(reviewer.raw), vocabulary) if reviewer else None
-    return Draft(
-        text=text or extent(part.source, row),
-        reviewer=reviewer,
-        verdict=row["verdict"],
-        evaluation=evaluation_of(row) or evaluations.get(word or "") or prose,
-    )
+    def _sheet(self, what: str) -> _Sheet:
+        """The review that is being read, or a new one where it has this piece already."""
+        if self.current is None or self.current.aside or getattr(self.current, what) is not None:
+            self.current = self._new()
+        return self.current
 
+    def _write(self, what: What, text: Text) -> None:
+        if self.current is None and not self.sheets and what is What.PROSE:
+            told = leading_verdict(self.source, text)
+            for piece in told:
+                self.take(piece)
+            if not told:
+                self.lead.write(self.source, text)
+        elif self.current is None and not self.sheets:
+            self.lead.write(self.source, text, running=False)
+        elif self.current is not None:
+            self.current.write(self.source, text, running=what is not What.CELL)
 
-def _labelled(part: Part, blocks: Sequence[Block]) -> list[Draft]:
-    """A verdict as a labelled value: in a field table, in a table's header, or in a paragraph."""
-    rows = {entry.key: entry for entry in reversed(list(entries(part.source, blocks)))}
-    verdict = rows.get("verdict")
-    if verdict is None:
-        return []
-    named = rows.get("reviewer") or rows.get("agent")
-    evaluation = rows.get(_EVALUATION)
-    vocabulary = part.source.vocabulary
-    return [
-        Draft(
-            text=part.body,
-            reviewer=known_first(vocabulary, named.value if named else None, named_in_heading(part)),
-            verdict=_first_line(part.source, verdict),
-            evaluation=evaluation.value if evaluation and evaluation.plain else _prose(part, blocks),
+    def _verdict(self, part: Part) -> Iterator[Piece]:
+        """A part that is headed Verdict: what its heading states, else its first line, and the text below."""
+        heading, body = part.heading, part.body
+        colon = self.source.data.find(b":", heading.first, heading.last) if heading else -1
+        title = self.source.text(colon + 1, heading.last) if heading and colon >= 0 else None
+        if title and title.raw:
+            yield Piece(What.VERDICT, title)
+            rest = body
+        else:
+            first = body.span.start + len(body.raw.partition("\n")[0].encode())
+            yield Piece(What.VERDICT, self.source.text(body.span.start, first))
+            rest = self.source.text(first, body.span.end)
+        if rest.raw:
+            yield Piece(What.PROSE, rest)
+
+    def _take_heading(self) -> None:
+        """A heading may state the verdict: ``### DRL: ENDORSE``."""
+        heading = self.part.heading
+        if heading is None:
+            return
+        raw = self.source.raw(heading.first, heading.last)
+        found = opinion_span(raw, 0, len(raw), self.source.vocabulary.opinions)
+        if found:
+            start = heading.first + len(raw[: found[0]].encode())
+            sheet = self.sheets[0] if self.sheets else self._new()
+            sheet.verdict = self.source.text(start, start + len(raw[slice(*found)].encode()))
+
+    def _reviewer(self, sheet: _Sheet) -> Text | None:
+        return known_first(self.source.vocabulary, sheet.reviewer, *self.names)
+
+    def _word(self, sheet: _Sheet) -> str | None:
+        reviewer = self._reviewer(sheet)
+        return reviewer_word(plain(reviewer.raw), self.source.vocabulary) if reviewer else None
+
+    def _draft(self, sheet: _Sheet, *, alone: bool) -> Draft:
+        assert sheet.verdict is not None  # noqa: S101 - sheets without a verdict are left out before
+        named = [text for text in (sheet.reviewer, sheet.verdict, sheet.date, *sheet.words) if text]
+        start, end = min(text.span.start for text in named), max(text.span.end for text in named)
+        evaluation = sheet.words[0] if sheet.words else None
+        return Draft(
+            text=self.part.body if alone else self.source.text(start, end),
+            reviewer=self._reviewer(sheet),
+            verdict=sheet.verdict,
+            evaluation=evaluation,
+            remarks=tuple(text for text in sheet.words[1:] if text.raw),
+            date=sheet.date,
         )
-    ]
-
-
-def _first_line(source: Source, entry: Entry) -> Text:
-    """A labelled value reaches to the next label; a verdict is its first line."""
-    start = entry.value.span.start
-    return source.text(start, start + len(entry.value.raw.partition("\n")[0].encode()))
-
-
-def _prose(part: Part, blocks: Sequence[Block]) -> Text | None:
-    """What is written below the verdict: a part headed Evaluation, or all but tables and the verdict."""
-    inner = next((each for each in part.parts if each.name.startswith(_EVALUATION)), None)
-    if inner:
-        return inner.body if inner.body.raw else None
-    kept = [each for each in blocks if each.kind not in ("Table", "Rule") and not _states_verdict(part, each)]
-    return part.source.text(kept[0].start, kept[-1].end) if kept else None
-
-
-def _states_verdict(part: Part, block: Block) -> bool:
-    return any(entry.key == "verdict" for entry in entries(part.source, [block]))
-
-
-def _listed(part: Part, blocks: Sequence[Block]) -> list[Draft]:
-    """List items: ``- **DRL**: ENDORSE - the reason``."""
-    items = [item for block in blocks if block.kind == "List" for item in block.children]
-    return [draft for item in items if (draft := _from_item(part.source, item))]
-
-
-def _from_item(source: Source, item: Block) -> Draft | None:
-    text = source.text(*text_of(item))
-    match = _ITEM.fullmatch(text.raw.encode())
-    if match is None or opinion_of(match["verdict"].decode(), source.vocabulary.opinions) is None:
-        return None
-    who, verdict, why = (_piece(source, text, match.span(name)) for name in ("who", "verdict", "why"))
-    return Draft(text=text, reviewer=who, verdict=verdict, evaluation=why if why.raw else None)
-
-
-def _piece(source: Source, text: Text, span: tuple[int, int]) -> Text:
-    return source.text(text.span.start + span[0], text.span.start + span[1])

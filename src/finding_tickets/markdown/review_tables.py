@@ -1,65 +1,77 @@
-"""Tables with a column of verdicts: a review in each row, and rows that stray below their table."""
+"""Tables of verdicts: a review in each row, or in each column, and rows that stray below their table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from finding_tickets.markdown.blocks import Block
-from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.reviewers import opinion_of
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import body_rows, cells, columns, records
 from finding_tickets.model.record import Text
 
 Row = dict[str, Text]
 
-_REVIEWER = ("agent", "reviewer", "specialist", "domain")
-_EVALUATION = ("evaluation", "comment", "comments", "notes", "rationale", "reasoning")
+VERDICT = ("verdict", "opinion", "vote", "position", "decision", "assessment", "recommendation", "review")
+REVIEWER = ("agent", "reviewer", "specialist", "expert", "by", "domain")
+EVALUATION = ("evaluation", "comment", "comments", "notes", "note", "rationale", "reasoning", "justification")
+DATE = ("date", "reviewed")
+_BESIDE = ("#", "confidence", "severity", "priority", "")
+_KNOWN = frozenset([*VERDICT, *REVIEWER, *EVALUATION, *DATE, *_BESIDE])
+_LABEL_AND_VALUE = 2
 
 
-def review_rows(part: Part, blocks: Sequence[Block]) -> list[Row]:
-    """The rows of a table that has a column of verdicts; none where its header is itself a verdict.
-
-    ``blocks`` are the table and what follows it.
-    """
-    table, *below = blocks
-    titles = columns(part.source, table)
-    opinions = part.source.vocabulary.opinions
-    if "verdict" not in titles or any(opinion_of(title, opinions) for title in titles):
+def review_rows(source: Source, table: Block) -> list[Row]:
+    """The reviews of a table as ``{column title: cell}``; none where it is not one of verdicts."""
+    titles = columns(source, table)
+    if len(titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(titles):
         return []
-    rows = list(records(part.source, table))
-    paragraphs = [block for block in below if block.kind == "Paragraph"]
-    return rows + [row for block in paragraphs if (row := _stray_row(part.source, block, titles))]
+    rows = [row for row in records(source, table) if any(cell.raw for cell in row.values())]
+    if verdict_title(source, titles, rows):
+        return rows
+    return _of_columns(source, table, titles)
 
 
-def reviewer_of(row: Row) -> Text | None:
-    """The cell that names the reviewer."""
-    return next((row[title] for title in _REVIEWER if title in row and row[title].raw), None)
+def verdict_title(source: Source, titles: Sequence[str], rows: Sequence[Row]) -> str | None:
+    """The column of the verdicts; one that is called otherwise states an opinion in every row."""
+    if VERDICT[0] in titles:
+        return VERDICT[0]
+    opinions = source.vocabulary.opinions
+    return next(
+        (
+            title
+            for title in VERDICT
+            if title in titles and rows and all(opinion_of(row[title].raw, opinions) for row in rows)
+        ),
+        None,
+    )
 
 
-def evaluation_of(row: Row) -> Text | None:
-    """The cell with the evaluation."""
-    return next((row[title] for title in _EVALUATION if title in row), None)
-
-
-def extent(source: Source, row: Row) -> Text:
-    """A row from its first cell to its last."""
-    spans = [cell.span for cell in row.values()]
-    return source.text(min(span.start for span in spans), max(span.end for span in spans))
-
-
-def _stray_row(source: Source, block: Block, titles: Sequence[str]) -> Row | None:
-    """A paragraph that is written as a row of a table without its header."""
+def stray_row(source: Source, block: Block, titles: Sequence[str]) -> Row | None:
+    """A paragraph that is written as a row of the table above it, which has these ``titles``."""
     start, end = source.trimmed(block.start, block.end)
     written = source.data[start:end]
     pieces = written[1:-1].split(b"|", len(titles) - 1)
     if not (written.startswith(b"|") and written.endswith(b"|") and len(pieces) == len(titles)):
         return None
-    message = "a table row without a header; read with the table above"
-    source.report("table-header", start, message)
+    source.report("table-header", start, "a table row without a header; read with the table above")
     row: Row = {}
     at = start + 1
     for title, piece in zip(titles, pieces, strict=True):
         row[title] = source.text(at, at + len(piece))
         at += len(piece) + 1
     return row
+
+
+def _of_columns(source: Source, table: Block, titles: Sequence[str]) -> list[Row]:
+    """A table with a column for each reviewer and rows Verdict and Evaluation."""
+    lines = [cells(source, row) for row in body_rows(table)]
+    labels = [line[0].raw.strip("*` :").lower() for line in lines]
+    if VERDICT[0] not in labels or len(titles) <= _LABEL_AND_VALUE:
+        return []
+    names = cells(source, table.children[0])
+    return [
+        {REVIEWER[1]: names[column]}
+        | {label: line[column] for label, line in zip(labels, lines, strict=True)}
+        for column in range(1, len(titles))
+    ]

@@ -9,33 +9,73 @@ from finding_tickets.markdown.parts import Part
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
 
-_TITLE = re.compile(r"cross\W*reviews?\b\W*", re.IGNORECASE)
+_TITLE = re.compile(r"(?:cross|peer)\W*(?:agent\W*)?reviews?\b", re.IGNORECASE)
+_PLAIN_TITLE = re.compile(
+    r"(?:(?:(?:specialist|expert|agent|domain|independent)s?|reviewer)\W+)?(?:reviews?|verdicts?)"
+    r"(?: (?:verdicts?|summary|notes))?|reviewers?",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
+_LEAD = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
+_TAIL = re.compile(r"[\W_]*(?:\d{4}-\d\d-\d\d)?[\W_]*\Z")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
+_NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
+_LEAST_WITHIN_A_WORD = 3
 
 
 def is_cross_review(title: str) -> bool:
     """Whether a section of this title holds cross-reviews."""
-    return _TITLE.match(title) is not None
+    return _TITLE.search(title) is not None or _PLAIN_TITLE.fullmatch(title.strip()) is not None
 
 
 def named_in_heading(part: Part) -> Text | None:
-    """The reviewer that a heading names: ``Cross-Review (DRL)``, ``Cross-Review: DRL`` or ``DRL``."""
+    """The reviewer that a heading names: ``Cross-Review (DRL)``, ``DRL Cross-Review``, ``1. DRL``.
+
+    A verdict and a date beside the name are left out.
+    """
     heading = part.heading
     if heading is None:
         return None
-    match = _TITLE.match(part.source.raw(heading.first, heading.last))
-    start = heading.first + (len(match[0].encode()) if match else 0)
-    end = heading.last - part.source.data[start : heading.last].endswith(b")")
-    text = part.source.text(start, end)
+    raw = part.source.raw(heading.first, heading.last)
+    title = _TITLE.search(raw)
+    start, end = 0, len(raw)
+    if title:
+        behind = len(_TAIL.sub("", raw[title.end() :]).strip())
+        start, end = (title.end(), end) if behind else (0, title.start())
+    brackets = _IN_BRACKETS.search(raw, start, end) if title else None
+    if brackets:
+        start, end = brackets.span(1)
+    verdict = opinion_span(raw, start, end, part.source.vocabulary.opinions)
+    end = verdict[0] if verdict else end
+    start = min(start + len(_LEAD.match(raw[start:end])[0]), end)  # type: ignore[index] # it matches anything
+    end = start + len(_TAIL.sub("", raw[start:end]))
+    first = heading.first + len(raw[:start].encode())
+    text = part.source.text(first, first + len(raw[start:end].encode()))
     return text if text.raw else None
 
 
 def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
-    """The register's word for a reviewer: ``DRL Specialist`` is ``drl``; None for an unknown one."""
-    wanted = squeeze(name)
-    for word, spellings in vocabulary.agents.items():
-        if any(squeeze(spelling) in wanted for spelling in (word, *spellings)):
-            return word
-    return None
+    """The register's word for a reviewer: ``DRL Specialist`` is ``drl``; None for an unknown one.
+
+    Of several that are named, the first. A spelling of two letters must be a word of its own.
+    """
+    tokens = [squeeze(token) for token in re.split(r"[\W_]+", name)]
+    whole = "".join(tokens)
+    found = [
+        (place, word)
+        for word, spellings in vocabulary.agents.items()
+        for spelling in (word, *spellings)
+        if (place := _place(squeeze(spelling), tokens, whole)) is not None
+    ]
+    return min(found)[1] if found else None
+
+
+def _place(spelling: str, tokens: list[str], whole: str) -> int | None:
+    """Where a spelling stands in a name, as an offset into it without spaces."""
+    if spelling in tokens:
+        return len("".join(tokens[: tokens.index(spelling)]))
+    at = whole.find(spelling) if len(spelling) >= _LEAST_WITHIN_A_WORD else -1
+    return at if at >= 0 else None
 
 
 def known_first(vocabulary: Vocabulary, *names: Text | None) -> Text | None:
@@ -47,5 +87,16 @@ def known_first(vocabulary: Vocabulary, *names: Text | None) -> Text | None:
 
 def opinion_of(verdict: str, opinions: Words) -> Opinion | None:
     """The opinion that a verdict states: the first of its words that is one."""
-    found = (word_for(word, opinions) for word in plain(verdict).split())
-    return next((Opinion(word) for word in found if word), None)
+    found = opinion_span(verdict, 0, len(verdict), opinions)
+    word = word_for(verdict[slice(*found)], opinions) if found else None
+    return Opinion(word) if word else None
+
+
+def opinion_span(text: str, start: int, end: int, opinions: Words) -> tuple[int, int] | None:
+    """Where in ``text[start:end]`` the first word stands that is an opinion and is not negated."""
+    before = ""
+    for match in _WORD.finditer(text, start, end):
+        if before not in _NEGATIONS and word_for(match[0], opinions):
+            return match.span()
+        before = match[0].lower().replace("\u2019", "'")
+    return None

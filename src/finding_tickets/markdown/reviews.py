@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+import re
+
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.metadata import field
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.review_forms import Draft, drafts
-from finding_tickets.markdown.reviewers import opinion_of, reviewer_word
+from finding_tickets.markdown.reviewers import opinion_of, opinion_span, reviewer_word
 from finding_tickets.markdown.source import Source
-from finding_tickets.model.record import Field
+from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Review
 from finding_tickets.model.vocabulary import Opinion
+
+_MARKS = " \t*`_:.,;-\u2013\u2014\u2192"
+_CLOSED = re.compile(r"^\((.*)\)$")
 
 
 def read_reviews(part: Part) -> tuple[Review, ...]:
     """The reviews in one cross-review section, in its order."""
-    found = list(drafts(part))
+    found = drafts(part)
     if not found:
         part.source.report("review-form", part.start, f"no verdict found in {part.title!r}")
     return tuple(_review(part.source, draft) for draft in found)
 
 
 def _review(source: Source, draft: Draft) -> Review:
+    opinion, rest = _opinion(source, draft), _beside_opinion(source, draft.verdict)
     return Review(
         raw=draft.text.raw,
         span=draft.text.span,
         reviewer=_reviewer(source, draft),
         verdict=field(draft.verdict, plain(draft.verdict.raw)),
-        opinion=_opinion(source, draft),
-        condition="",
-        evaluation=draft.evaluation,
-        remarks=(),
-        date=None,
+        opinion=opinion,
+        condition=_CLOSED.sub(r"\1", plain(rest.raw).strip(_MARKS)) if rest else "",
+        evaluation=draft.evaluation or rest,
+        remarks=draft.remarks,
+        date=field(draft.date, plain(draft.date.raw)) if draft.date else None,
     )
+
+
+def _beside_opinion(source: Source, verdict: Text) -> Text | None:
+    """What a verdict says behind its opinion: a condition, or the reason where none is given elsewhere."""
+    found = opinion_span(verdict.raw, 0, len(verdict.raw), source.vocabulary.opinions)
+    if found is None:
+        return None
+    behind = verdict.raw[found[1] :]
+    start = verdict.span.end - len(behind.lstrip(_MARKS).encode())
+    text = source.text(start, verdict.span.end)
+    return text if any(map(str.isalnum, text.raw)) else None
 
 
 def _opinion(source: Source, draft: Draft) -> Opinion | None:

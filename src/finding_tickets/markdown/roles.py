@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -27,55 +28,71 @@ class Role(StrEnum):
     REFERENCES = "references"
     CROSS_REVIEW = "cross-review"
     RESOLUTION = "resolution"
+    CORRECTION = "correction"
     REMEDIATION = "remediation"
     APPENDIX = "appendix"
 
 
-_TITLES: Mapping[str, Role] = {
-    "ticket metadata": Role.METADATA,
-    "metadata": Role.METADATA,
-    "resolution summary": Role.METADATA,
-    "review metadata": Role.METADATA,
-    "location": Role.LOCATION,
-    "locations": Role.LOCATION,
-    "files changed": Role.FILES_CHANGED,
-    "summary": Role.SUMMARY,
-    "one line summary": Role.SUMMARY,
-    "problem": Role.PROBLEM,
-    "symptom": Role.PROBLEM,
-    "detailed description": Role.DESCRIPTION,
-    "description": Role.DESCRIPTION,
-    "root cause": Role.DESCRIPTION,
-    "root cause analysis": Role.DESCRIPTION,
-    "reproduction": Role.DESCRIPTION,
-    "impact": Role.DESCRIPTION,
-    "system context": Role.DESCRIPTION,
-    "recommended fix": Role.FIX,
-    "suggested fix": Role.FIX,
-    "proposed fix": Role.FIX,
-    "verification": Role.VERIFICATION,
-    "verification checklist": Role.VERIFICATION,
-    "regression test": Role.VERIFICATION,
-    "related findings": Role.RELATED,
-    "related tickets": Role.RELATED,
-    "references": Role.REFERENCES,
-    "resolution": Role.RESOLUTION,
-    "closure notes": Role.RESOLUTION,
-    "fix": Role.RESOLUTION,
-    "implemented fix": Role.RESOLUTION,
-    "fix applied": Role.RESOLUTION,
-    "fix implemented": Role.RESOLUTION,
-    "remediation": Role.REMEDIATION,
-    "appendix": Role.APPENDIX,
-    "original report reference": Role.APPENDIX,
-}
+_TITLES: tuple[tuple[Role, str], ...] = (
+    (Role.METADATA, r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"),
+    (Role.LOCATION, r"(?:(?:code|affected|file) )?(?:location|file)s?|affected code|where"),
+    (Role.FILES_CHANGED, r"files? (?:changed|modified|touched)|(?:changed|modified) files?"),
+    (Role.SUMMARY, r"(?:one line |executive )?summary|overview|tl ?dr"),
+    (Role.PROBLEM, r"(?:the )?(?:problem|symptom|issue|bug)s?(?: statement| description)?|what s wrong"),
+    (
+        Role.DESCRIPTION,
+        r"(?:detailed |full )?(?:description|analysis|details)|technical (?:analysis|details)",
+    ),
+    (Role.DESCRIPTION, r"root cause.*|(?:steps to )?reprod\w+.*|(?:code )?evidence|impact.*|system context"),
+    (Role.DESCRIPTION, r"context|background|why this matters|current (?:behaviou?r|state|status)"),
+    (Role.FIX, r"(?:recommended|suggested|proposed|possible|potential)\b.*|fix (?:options?|plan|proposals?)"),
+    (Role.FIX, r"recommendations?|solutions?"),
+    (
+        Role.VERIFICATION,
+        r"(?:how to )?(?:verification|verify|validation|validate)\b.*|test(?:ing)? plan|testing",
+    ),
+    (Role.VERIFICATION, r"regression tests?|acceptance criteria|definition of done|.*checklist"),
+    (
+        Role.RELATED,
+        r"related(?: (?:finding|ticket|issue|bug)s?)?(?: and .*)?|see also|linked tickets|dependencies",
+    ),
+    (Role.RELATED, r"(?:related |known )?duplicates?(?: (?:finding|ticket)s?)?"),
+    (Role.REFERENCES, r"references|links"),
+    (Role.CORRECTION, r"(?:correct(?:ion|ed|ive)|errat(?:um|a)|retract(?:ion|ed)|amendment)\b.*"),
+    (Role.CORRECTION, r"(?:fix|resolution|ticket|status|post fix|post closure) corrections?"),
+    (Role.RESOLUTION, r"(?:final )?(?:resolution|closure|closing|disposition|status|decision|outcome)\b.*"),
+    (
+        Role.RESOLUTION,
+        r"(?:updated|revised) (?:resolution|fix)|resolved|closed|implementation (?:notes|summary)",
+    ),
+    (
+        Role.RESOLUTION,
+        r"(?:the |final |actual )?fix(?:es)?(?: applied| implemented| description| details| summary)?",
+    ),
+    (Role.RESOLUTION, r"(?:applied|implemented|final|actual) fix(?:es)?|changes made|fixed"),
+    (Role.REMEDIATION, r"remediation"),
+    (Role.APPENDIX, r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?"),
+)
+_COMPILED = tuple((role, re.compile(pattern)) for role, pattern in _TITLES)
+_NUMBER = re.compile(r"(?:\d+[.)]\s+)+")
+_ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
+# The metadata of a ticket that was written when all was done; in another ticket this is a resolution.
+_SUMMARY_OF_FIX = "resolution summary"
+_ID_ROW = b"ticket id"
 
 
 def role_of(part: Part) -> Role | None:
-    """The role of a section, a remark in brackets aside; None where its title is not known."""
+    """The role of a section, a number before its title and a remark behind it aside; None where not known."""
     if is_cross_review(part.title):
         return Role.CROSS_REVIEW
-    return _TITLES.get(part.name) or _TITLES.get(words_of(part.title.partition("(")[0]))
+    title = _NUMBER.sub("", part.title.strip(), count=1)
+    for name in (words_of(title), words_of(_ASIDE.sub("", title, count=1))):
+        if name == _SUMMARY_OF_FIX and _ID_ROW in part.source.data[part.start : part.end].lower():
+            return Role.METADATA
+        role = next((role for role, pattern in _COMPILED if pattern.fullmatch(name)), None)
+        if role:
+            return role
+    return None
 
 
 def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:

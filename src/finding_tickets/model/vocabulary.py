@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Severity(StrEnum):
@@ -75,15 +76,26 @@ CATEGORIES = (
 )
 
 AGENTS = {
-    "drl": ("deep rl", "reinforcement learning"),
-    "pytorch": ("torch",),
-    "codereview": ("code quality",),
+    "drl": ("deep rl", "reinforcement learning", "rl"),
+    "pytorch": ("torch", "pt"),
+    "codereview": ("code quality", "code reviewer", "cr"),
 }
 
 STATUS_SPELLINGS = {
-    Status.IN_PROGRESS.value: ("in progress",),
-    Status.IN_REVIEW.value: ("review",),
-    Status.CLOSED.value: ("resolved", "done"),
+    Status.OPEN.value: ("new", "triaged", "confirmed", "reopened"),
+    Status.INVESTIGATING.value: ("under investigation", "in investigation"),
+    Status.IN_PROGRESS.value: ("in progress", "fixing", "wip"),
+    Status.IN_REVIEW.value: ("review", "under review"),
+    Status.CLOSED.value: ("resolved", "done", "complete", "completed", "duplicate"),
+    Status.FIXED.value: ("already fixed", "implemented"),
+    Status.WONT_FIX.value: ("will not fix",),
+    Status.INVALID.value: ("not a bug", "false positive", "rejected"),
+}
+
+OPINION_SPELLINGS = {
+    Opinion.ENDORSE.value: ("endorsed", "endorses", "endorsement"),
+    Opinion.REFINE.value: ("refined", "refines", "refinement"),
+    Opinion.OBJECT.value: ("objects", "objected", "objection"),
 }
 
 ID_PATTERN = r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+"
@@ -91,9 +103,13 @@ ID_PATTERN = r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+"
 Words = Mapping[str, tuple[str, ...]]
 
 
+_PUNCTUATION = re.compile(r"[^a-z0-9]+")
+
+
+@lru_cache(maxsize=4096)
 def squeeze(text: str) -> str:
     """``text`` without case, spaces and punctuation, so that spellings can be compared."""
-    return re.sub(r"[^a-z0-9]+", "", text.lower())
+    return _PUNCTUATION.sub("", text.lower())
 
 
 def _words(vocabulary: type[StrEnum]) -> dict[str, tuple[str, ...]]:
@@ -112,7 +128,7 @@ class Vocabulary:
     severities: Words = field(default_factory=lambda: _words(Severity))
     statuses: Words = field(default_factory=lambda: {**_words(Status), **STATUS_SPELLINGS})
     outcomes: Words = field(default_factory=lambda: _words(Outcome))
-    opinions: Words = field(default_factory=lambda: _words(Opinion))
+    opinions: Words = field(default_factory=lambda: {**_words(Opinion), **OPINION_SPELLINGS})
     agents: Words = field(default_factory=lambda: dict(AGENTS))
     domains: Words = field(default_factory=dict)
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
