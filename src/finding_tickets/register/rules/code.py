@@ -158,8 +158,7 @@ def _quotations(block: CodeBlock) -> Iterator[tuple[Citation, list[Text]]]:
     """Each place that a block names, with the lines of code from there to the next one."""
     places = list(_PLACE.finditer(block.raw))
     ends = [*(match.start() for match in places), _fence(block.raw)][1:]
-    # A block that names no place has an end for none of them.
-    for match, end in zip(places, ends, strict=False):
+    for match, end in zip(places, ends, strict=True):
         lines, at = [], block.raw.find("\n", match.end())
         for piece in block.raw[at + 1 : end].splitlines(keepends=True) if 0 <= at < end else ():
             code = piece.strip()
