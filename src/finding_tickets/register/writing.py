@@ -203,7 +203,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 def _check_writable(file: _Locked) -> None:
     """A file that may not be written is protected on purpose, even from those who may replace it."""
-    if not os.access(file.real, os.W_OK):
+    if not os.access(file.real, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, "the file is read-only")
 
 

@@ -1,0 +1,90 @@
+"""Run as a program: kill an edit of two files at each line of the code that writes them, and look.
+
+Prints, as JSON, how the two files stood after each kill, and which files a reader of the folder would find.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from finding_tickets.markdown.splice import Splice
+from finding_tickets.register import writing
+from finding_tickets.register.files import SUFFIX
+
+NAMES = ("a.md", "b.md")
+OLD, NEW = b"old text of a file\n", b"NEW text of a file\n"
+
+
+def edit(root: Path) -> None:
+    """Edit both files."""
+    edits = [writing.Edit(name, make, accept) for name in NAMES]
+    writing.rewrite_all(root, edits)
+
+
+def accept(_: bytes, __: bytes) -> None:
+    """Find nothing wrong with an edit."""
+
+
+def make(_: bytes) -> Sequence[Splice]:
+    """Replace the first word."""
+    return [Splice(0, 3, NEW[:3])]
+
+
+def killed_at(line: int, root: Path) -> bool:
+    """Make the edit in a process that is killed at its ``line``-th line; False if it ends before."""
+    child = os.fork()
+    if child == 0:
+        sys.settrace(killer(line))
+        edit(root)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def killer(line: int) -> Any:
+    """A trace function that ends this process at the ``line``-th line of the module under test."""
+    seen = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal seen
+        if frame.f_code.co_filename != writing.__file__:
+            return None
+        seen += event == "line"
+        if seen > line:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    return trace
+
+
+def main(root: Path) -> None:
+    """Kill at the first line, the second, and so on, until the edit is done before its turn comes."""
+    states: list[str] = []
+    found: set[str] = set()
+    line, alive = 0, True
+    while alive:
+        for name in NAMES:
+            (root / name).write_bytes(OLD)
+        alive = killed_at(line, root)
+        states.append("".join(state(root / name) for name in NAMES))
+        found |= {path.name for path in root.iterdir() if path.name.lower().endswith(SUFFIX)}
+        # What the dead process left behind is in nobody's way.
+        edit(root)
+        assert set(NAMES) == {path.name for path in root.iterdir()}
+        line += 1
+    json.dump({"states": states, "found": sorted(found)}, sys.stdout)
+
+
+def state(path: Path) -> str:
+    """``o`` for the old text, ``n`` for the new one, ``?`` for anything else."""
+    return {OLD: "o", NEW: "n"}.get(path.read_bytes(), "?")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
