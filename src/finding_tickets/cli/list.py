@@ -43,10 +43,13 @@ def list_tickets(
     output_format: Annotated[
         ListFormat, typer.Option("--format", case_sensitive=False, help="How the list is printed.")
     ] = ListFormat.TABLE,
+    no_index: Annotated[
+        bool, typer.Option("--no-index", help="Read every file, whatever was read of it before.")
+    ] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     names = _names(columns, output_format)
-    listing = open_listing(root)
+    listing = open_listing(root, indexed=not no_index)
     facts = Facts(listing.root, listing.config, listing.rows)
     rows = chosen(query, facts)
     _print(rows, names, facts, output_format)

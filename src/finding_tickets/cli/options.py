@@ -17,15 +17,14 @@ HERE = Path()
 
 def complete_id(context: typer.Context, incomplete: str) -> list[str]:
     """The IDs that begin with what was typed, in any case, which they keep; never an error at the prompt."""
-    from finding_tickets.register.load import load
+    from finding_tickets.register.listing import list_rows
 
     # A message between two key strokes would only be in the way.
     try:
-        documents = load(context.params.get("root") or HERE).documents
+        rows = list_rows(context.params.get("root") or HERE).rows
     except Exception:
         return []
-    ids = [document.id.value for document in documents]
-    begun = [name for name in ids if name.casefold().startswith(incomplete.casefold())]
+    begun = [row.id for row in rows if row.id.casefold().startswith(incomplete.casefold())]
     return [incomplete + name[len(incomplete) :] for name in begun]
 
 
