@@ -5,19 +5,30 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from finding_tickets.cli.main import COMMANDS as ALL
+from finding_tickets.cli.main import application
+from finding_tickets.cli.overview import OPTIONS, SUMMARIES
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
 CODE = """
 import json, sys
+opened = []
+sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
 from finding_tickets.cli.main import run
 code = run(sys.argv[1:])
-print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+tickets = [name for name in opened if name.endswith(".md")]
+print(json.dumps([code, sorted(sys.modules), tickets]), file=sys.stderr)
 """
+SETTLED = 0.06
+"""Seconds after which a file that was just written counts as unlikely to change within the same tick."""
 TEMPLATES = {"jinja2"}
 HEAVY = {"torch", "numpy", "rich", "jinja2", "multiprocessing", "asyncio"}
 COMMANDS = {
@@ -29,15 +40,21 @@ COMMANDS = {
 }
 
 
+def ran(*arguments: str) -> tuple[int, list[str], list[str]]:
+    """How a command line ended in a process of its own, its modules, and the Markdown files it opened."""
+    line = [sys.executable, "-c", CODE, *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    code, modules, opened = json.loads(done.stderr.splitlines()[-1])
+    return code, modules, opened
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_imports_nothing_heavy(repository: Repository, command: str) -> None:
     """Only new and report load jinja2, and none of these commands loads torch or rich."""
     repository.ticket()
     repository.write("evidence/readme", "")
     arguments, allowed = COMMANDS[command]
-    line = [sys.executable, "-c", CODE, command, "--root", str(repository.root), *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    code, modules = json.loads(done.stderr.splitlines()[-1])
+    code, modules, _ = ran(command, "--root", str(repository.root), *arguments)
     assert 0 == code
     assert set() == (HEAVY - allowed) & {name.partition(".")[0] for name in modules}
     assert allowed <= set(modules)
@@ -45,8 +62,38 @@ def test_a_command_imports_nothing_heavy(repository: Repository, command: str) -
 
 def test_a_command_does_not_load_the_others(repository: Repository) -> None:
     """`tickets list` imports one module of a command: its own."""
-    line = [sys.executable, "-c", CODE, "list", "--root", str(repository.root)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    _, modules = json.loads(done.stderr.splitlines()[-1])
+    _, modules, _ = ran("list", "--root", str(repository.root))
     others = {f"finding_tickets.cli.{name}" for name in [*COMMANDS, "verify"] if name != "list"}
     assert set() == others & set(modules)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_an_overview_loads_no_command(option: str) -> None:
+    """`tickets --help` and `tickets --version` load neither pydantic nor rich nor the Markdown parser."""
+    code, modules, _ = ran(option)
+    assert (0, set()) == (code, {"pydantic", "rich", "pyromark", "finding_tickets.cli.list"} & set(modules))
+
+
+def test_the_overview_says_what_the_commands_say() -> None:
+    """`tickets --help` has each command's own first sentence, and each option that there is."""
+    commands: dict[str, Any] = {
+        name: getattr(import_module(f"finding_tickets.cli.{name}"), function)
+        for name, function in ALL.items()
+    }
+    stated = {name: (command.__doc__ or "").partition("\n")[0] for name, command in commands.items()}
+    assert stated == {name: SUMMARIES[name] for name in ALL}
+    root = application(["list"])
+    assert set(OPTIONS) == {*(option for each in root.params for option in each.opts), "--help"}
+
+
+def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> None:
+    """The second `tickets list` opens no ticket, and loads neither pydantic nor the Markdown parser."""
+    repository.ticket("A-1")
+    repository.ticket("A-2", severity="dire")
+    time.sleep(SETTLED)
+    arguments = ("list", "status:wont-fix", "--root", str(repository.root))
+    assert ["A-1.md", "A-2.md"] == [path.rpartition("/")[2] for path in ran(*arguments)[2]]
+    code, modules, opened = ran(*arguments)
+    assert (0, []) == (code, opened)
+    assert set() == {"pydantic", "pyromark", "yaml", "rich"} & set(modules)
+    assert 2 == len(ran(*arguments, "--no-index")[2])

@@ -15,6 +15,7 @@ import typer
 
 from finding_tickets import __version__
 from finding_tickets.cli.output import say, say_error, write
+from finding_tickets.cli.overview import PURPOSE, overview
 from finding_tickets.errors import ExitCode, TicketsError
 
 # Each command lives in the module of its name, so that running one imports none of the others.
@@ -35,6 +36,7 @@ COMMANDS = {
 EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
 )
+VERSION = f"tickets {__version__}"
 DEBUG = "TICKETS_DEBUG"
 # No option has a colon in its name, but what a query excludes looks like one: -status:open.
 NEGATED = re.compile(r"^-(?=[a-z][a-z-]*:)", re.IGNORECASE)
@@ -54,6 +56,9 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; every failure becomes one message on stderr and a documented exit code."""
+    if list(arguments) in (["--help"], ["--version"]):
+        write(overview(COMMANDS, EXIT_CODES) if "--help" in arguments else VERSION)
+        return ExitCode.OK
     try:
         wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
         words = [NEGATED.sub("NOT ", argument) for argument in arguments]
@@ -80,7 +85,7 @@ def application(names: Iterable[str]) -> Any:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         result_callback=_exit,
-        help="Finding tickets that are closed by measurement.",
+        help=PURPOSE,
         epilog=EXIT_CODES,
     )
     app.callback()(_options)
@@ -96,7 +101,7 @@ def _exit(code: ExitCode | None, **_: object) -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        write(f"tickets {__version__}")
+        write(VERSION)
         raise typer.Exit
 
 

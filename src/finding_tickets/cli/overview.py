@@ -1,0 +1,53 @@
+"""``tickets --help``, printed without loading the commands that it names."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+
+WIDTH = 80
+PURPOSE = "Finding tickets that are closed by measurement."
+OPTIONS = {
+    "--version": "Print the version.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
+    "--help": "Show this message and exit.",
+}
+SUMMARIES = {
+    "list": "List documents with severity, status and verdict.",
+    "show": "Show documents with their verdict, laws and claims.",
+    "new": "Write a ticket under the next free ID.",
+    "set": "Set metadata: severity=P3 assignee=me.",
+    "close": "Close a ticket; as fixed only if it is verified.",
+    "reopen": "Open a closed ticket again.",
+    "relate": "Relate two tickets, in both of them.",
+    "tick": "Tick items of a checklist.",
+    "graph": "Show how documents relate to one another.",
+    "probe": "Run code under a meter and print the lines that wait, copy or allocate, heaviest first.",
+    "lint": "Check structure, words, IDs, relations, decisions, cited code and claims.",
+    "verify": "Measure tickets and compare the laws with what they claim.",
+    "report": "Report counts, laws, refuted claims and open work.",
+}
+
+
+def overview(commands: Iterable[str], epilog: str) -> str:
+    """What ``tickets`` is, its options and ``commands``; ``epilog`` goes below."""
+    summaries = {name: SUMMARIES[name] for name in commands}
+    return "\n".join(
+        [
+            "Usage: tickets [OPTIONS] COMMAND [ARGS]...",
+            f"\n  {PURPOSE}",
+            f"\nOptions:\n{_table(OPTIONS)}",
+            f"\nCommands:\n{_table(summaries)}",
+            f"\n{textwrap.fill(epilog, WIDTH, initial_indent='  ', subsequent_indent='  ')}",
+        ]
+    )
+
+
+def _table(texts: Mapping[str, str]) -> str:
+    width = max(map(len, texts))
+    lines = []
+    for name, text in texts.items():
+        first, below = f"  {name.ljust(width)}  ", " " * (width + 4)
+        lines.append(textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=below))
+    return "\n".join(lines)
