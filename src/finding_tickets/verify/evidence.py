@@ -73,11 +73,15 @@ def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
     return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
 
 
+def name_of(done: Verification) -> str:
+    """The file of a verification within the folder of evidence."""
+    name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")
+    return f"{safe_name(done.ticket)}/{name}.json"
+
+
 def write(evidence: Evidence, root: Path, folder: str) -> Path:
     """Record evidence, aside and then in one step; a file that already says the same is not touched."""
-    done = evidence.verification
-    name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")
-    file = root / folder / safe_name(done.ticket) / f"{name}.json"
+    file = root / folder / name_of(evidence.verification)
     content = written(evidence)
     if not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -59,25 +59,19 @@ class Outcome:
 
 
 class Isolation:
-    """A server that has torch loaded; starting it returns at once, and leaving the context ends it."""
+    """A server that has torch loaded; starting it returns at once, and leaving the context ends it.
 
-    def __init__(self, preload: Sequence[str] = PRELOADED, workers: int | None = None) -> None:
+    With ``at_once=False`` it is started by the first task, so that having nothing to do costs nothing.
+    """
+
+    def __init__(
+        self, preload: Sequence[str] = PRELOADED, workers: int | None = None, *, at_once: bool = True
+    ) -> None:
+        self._command = [str(workers or os.cpu_count() or 1), *preload]
         self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
         self._log = Path(self._folder.name) / LOG
         self._running: set[str] = set()
-        module = "finding_tickets.verify.forkserver"
-        with self._log.open("wb") as log:
-            self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
-                [sys.executable, "-P", "-m", module, str(workers or os.cpu_count() or 1), *preload],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **ENVIRONMENT},
-                # An interrupt from the terminal is for the caller, who ends the server in order.
-                start_new_session=True,
-            )
-        self._stdin = cast("IO[bytes]", self._server.stdin)
-        self._stdout = cast("IO[bytes]", self._server.stdout)
+        self._server: subprocess.Popen[bytes] | None = self._started() if at_once else None
 
     def __enter__(self) -> Self:
         """The context itself."""
@@ -87,28 +81,49 @@ class Isolation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the server and whatever it still runs; with nothing to end, do not wait until it has loaded."""
-        if not self._running:
-            self._server.kill()
-        with suppress(BrokenPipeError):
-            self._stdin.close()
-        self._stdout.close()
-        try:
-            self._server.wait(SHUTDOWN_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait()
+        if self._server:
+            self._end(self._server)
         self._folder.cleanup()
 
     def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, Outcome]]:
         """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there."""
-        names = {self._send(task): name for name, task in tasks.items()}
-        while self._running and (line := self._stdout.readline()):
+        if not tasks:
+            return
+        self._server = self._server or self._started()
+        stdin, stdout = cast("IO[bytes]", self._server.stdin), cast("IO[bytes]", self._server.stdout)
+        names = {self._send(task, stdin): name for name, task in tasks.items()}
+        while self._running and (line := stdout.readline()):
             ended = json.loads(line)
             self._running.remove(ended["id"])
             yield names.pop(ended["id"]), self._outcome(ended["id"], ended["reason"])
         yield from ((name, Outcome(reason=self._failure(), never_ran=True)) for name in names.values())
 
-    def _send(self, task: Task) -> str:
+    def _started(self) -> subprocess.Popen[bytes]:
+        module = "finding_tickets.verify.forkserver"
+        with self._log.open("wb") as log:
+            return subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
+                [sys.executable, "-P", "-m", module, *self._command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **ENVIRONMENT},
+                # An interrupt from the terminal is for the caller, who ends the server in order.
+                start_new_session=True,
+            )
+
+    def _end(self, server: subprocess.Popen[bytes]) -> None:
+        if not self._running:
+            server.kill()
+        with suppress(BrokenPipeError):
+            cast("IO[bytes]", server.stdin).close()
+        cast("IO[bytes]", server.stdout).close()
+        try:
+            server.wait(SHUTDOWN_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+    def _send(self, task: Task, stdin: IO[bytes]) -> str:
         """Give a task to the server; its folder is its name there."""
         folder = tempfile.mkdtemp(dir=self._folder.name)
         self._running.add(folder)
@@ -116,8 +131,8 @@ class Isolation:
         order = {**asdict(task), **roots, "id": folder, "folder": folder}
         # A server that is gone has closed its output too, which is where that shows.
         with suppress(BrokenPipeError):
-            self._stdin.write(json.dumps(order).encode() + b"\n")
-            self._stdin.flush()
+            stdin.write(json.dumps(order).encode() + b"\n")
+            stdin.flush()
         return folder
 
     def _outcome(self, folder: str, reason: str) -> Outcome:

@@ -69,7 +69,7 @@ def comparison(todo: Plan, measured: Measured, results: Path) -> dict[str, Any]:
     compared = {name for each in todo.compared_across for name in (each.variant, each.target)}
     some = report.runs[next(iter(compared))]
     return {
-        "root": str(todo.root),
+        "root": str(todo.verifiers),
         "code": str(todo.root),
         "verifier": todo.verifier,
         "comparisons": [vars(each) for each in todo.compared_across],
@@ -97,7 +97,7 @@ def _job(todo: Plan, meter: str, names: Sequence[str], code: Path, results: Path
     across = todo.compared_across
     kept = {name for each in across for name in (each.variant, each.target)}
     return Job(
-        root=str(todo.root),
+        root=str(todo.verifiers),
         code=str(code),
         verifier=todo.verifier,
         variants={name: todo.variants[name] for name in names},

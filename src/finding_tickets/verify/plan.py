@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from finding_tickets.errors import BadDataError
@@ -26,13 +26,15 @@ EVERY = "*"
 class Plan:
     """Everything a verification needs to know of a document; ``files`` are relative to ``root``.
 
-    ``revisions`` has the variants that are not those of the work tree. ``trouble`` says why nothing can be
-    measured although nothing is wrong with the document.
+    ``verifiers`` is the root that ``verifier`` is relative to. ``revisions`` has the variants that are not
+    those of the work tree. ``trouble`` says why nothing can be measured although nothing is wrong with the
+    document.
     """
 
     ticket: str
     document: str
     root: Path
+    verifiers: Path
     verifier: str
     variants: dict[str, Source]
     revisions: dict[str, Revision] = field(default_factory=dict)
@@ -64,20 +66,28 @@ def comparison_of(claim: Claim) -> Comparison:
     return Comparison(claim.variant, claim.value, claim.tolerance)
 
 
-def plan(document: Document, root: Path, overrides: Mapping[str, str] | None = None) -> Plan | None:
+def plan(
+    document: Document,
+    root: Path,
+    overrides: Mapping[str, str] | None = None,
+    verifiers: Path | None = None,
+) -> Plan | None:
     """How to verify a document of the register at ``root``; None where it has no verifier.
 
-    ``overrides`` are revisions for variants by name, ``*`` for those that name none themselves.
+    ``overrides`` are revisions for variants by name, ``*`` for those that name none themselves. The verifier
+    is taken from the folder ``verifiers``, by default the root.
 
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
     """
-    verifier = verifier_of(document, root)
+    place = verifiers or root
+    verifier = verifier_of(document, place)
     if verifier is None:
         return None
     remediation = document.remediation
     try:
-        return _plan(document, root, verifier, remediation, overrides or {})
+        _check_file(verifier, place)
+        return replace(_plan(document, root, verifier, remediation, overrides or {}), verifiers=place)
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
         raise BadDataError(
@@ -106,7 +116,7 @@ def _plan(
     named = {name: _revision_of(name, refs, overrides) for name in variants}
     revisions, trouble = _resolved(root, {name: text for name, text in named.items() if text}, variants)
     here = [source.module for name, source in variants.items() if not named[name]]
-    for file in [verifier, *(module for module in here if module.endswith(".py"))]:
+    for file in (module for module in here if module.endswith(".py")):
         _check_file(file, root)
     for claim in claims:
         _check_claim(claim, variants)
@@ -114,6 +124,7 @@ def _plan(
         ticket=document.id.value,
         document=document.path,
         root=root,
+        verifiers=root,
         verifier=verifier,
         variants=variants,
         revisions=revisions,

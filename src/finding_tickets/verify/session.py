@@ -36,6 +36,8 @@ class Settings:
     """How to verify: the root, its folder of evidence, the meter, and seconds and bytes for each document.
 
     ``overrides`` are revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
+    ``verifiers`` is the root that verifiers are taken from, where that is another one than the code's. With
+    ``record=False`` no file is written.
     """
 
     root: Path
@@ -44,15 +46,21 @@ class Settings:
     timeout: float
     memory: int
     overrides: Mapping[str, str] = field(default_factory=dict)
+    verifiers: Path | None = None
+    record: bool = True
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A document, its verification, and the error that kept it from being measured or recorded."""
+    """A document, its verification, and the error that kept it from being measured or recorded.
+
+    ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
+    """
 
     document: Document
     verification: Verification | None = None
     error: BadDataError | None = None
+    evidence: Evidence | None = None
 
 
 def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
@@ -60,7 +68,7 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
     planned: _Planned = {}
     for document in documents:
         try:
-            todo = plan(document, settings.root, settings.overrides)
+            todo = plan(document, settings.root, settings.overrides, settings.verifiers)
         except BadDataError as error:
             yield Verified(document, error=error)
             continue
@@ -188,16 +196,18 @@ def _conclude(
         verification = _inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
             return Verified(document, verification)
-    if settings.overrides:
+    if settings.overrides or settings.verifiers:
         return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
     evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=verification)
+    if not settings.record:
+        return Verified(document, verification, evidence=evidence)
     try:
         write(evidence, settings.root, settings.evidence)
     except OSError as error:
         message = f"the evidence cannot be written: {error.strerror}"
         return Verified(document, verification, BadDataError(message, file=settings.evidence))
-    return Verified(document, verification)
+    return Verified(document, verification, evidence=evidence)
 
 
 def _measured(outcome: Outcome) -> Measured | str:
