@@ -1,0 +1,119 @@
+"""Mending replaces single places, keeps every other byte, and leaves alone what it would make worse."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.register import mending
+from finding_tickets.register.lint import EVERYTHING, Choice, lint
+from finding_tickets.register.mending import Mended, mend
+from finding_tickets.register.rules import RULES
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+PATH = "tickets/B1-PT-01.md"
+
+
+def test_bytes_around_a_fix_stay(repository: Repository) -> None:
+    """A byte order mark, CRLF line ends, trailing spaces and a last line without an end stay as they are."""
+    file = repository.ticket(severity="p2", more="It waits.  \t\n\nünïcode   ")
+    before = b"\xef\xbb\xbf" + file.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n")
+    file.write_bytes(before)
+    assert (Mended(PATH, 1),) == mend(repository.load(), None, EVERYTHING)
+    assert before.replace(b"`p2`", b"`P2`") == file.read_bytes()
+
+
+def test_several_places_of_a_file_are_mended_at_once(repository: Repository) -> None:
+    """Each place counts as one; afterwards there is nothing left to mend."""
+    repository.ticket(severity="p2", status="Wont Fix", more="<!-- lint-ignore folder: it moves -->\n")
+    assert (Mended(PATH, 3),) == mend(repository.load(), None, EVERYTHING)
+    assert () == mend(repository.load(), None, EVERYTHING)
+    assert () == lint(repository.load())
+
+
+def test_only_chosen_rules_and_documents_are_mended(repository: Repository) -> None:
+    """What was not selected, and tickets that were not chosen, stay as they are."""
+    one, two = (
+        repository.ticket(name, severity="p2", status="Wont Fix") for name in ("B1-PT-01", "B1-PT-02")
+    )
+    register, texts = repository.load(), (one.read_bytes(), two.read_bytes())
+    assert () == mend(register, None, Choice(select=frozenset({"table-text"})))
+    assert (Mended(PATH, 2),) == mend(register, register.documents[:1], EVERYTHING)
+    assert (texts[0].replace(b"p2", b"P2").replace(b"Wont Fix", b"wont-fix"), texts[1]) == (
+        one.read_bytes(),
+        two.read_bytes(),
+    )
+
+
+def test_a_suppressed_breach_is_not_mended(repository: Repository) -> None:
+    """What a ticket has lint ignore is meant to stay."""
+    file = repository.ticket(severity="p2", more="<!-- lint-ignore spelling: as in the other tool -->\n")
+    before = file.read_bytes()
+    assert () == mend(repository.load(), None, EVERYTHING)
+    assert before == file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "| drl | ENDORSE | a | b |",  # the pipe is in no code
+        "| drl | ENDORSE | `a | b` and c | d |",  # two too many, one of them in code
+        "| drl | ENDORSE | `a | b | c |",  # the code is not closed
+    ],
+)
+def test_a_pipe_that_may_be_meant_is_left_alone(repository: Repository, row: str) -> None:
+    """Pipes are escaped only where those within code are exactly what is too much."""
+    table = f"## Cross-Review\n\n| Reviewer | Verdict | Evaluation |\n|---|---|---|\n{row}\n"
+    before = repository.ticket(more=table).read_bytes()
+    assert "table-cells" in [problem.rule for problem in lint(repository.load())]
+    assert () == mend(repository.load(), None, EVERYTHING)
+    assert before == (repository.root / PATH).read_bytes()
+
+
+def test_a_path_that_is_not_here_is_left_alone(repository: Repository) -> None:
+    """An absolute path is shortened only to the path of a file that exists, in a folder."""
+    repository.ticket(file="/home/ada/model/code.py")
+    assert () == mend(repository.load(), None, EVERYTHING)
+    repository.write("model/code.py", "")
+    assert (Mended(PATH, 1),) == mend(repository.load(), None, EVERYTHING)
+    assert "`model/code.py`" in (repository.root / PATH).read_text()
+
+
+def test_the_longest_end_of_a_path_counts(repository: Repository) -> None:
+    """Of two files that an absolute path may mean, it means the one that more of it names."""
+    for path in ("kept/model/code.py", "model/code.py"):
+        repository.write(path, "")
+    repository.ticket(file="/home/kept/model/code.py")
+    mend(repository.load(), None, EVERYTHING)
+    assert "`kept/model/code.py`" in (repository.root / PATH).read_text()
+
+
+def test_an_edit_that_does_not_mend_is_not_written(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the file, read again, still has the breach, it stays as it was."""
+    before = repository.ticket(severity="p2").read_bytes()
+    monkeypatch.setattr(mending, "spliced", lambda data, _: data)
+    assert () == mend(repository.load(), None, EVERYTHING)
+    assert before == (repository.root / PATH).read_bytes()
+
+
+def test_what_cannot_be_written_is_said(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that may not be written is bad data with its name, and keeps its bytes."""
+    file = repository.ticket(severity="p2")
+    before = file.read_bytes()
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    with pytest.raises(BadDataError, match="read-only") as raised:
+        mend(repository.load(), None, EVERYTHING)
+    assert (PATH, before) == (raised.value.file, file.read_bytes())
+
+
+def test_every_rule_that_mends_says_so_of_itself() -> None:
+    """The rules whose examples are mended are those that are documented as mended."""
+    proposing = {rule.id for rule in RULES.values() if rule.mend}
+    assert proposing <= {rule.id for rule in RULES.values() if rule.mends}
