@@ -132,7 +132,9 @@ def row_plan(page: Page, key: Key, values: Sequence[str]) -> Plan:
     def same(document: Document) -> bool:
         return expected(document) and not _differences(page.document, document, fields, labels)
 
-    fields, labels = frozenset({key.field}), frozenset(map(squeeze, key.labels))
+    labels = frozenset(map(squeeze, key.labels))
+    # What a resolution amounts to is read in the light of the status.
+    fields = frozenset({key.field, *(["outcome", "resolution"] if key is KEYS["status"] else [])})
     if expected(page.document) or (not values and row_of(page, key.labels) is None):
         return Plan([])
     splices = page.first(set_row(page, key.labels, values), same, f"{key.labels[0]} {', '.join(values)}")

@@ -54,7 +54,7 @@ def _replaced(page: Page, label: str, value: Text, values: Sequence[str]) -> Ite
     if _enclosing(page, value, ("FrontMatter",)):
         yield from _replaced_in_front(page, value, values)
         return
-    for text in spellings(values, value.raw or _like(page, ""), cell=table_row is not None):
+    for text in spellings(values, value.raw or _like(page, label), cell=table_row is not None):
         written = text.encode()
         if not value.raw:
             yield [_filled(page.data, value, table_row, written)]

@@ -1,0 +1,331 @@
+"""What an edit writes: the form of the document, and nothing where it would read as something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from finding_tickets.errors import BadDataError, GateError, UsageError
+from finding_tickets.markdown.reading import read_document
+from finding_tickets.markdown.splice import Splice, spliced
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Outcome, Relationship, Vocabulary
+from finding_tickets.register.closing import Closing, closing, reopening
+from finding_tickets.register.edits import Step, edit_of, relating, setting, ticking
+
+TODAY = date(2031, 5, 7)
+WORDS = Vocabulary()
+ID = "B1-PT-01"
+TABLE = f"""\
+# Finding Ticket: It waits
+
+| Field | Value |
+|-------|-------|
+| **Ticket ID** | `{ID}` |
+| **Severity** | `P2` |
+| **Status** | `open` |
+| **Assignee** | |
+"""
+
+Edited = Callable[..., str]
+
+
+def edited(text: str, *steps: Step, words: Vocabulary = WORDS) -> str:
+    """A document after an edit that is confirmed."""
+    data = text.encode()
+    document, _ = read_document(data, f"{ID}.md", words)
+    assert document is not None
+    edit = edit_of(document, words, TODAY, *steps)
+    new = spliced(data, edit.make(data))
+    edit.confirm(data, new)
+    return new.decode()
+
+
+def added(text: str, *steps: Step) -> list[str]:
+    """The lines of a document that an edit adds or changes."""
+    before = text.splitlines()
+    return [line for line in edited(text, *steps).splitlines() if line not in before]
+
+
+def below_the_id(rows: str, before: str = "# Finding Ticket: It waits\n\n") -> str:
+    """A document with these rows below its title."""
+    return f"{before}{rows}\n\n## Summary\n\nIt waits.\n"
+
+
+def test_splices_count_in_the_data_as_it_was() -> None:
+    """Also where they are given out of order, and where two insert at one place."""
+    splices = [Splice(4, 5, b"E"), Splice(0, 1, b"AA"), Splice(2, 2, b"1"), Splice(2, 2, b"2")]
+    assert b"AAb12cdE" == spliced(b"abcde", splices)
+
+
+@pytest.mark.parametrize(
+    "second", [Splice(1, 3, b""), Splice(0, 1, b""), Splice(4, 6, b""), Splice(3, 2, b"")]
+)
+def test_splices_that_cannot_both_be_made(second: Splice) -> None:
+    """Those that overlap, and those that reach beyond the data."""
+    with pytest.raises(ValueError, match="overlaps another edit or the end"):
+        spliced(b"abcde", [Splice(0, 2, b""), second])
+
+
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        (f"| Field | Value |\n|---|---|\n| Ticket ID | {ID} |\n| Status | open |", "| Batch | 7 |"),
+        (f"| **Ticket ID** | `{ID}` |\n|---|---|\n| **Status** | open |", "| **Batch** | 7 |"),
+        (f"Field | Value\n---|---\nTicket ID | {ID}\nStatus | open", "Batch | 7"),
+        (
+            f"| Field     | Value |\n|---|---|\n| Ticket ID | {ID} |\n| Status    | open |",
+            "| Batch     | 7 |",
+        ),
+        (f"**Ticket ID:** {ID}\n**Status:** open", "**Batch:** 7"),
+        (f"**Ticket ID:** {ID}  \n**Status:** open  \n**Created:** 2030-01-01", "**Batch:** 7  "),
+        (f"**Ticket ID**: {ID}\n\n**Status**: open", "**Batch**: 7"),
+        (f"- **Ticket ID:** {ID}\n- **Status:** open", "- **Batch:** 7"),
+        (f"* **Ticket ID:** {ID}\n\n* **Status:** open", "* **Batch:** 7"),
+        (f"> **Ticket ID:** {ID}\n> **Status:** open", "> **Batch:** 7"),
+    ],
+)
+def test_a_row_is_added_in_the_form_of_the_others(rows: str, row: str) -> None:
+    """Below the row that it follows by custom, which is the status."""
+    text = below_the_id(rows)
+    assert [row] == added(text, setting("batch", ["7"]))
+    lines = edited(text, setting("batch", ["7"])).splitlines()
+    above = [line for line in lines[: lines.index(row)] if line][-1]
+    assert "Status" in above
+
+
+def test_a_row_is_added_to_front_matter() -> None:
+    """In lower case where its keys are."""
+    text = f"---\nid: {ID}\nstatus: open\n---\n# Finding Ticket: It waits\n"
+    assert ["batch: 7"] == added(text, setting("batch", ["7"]))
+
+
+def test_a_first_row_goes_below_the_title() -> None:
+    """A document without metadata gets a labelled line."""
+    text = "# Finding Ticket: It waits\nSo it does.\n"
+    expected = "# Finding Ticket: It waits\n\n**Batch:** 7\n\nSo it does.\n"
+    assert expected == edited(text, setting("batch", ["7"]))
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "value", "expected"),
+    [
+        ("| **Severity** | `P2` |", "severity", "p0", "| **Severity** | `P0` |"),
+        ("| **Severity** | **P2** |", "severity", "P0", "| **Severity** | **P0** |"),
+        ("| **Severity** | P2   |", "severity", "P0", "| **Severity** | P0   |"),
+        ("| **Severity** |`P2`|", "severity", "P0", "| **Severity** |`P0`|"),
+        ("| **Assignee** | |", "assignee", "kim", "| **Assignee** | kim |"),
+        ("| **Assignee** |  |", "assignee", "kim", "| **Assignee** | kim |"),
+        ("| **Assignee** ||", "assignee", "kim", "| **Assignee** | kim |"),
+        ("| **Assignee** |", "assignee", "kim", "| **Assignee** | kim |"),
+        ("| **Assignee** |     |", "assignee", "kim", "| **Assignee** | kim    |"),
+        ("| **Assignee** | kim |", "assignee", "", "| **Assignee** |  |"),
+        ("| **Assignee** | kim |", "assignee", "a|b", r"| **Assignee** | a\|b |"),
+        ("| **Assignee** | kim |", "assignee", "`x` y", "| **Assignee** | `` `x` y `` |"),
+        ("| **Assignee** | kim |", "assignee", "*me*", r"| **Assignee** | \*me\* |"),
+        ("| **Domain** | `a` / `b` |", "domain", "c/d, e", "| **Domain** | `c/d` / `e` |"),
+        ("| **Domain** | `a`, `b` |", "domain", "c", "| **Domain** | `c` |"),
+        ("| **Domain** | a |", "domain", "c,d", "| **Domain** | c, d |"),
+        ("| **Found By** | a test |", "found by", "a *user*", r"| **Found By** | a \*user\* |"),
+    ],
+)
+def test_a_value_takes_the_place_and_the_markup_of_the_one_before(
+    row: str, key: str, value: str, expected: str
+) -> None:
+    """And what surrounds it stays."""
+    head = f"# Finding Ticket: It waits\n\n| Field | Value |\n|---|---|\n| **Ticket ID** | `{ID}` |\n"
+    assert f"{head}{expected}\n" == edited(f"{head}{row}\n", setting(key, [value]))
+
+
+def test_text_below_a_labelled_value_is_no_part_of_it() -> None:
+    """It stays, as a paragraph of its own."""
+    text = f"# Finding Ticket: It waits\n\n**Ticket ID:** {ID}\n\n**Status:** open\nSince last week.\n"
+    expected = text.replace("open\n", "investigating\n\n")
+    assert expected == edited(text, setting("status", ["investigating"]))
+
+
+def test_updated_is_kept_current() -> None:
+    """Where the document has such a row, unless the edit sets it or changes nothing."""
+    text = TABLE + "| **Updated** | 2030-01-01 |\n"
+    assert ["| **Severity** | `P3` |", "| **Updated** | 2031-05-07 |"] == added(
+        text, setting("severity", ["P3"])
+    )
+    assert ["| **Updated** | 2030-02-02 |"] == added(text, setting("updated", ["2030-02-02"]))
+    assert text == edited(text, setting("severity", ["p2"]))
+    assert "Updated" not in edited(TABLE, setting("severity", ["P3"]))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("severity", "P7", r"severity cannot be 'P7' \(it is one of P0, P1, P2, P3, P4\)"),
+        ("severity", "", "severity must not be empty"),
+        ("batch", "seven", r"batch cannot be 'seven' \(it is a number\)"),
+        ("created", "yesterday", r"created cannot be 'yesterday' \(it is a date such as"),
+        ("agent", "somebody", r"agent cannot be 'somebody' \(it is one of drl, pytorch, codereview\)"),
+        ("sevrity", "P1", r"'sevrity' is no key of B1-PT-01 \(did you mean 'severity'\?\)"),
+        ("ticket id", "B1-PT-02", "an ID stays"),
+        ("resolution", "fixed", "the resolution is written by closing"),
+        ("status", "fixed", "set does not lead from open to fixed"),
+        ("assignee", "a\0b", "has characters that cannot be printed"),
+    ],
+)
+def test_what_cannot_be_set(key: str, value: str, message: str) -> None:
+    """The refusal says what would be right."""
+    with pytest.raises(UsageError, match=message):
+        edited(TABLE, setting(key, [value]))
+
+
+def test_the_words_of_a_register_are_kept() -> None:
+    """A spelling of its own is written as it is given, and read as the word that it means."""
+    words = Vocabulary(severities={**WORDS.severities, "P0": ("blocker",)}, domains={"loader": ()})
+    assert "| **Severity** | `blocker` |" in edited(TABLE, setting("severity", ["blocker"]), words=words)
+    with pytest.raises(UsageError, match=r"domain cannot be 'lodaer' \(it is one of loader\)"):
+        edited(TABLE, setting("domain", ["lodaer"]), words=words)
+
+
+def test_an_id_that_changed_meanwhile() -> None:
+    """The document that is found under the lock is the one that was asked for."""
+    document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
+    assert document is not None
+    edit = edit_of(document, WORDS, TODAY, setting("batch", ["7"]))
+    with pytest.raises(BadDataError, match="is B1-PT-99 now, and was B1-PT-01"):
+        edit.make(TABLE.replace(ID, "B1-PT-99").encode())
+
+
+@pytest.mark.parametrize(
+    ("section", "lines"),
+    [
+        ("None.", ["| `B1-PT-02` | `blocks` | why |"]),
+        ("- B1-PT-09: so", ["- B1-PT-02 (blocks): why"]),
+        ("* **B1-PT-09** - so", ["* **B1-PT-02** (blocks): why"]),
+        ("3. `B1-PT-09`", ["4. `B1-PT-02` (blocks): why"]),
+        (
+            "| ID | Relationship | Seen | Notes |\n|---|---|---|---|\n| B1-PT-09 | `related` | x | so |",
+            ["| B1-PT-02 | `blocks` |  | why |"],
+        ),
+        ("| ID | Relation |\n|---|---|\n| - | - |", ["| `B1-PT-02` | `blocks` |"]),
+        ("| ID | Notes |\n|---|---|\n| B1-PT-09 | so |", ["- B1-PT-02 (blocks): why"]),
+        ("Nothing that we know of, but see the report.", ["- B1-PT-02 (blocks): why"]),
+        ("- B1-PT-02: so", ["- B1-PT-02 (blocks): so"]),
+        ("- **B1-PT-02** (related): so", ["- **B1-PT-02** (blocks): so"]),
+        ("- B1-PT-02 (seen twice): so", ["- B1-PT-02 (blocks) (seen twice): so"]),
+        ("| ID | Relation |\n|---|---|\n| B1-PT-02 | related |", ["| B1-PT-02 | blocks |"]),
+        ("- B1-PT-02 (blocks): so", []),
+    ],
+)
+def test_a_ticket_is_named_in_the_form_of_the_others(section: str, lines: list[str]) -> None:
+    """A row, a bullet, a first row instead of ``None.``; one that is named already is not named twice."""
+    text = f"{TABLE}\n## Related Findings\n\n{section}\n\n## Appendix\n\nNothing.\n"
+    new = added(text, relating("B1-PT-02", Relationship.BLOCKS, "why"))
+    assert lines == [line for line in new if not line.startswith(("| Ticket", "|--"))]
+
+
+def test_a_section_of_related_findings_is_added_before_those_that_follow_it() -> None:
+    """With a table, as a new ticket has it."""
+    text = f"{TABLE}\n---\n\n## Notes\n\nSo.\n\n---\n\n## Appendix\n\nNothing.\n"
+    section = (
+        "## Related Findings\n\n| Ticket ID | Relationship | Notes |\n|-----------|--------------|-------|\n"
+        "| `B1-PT-02` | `related` |  |\n\n---\n\n"
+    )
+    expected = text.replace("## Appendix", f"{section}## Appendix")
+    assert expected == edited(text, relating("B1-PT-02", Relationship.RELATED))
+
+
+def test_boxes_are_ticked_and_cleared() -> None:
+    """The letter between the brackets changes, nothing else."""
+    text = f"{TABLE}\n## Verification\n\n- [ ] one\n-   [X] two\n"
+    assert text.replace("[ ]", "[x]") == edited(text, ticking([1, 2], done=True))
+    assert text.replace("[X]", "[ ]") == edited(text, ticking([2], done=False))
+    with pytest.raises(UsageError, match=r"B1-PT-01 has no item 3 \(it has 2\)"):
+        edited(text, ticking([3], done=True))
+
+
+def close(
+    outcome: Outcome, verdict: Verdict = Verdict.UNVERIFIED, *, reason: str = "", forced: bool = False
+) -> Step:
+    """Close a ticket that was measured with this verdict."""
+    return closing(Closing(outcome, TODAY, reason, forced=forced), lambda _: verdict)
+
+
+def test_closing_writes_status_and_record() -> None:
+    """At the end, or before the appendix."""
+    record = "## Resolution\n\n**Status:** Won't fix\n**Closed:** 2031-05-07\n**Reason:** rare\n"
+    settled = TABLE.replace("`open`", "`wont-fix`")
+    assert f"{settled}\n{record}" == edited(TABLE, close(Outcome.WONT_FIX, reason="rare"))
+    appendix = "## Appendix\n\nNothing.\n"
+    expected = f"{settled}\n{record}\n{appendix}"
+    assert expected == edited(f"{TABLE}\n{appendix}", close(Outcome.WONT_FIX, reason="rare"))
+
+
+def test_closing_fills_what_the_document_has_for_it() -> None:
+    """A row Resolution of the metadata, and a section Resolution."""
+    text = f"{TABLE}| **Resolution** | |\n\n## Resolution\n\nWe talked about it.\n"
+    new = edited(text, close(Outcome.NOT_A_BUG))
+    assert "| **Status** | `closed` |" in new
+    assert "| **Resolution** | `not-a-bug` |" in new
+    assert new.endswith(
+        "## Resolution\n\n**Status:** Not a bug\n**Closed:** 2031-05-07\n\nWe talked about it.\n"
+    )
+
+
+def test_closing_against_what_the_document_says() -> None:
+    """An open ticket whose resolution says something else: that becomes the earlier one."""
+    text = f"{TABLE}\n## Resolution\n\n**Status:** Fixed\n"
+    new = edited(text, close(Outcome.WONT_FIX))
+    assert "## Earlier Resolution\n\n**Status:** Fixed\n\n## Resolution\n\n**Status:** Won't fix\n" in new
+
+
+def test_closing_as_fixed_needs_a_measurement() -> None:
+    """The verdict verified; or force, which leaves a record."""
+    with pytest.raises(GateError, match="B1-PT-01 is refuted, not verified: it stays open"):
+        edited(TABLE, close(Outcome.FIXED, Verdict.REFUTED))
+    assert "**Measured:** verified" in added(TABLE, close(Outcome.FIXED, Verdict.VERIFIED))
+    forced = added(TABLE, close(Outcome.FIXED, Verdict.REFUTED, forced=True, reason="no GPU here"))
+    assert ["**Forced:** closed as fixed while its verdict is refuted", "**Reason:** no GPU here"] == forced[
+        -2:
+    ]
+
+
+def test_reopening_keeps_what_closed_the_ticket() -> None:
+    """Under a heading from which nothing is read any more."""
+    closed = edited(TABLE + "| **Resolution** | |\n", close(Outcome.NOT_A_BUG, reason="rare"))
+    new = edited(closed, reopening("not that rare", TODAY))
+    assert "| **Status** | `open` |" in new
+    assert "| **Resolution** |  |" in new
+    assert "## Earlier Resolution\n\n**Status:** Not a bug\n**Closed:** 2031-05-07\n**Reason:** rare\n" in new
+    assert new.endswith("\n## Reopened\n\n**Reopened:** 2031-05-07\n**Reason:** not that rare\n")
+    again = edited(new, close(Outcome.WONT_FIX))
+    assert again.endswith("\n\n## Resolution\n\n**Status:** Won't fix\n**Closed:** 2031-05-07\n")
+
+
+def test_a_document_that_ends_in_an_open_fence() -> None:
+    """What was added at its end would be code, so it goes before the section that it ends in."""
+    text = f"{TABLE}\n## Notes\n\n```\nnever closed\n"
+    new = edited(text, close(Outcome.WONT_FIX))
+    assert "## Resolution\n\n**Status:** Won't fix\n**Closed:** 2031-05-07\n\n## Notes" in new
+
+
+def test_an_edit_that_cannot_be_read_back_is_refused() -> None:
+    """A pipe in code, say, which no cell of a table can hold."""
+    with pytest.raises(
+        BadDataError, match=r"Assignee a`\|`b cannot be written so that it reads back; nothing was"
+    ):
+        edited(TABLE, setting("assignee", ["a`|`b"]))
+
+
+def test_an_edit_that_would_change_something_else_is_refused() -> None:
+    """What is confirmed is the whole record: only what was asked for may differ."""
+    document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
+    assert document is not None
+    edit = edit_of(document, WORDS, TODAY, setting("severity", ["P1"]))
+    new = spliced(TABLE.encode(), edit.make(TABLE.encode()))
+    edit.confirm(TABLE.encode(), new)
+    with pytest.raises(BadDataError, match="would change title, sections as well; nothing was changed"):
+        edit.confirm(TABLE.encode(), new.replace(b"It waits", b"It slept"))
+    with pytest.raises(BadDataError, match="would change other metadata as well"):
+        edit.confirm(TABLE.encode(), new + b"| **Seen** | x |\n")
+    with pytest.raises(BadDataError, match="does not read back"):
+        edit.confirm(TABLE.encode(), new.replace(b"P1", b"P2"))

@@ -1,0 +1,68 @@
+"""The states of a ticket and the ways between them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from finding_tickets.errors import UsageError
+from finding_tickets.model.vocabulary import Status
+from finding_tickets.register.disposition import UNSETTLED
+from finding_tickets.register.lifecycle import SETTLED_AS, TRANSITIONS, check
+
+PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_every_transition() -> None:
+    """The table of docs/editing.md is the declared machine, row by row."""
+    _, _, below = PAGE.partition("## States\n")
+    header, _, *rows = re.findall(r"^\|(.*)\|$", below.partition("\n## ")[0], re.MULTILINE)
+    commands = re.findall(r"`(\w+)`", header)
+    shown = {}
+    for row in rows:
+        state, *cells = row.split("|")
+        ways = zip(commands, (tuple(re.findall(r"`([\w-]+)`", cell)) for cell in cells), strict=True)
+        shown[state.strip().strip("`")] = {command: statuses for command, statuses in ways if statuses}
+    declared = {
+        str(status or "not stated"): {name: tuple(map(str, following)) for name, following in ways.items()}
+        for status, ways in TRANSITIONS.items()
+    }
+    assert declared == shown
+
+
+def test_every_status_has_a_way_out() -> None:
+    """No ticket is stuck, and none but a closed one is reopened."""
+    assert {None, *Status} == set(TRANSITIONS)
+    assert all(TRANSITIONS.values())
+    reopened = {status for status, ways in TRANSITIONS.items() if "reopen" in ways}
+    assert set(Status) - UNSETTLED == reopened
+
+
+def test_no_status_leads_round_the_commands_that_keep_a_record() -> None:
+    """`set` moves between unsettled states alone: closing and reopening are commands of their own."""
+    for status, ways in TRANSITIONS.items():
+        assert set(ways.get("set", ())) <= UNSETTLED - {status}
+        assert set(ways.get("close", ())) <= set(SETTLED_AS.values())
+
+
+@pytest.mark.parametrize(
+    ("current", "command", "wanted", "allowed"),
+    [
+        (
+            Status.OPEN,
+            "set",
+            Status.FIXED,
+            "tickets set: investigating, fix-in-progress; tickets close: fixed",
+        ),
+        (Status.FIXED, "close", Status.WONT_FIX, "allowed from here: tickets reopen: open"),
+        (Status.OPEN, "reopen", Status.OPEN, "tickets close: fixed, wont-fix, closed"),
+    ],
+)
+def test_a_refusal_names_what_is_allowed(current: Status, command: str, wanted: Status, allowed: str) -> None:
+    """With the command that leads there."""
+    with pytest.raises(UsageError) as refused:
+        check(current, command, wanted)
+    assert f"{command} does not lead from {current} to {wanted}" == refused.value.message
+    assert allowed in str(refused.value.hint)
