@@ -22,7 +22,7 @@ ROOMS = {
     "markdown": {"model"},
     "model": set(),
     "meter": {"workload", "simcuda"},
-    "workload": {"verify"},
+    "workload": {"meter", "verify"},
     "simcuda": set(),
 }
 LEAVES = {"errors", ""}

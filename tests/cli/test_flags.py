@@ -19,6 +19,7 @@ FLAGS = {
     "relate": "--as --dry-run --format --help --note --root",
     "tick": "--dry-run --format --help --root --undo",
     "graph": "--format --help --root",
+    "probe": "--devices --format --help --meter --root --sweep --timeout --verifier",
     "lint": "--fix --format --help --ignore --root --rules --select",
     "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",

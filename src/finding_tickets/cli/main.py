@@ -29,6 +29,7 @@ COMMANDS = {
     "relate": "relate",
     "tick": "tick",
     "graph": "graph",
+    "probe": "probe",
     "lint": "lint",
     "verify": "verify",
     "report": "report",

@@ -22,7 +22,7 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
     from the root.
     """
     for folder in dict.fromkeys((root, code or root)):
-        _import_from(folder)
+        import_from(folder)
     workload = getattr(_from_file(root / path, root), "workload", None)
     if not isinstance(workload, Workload):
         raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
@@ -58,7 +58,7 @@ def imported_files(root: Path) -> tuple[str, ...]:
     return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
 
 
-def _import_from(root: Path) -> None:
+def import_from(root: Path) -> None:
     """Let modules be found in a repository before any that are installed."""
     for folder in (str(root / "src"), str(root)):
         if folder not in sys.path:
@@ -66,7 +66,7 @@ def _import_from(root: Path) -> None:
 
 
 def _module(name: str, root: Path) -> ModuleType:
-    _import_from(root)
+    import_from(root)
     return _from_file(root / name, root) if name.endswith(".py") else importlib.import_module(name)
 
 

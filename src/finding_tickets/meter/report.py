@@ -21,6 +21,10 @@ class CannotMeasureError(Exception):
     """A verifier, a variant or a meter that is not what it should be; the message names the file and why."""
 
 
+class WrongTargetError(Exception):
+    """Nothing of that name can be measured, or not when called like that; the message says how it can."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a function lives: a file below the root, or a module by its dotted name."""
