@@ -232,4 +232,5 @@ def test_lines_are_those_of_the_file(finding: Finding) -> None:
     text = (
         "## Remediation\r\n\r\n```yaml\r\nunmeasured:\r\n  - {claim: a\u2028b, why: c}\r\nzzz: 1\r\n```\r\n"
     )
-    assert [("remediation-key", FENCE + 3)] == finding(text).rules
+    # The four lines above the section end in LF alone.
+    assert [("line-ends", 1), ("remediation-key", FENCE + 3)] == finding(text).rules

@@ -86,7 +86,7 @@ def test_what_is_no_table(finding: Finding, table: str) -> None:
         # The section's heading stands on line 5, so its text begins on line 7.
         ("| Field | Value |\n| **Status** | `open` |\n", 7),
         ("Some text\n  | Field | Value |  \n| **Status** | `open` |\n", 8),
-        ("| one |\n\n| Field | Value |\r\n| **Status** | `open` |\n| a | b |\n", 9),
+        ("| one |\n\n| Field | Value |  \n| **Status** | `open` |\n| a | b |\n", 9),
         # The delimiter row has fewer cells than the header.
         ("| a | b |\n|---|\n| c | d |\n", 7),
     ],

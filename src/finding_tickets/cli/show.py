@@ -8,7 +8,7 @@ import typer
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
 from finding_tickets.cli.output import Format, say, style, write, write_json
-from finding_tickets.cli.reading import evidence_code, find_all
+from finding_tickets.cli.reading import evidence_code, find_all, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.markdown.reading import Document
 from finding_tickets.register.load import Register, load
@@ -36,10 +36,10 @@ def show(
         write_json("ticket", [_item(entry, past) for entry, past in found])
     elif found:
         write("\n\n".join(_page(entry, past) for entry, past in found))
-    for document in documents:
-        for problem in register.problems_of(document):
-            say(str(problem))
-    return ExitCode.worst(code, evidence_code(entry for entry, _ in found))
+    problems = [problem for document in documents for problem in register.problems_of(document)]
+    for problem in problems:
+        say(str(problem))
+    return ExitCode.worst(code, reading_code(problems), evidence_code(entry for entry, _ in found))
 
 
 def _history(register: Register, document: Document) -> History:

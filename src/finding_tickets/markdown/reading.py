@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from finding_tickets.markdown.entries import entries
 from finding_tickets.markdown.finding import read_finding
 from finding_tickets.markdown.identity import kind_of, title_of
-from finding_tickets.markdown.metadata import Metadata, read_metadata
+from finding_tickets.markdown.metadata import Metadata, metadata_entries, read_metadata
 from finding_tickets.markdown.parts import Part, sections
 from finding_tickets.markdown.review import read_review
 from finding_tickets.markdown.roles import Role, role_of
 from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.tables import report_malformed
+from finding_tickets.markdown.unfinished import report_unfinished
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import Ticket
@@ -54,6 +54,7 @@ def _is_text(source: Source) -> bool:
 
 def _read(source: Source) -> Document | None:
     parts = sections(source)
+    report_unfinished(source, (block for part in parts for block in part.blocks))
     title, metadata = title_of(parts), _metadata(source, parts)
     kind = kind_of(title, metadata, source.path)
     if kind is None:
@@ -74,4 +75,6 @@ def _metadata(source: Source, parts: tuple[Part, ...]) -> Metadata:
         for part in parts
         if role_of(part) is Role.METADATA or part.heading is None or part.heading.level == 1
     ]
-    return read_metadata(source, (entry for part in holding for entry in entries(source, part.blocks)))
+    return read_metadata(
+        source, (entry for part in holding for entry in metadata_entries(source, part.blocks))
+    )

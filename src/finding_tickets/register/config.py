@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -79,10 +80,15 @@ def read_config(root: Path) -> Config:
         BadDataError: The file cannot be read, has an unknown key or a value of the wrong type.
     """
     own, project = root / CONFIG_FILE, root / PROJECT_FILE
-    if own.is_file():
+    if is_file(own):
         return _config(own, _load(own))
     table = project_table(project)
     return Config() if table is None else _config(project, table)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file, as far as one may look."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises below a folder that may not be entered
 
 
 def project_table(path: Path) -> Mapping[str, Any] | None:
@@ -91,7 +97,7 @@ def project_table(path: Path) -> Mapping[str, Any] | None:
     Raises:
         BadDataError: The file cannot be read, or has something else in its place.
     """
-    tool = _load(path).get("tool", {}) if path.is_file() else {}
+    tool = _load(path).get("tool", {}) if is_file(path) else {}
     table = tool.get("tickets") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
         raise BadDataError("tool.tickets must be a table", file=str(path))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from finding_tickets.errors import UsageError
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, project_table, read_config
+from finding_tickets.register.config import (
+    CONFIG_FILE,
+    PROJECT_FILE,
+    Config,
+    is_file,
+    project_table,
+    read_config,
+)
 
 DEFAULT_FOLDER = Config().tickets[0]
 
@@ -13,8 +21,8 @@ DEFAULT_FOLDER = Config().tickets[0]
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is configured for a register or has a folder of tickets."""
     return (
-        (folder / CONFIG_FILE).is_file()
-        or (folder / DEFAULT_FOLDER).is_dir()
+        is_file(folder / CONFIG_FILE)
+        or os.path.isdir(folder / DEFAULT_FOLDER)  # noqa: PTH112 - see is_file
         or project_table(folder / PROJECT_FILE) is not None
     )
 

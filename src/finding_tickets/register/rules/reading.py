@@ -141,6 +141,34 @@ reported(
     right={"tickets/B1-PT-01.md": ""},
 )
 reported(
+    "merge-conflict",
+    Level.ERROR,
+    "A merge is finished: git has left none of its marks.",
+    wrong="## Notes\n\n<<<<<<< HEAD\nIt waits once.\n>>>>>>> other",
+    right="## Notes\n\nIt waits once.",
+)
+reported(
+    "line-ends",
+    Level.WARNING,
+    "All lines of a file end in the same way.",
+    wrong="## Notes\n\nIt waits once.\r\nThat is too often.",
+    right="## Notes\n\nIt waits once.\nThat is too often.",
+)
+reported(
+    "unclosed",
+    Level.WARNING,
+    "A fence and a comment are closed; else all that follows belongs to them and is not read.",
+    wrong="## Notes\n\n```python\nstep()",
+    right="## Notes\n\n```python\nstep()\n```",
+)
+reported(
+    "nesting",
+    Level.WARNING,
+    "Quotes and lists are nested less than a hundred deep.",
+    wrong=f"## Notes\n\n{'>' * 101} It waits once.",
+    right="## Notes\n\n> It waits once.",
+)
+reported(
     "not-a-document",
     Level.NOTE,
     "A Markdown file in a folder of tickets is a finding ticket or a review.",

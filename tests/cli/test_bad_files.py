@@ -1,0 +1,193 @@
+"""Whatever a file system does, each command says where, and lists the other tickets without a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+COMMANDS = ["list", "lint", "report"]
+TICKET = "# Finding Ticket: It waits\n\n**Ticket ID:** B1-PT-02\n"
+GIGABYTE = 10**9
+
+needs_permissions = pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None,
+    reason="root may read everything, and there is no setpriv to take that from it",
+)
+
+
+def check(tickets: Tickets, command: str, said: str, *, code: int = 4) -> None:
+    """A command names the place, ends with the code, and has the sound ticket, which is B1-PT-01."""
+    ran = tickets(command)
+    assert said in ran.out + ran.err
+    assert code == ran.code
+    # Of the sound ticket lint has nothing to say, but it counts it.
+    assert ("1 document:" in ran.err) if command == "lint" else ("B1-PT-01" in ran.out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_is_too_large(tickets: Tickets, repository: Repository, command: str) -> None:
+    """A file of 100 GB, more than there is memory, is refused by its size alone."""
+    repository.ticket()
+    os.truncate(repository.write("tickets/large.md", TICKET), 100 * GIGABYTE)
+    size = f"not read: {100 * GIGABYTE} bytes, and largest_file is {1024**2}"
+    check(tickets, command, f"tickets/large.md:1:1: error [too-large] {size}")
+
+
+def test_how_large_a_file_may_be_is_configured(tickets: Tickets, repository: Repository) -> None:
+    """One byte more than the limit is too much."""
+    path = repository.ticket()
+    repository.write("tickets.toml", f"largest_file = {path.stat().st_size}\n")
+    assert 0 == tickets("list").code
+    repository.write("tickets.toml", f"largest_file = {path.stat().st_size - 1}\n")
+    ran = tickets("list")
+    assert (4, True, False) == (ran.code, "[too-large]" in ran.err, "B1-PT-01" in ran.out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_links(tickets: Tickets, repository: Repository, tmp_path_factory: Any, command: str) -> None:
+    """Links that leave the repository, that lead nowhere and that lead in a circle are three errors."""
+    repository.ticket()
+    outside = tmp_path_factory.mktemp("outside") / "a.md"
+    outside.write_text(TICKET)
+    folder = repository.root / "tickets"
+    (folder / "out.md").symlink_to(outside)
+    (folder / "gone.md").symlink_to("nowhere.md")
+    (folder / "circle.md").symlink_to("circle.md")
+    (folder / "deeper").mkdir()
+    (folder / "deeper" / "again").symlink_to("..")
+    check(tickets, command, "tickets/out.md:1:1: error [outside-repository]")
+    check(tickets, command, "tickets/gone.md:1:1: error [unreadable] cannot be read: No such file")
+    check(tickets, command, "tickets/circle.md:1:1: error [unreadable] cannot be read: Too many levels")
+    check(tickets, command, "tickets/deeper/again:1:1: note [linked-folder]")
+
+
+def test_a_folder_of_tickets_that_is_a_circle(tickets: Tickets, repository: Repository) -> None:
+    """A configured folder that leads to itself is no folder, which is only a warning."""
+    repository.ticket()
+    (repository.root / "circle").symlink_to("circle")
+    repository.write("tickets.toml", 'tickets = ["tickets", "circle"]\n')
+    ran = tickets("list")
+    assert (0, True) == (ran.code, "circle:1:1: warning [no-folder]" in ran.err)
+    assert "B1-PT-01" in ran.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_no_file(tickets: Tickets, repository: Repository, command: str) -> None:
+    """Nobody waits for a pipe to which nobody writes; a folder of that name is searched."""
+    repository.ticket()
+    os.mkfifo(repository.root / "tickets" / "pipe.md")
+    (repository.root / "tickets" / "folder.md").mkdir()
+    check(tickets, command, "tickets/pipe.md:1:1: error [unreadable] not a regular file")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_vanishes(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """A file that is there when its folder is read and gone when it is opened itself."""
+    repository.ticket()
+    scan = os.scandir
+
+    def scandir(place: str) -> Any:
+        if os.fspath(place) != str(repository.root / "tickets"):
+            return scan(place)
+        gone = repository.write("tickets/gone.md", TICKET)
+        with scan(place) as found:
+            entries = list(found)
+        gone.unlink()
+        return contextlib.nullcontext(entries)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    check(tickets, command, "tickets/gone.md:1:1: error [unreadable] cannot be read: No such file")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_changes(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """A file that is another one after each attempt to read it is not taken for either."""
+    repository.ticket()
+    restless = repository.write("tickets/restless.md", TICKET)
+    number, fstat = restless.stat().st_ino, os.fstat
+
+    def changing(descriptor: int) -> os.stat_result:
+        if fstat(descriptor).st_ino == number:
+            with restless.open("a") as file:
+                file.write("more\n")
+        return fstat(descriptor)
+
+    monkeypatch.setattr(os, "fstat", changing)
+    check(tickets, command, "tickets/restless.md:1:1: error [unreadable] it changes while it is read")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_that_cannot_be_read(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The error of a folder is its own; the same as below, for whoever has every permission."""
+    repository.ticket()
+    repository.ticket("B1-PT-02", path="tickets/closed/B1-PT-02.md")
+    scan = os.scandir
+
+    def scandir(place: str) -> Any:
+        if os.fspath(place).endswith("closed"):
+            raise PermissionError(13, "Permission denied", place)
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    check(tickets, command, "tickets/closed:1:1: error [unreadable] cannot be read: Permission denied")
+
+
+@needs_permissions
+@pytest.mark.parametrize(
+    ("closed", "command", "expected", "said"),
+    [
+        ("tickets/B1-PT-02.md", "list", 4, "tickets/B1-PT-02.md:1:1: error [unreadable] cannot be read:"),
+        ("tickets/deep", "lint", 4, "tickets/deep:1:1: error [unreadable] cannot be read:"),
+        ("tickets", "list", 4, "tickets:1:1: error [unreadable] cannot be read:"),
+        ("tickets.toml", "list", 4, "tickets.toml: cannot be read"),
+        ("evidence", "lint", 4, "evidence/B1-PT-01"),
+        ("evidence/B1-PT-01/a.json", "list", 4, "error: evidence/B1-PT-01/a.json: "),
+        (".", "list", 2, "no register in"),
+    ],
+)
+def test_permissions(repository: Repository, closed: str, command: str, expected: int, said: str) -> None:
+    """What may not be read is named, by a process that is bound by permissions, as root is not."""
+    repository.ticket()
+    repository.ticket("B1-PT-02")
+    repository.ticket("B1-PT-03", path="tickets/deep/B1-PT-03.md")
+    repository.write("tickets.toml", "")
+    repository.write("evidence/B1-PT-01/a.json", "{}")
+    place = repository.root / closed
+    before = place.stat().st_mode
+    ran = _bound(command, repository.root, place)
+    place.chmod(before)
+    assert expected == ran.returncode
+    assert said in ran.stdout + ran.stderr
+    assert "bug" not in ran.stderr
+    if closed == "tickets/B1-PT-02.md":
+        assert "B1-PT-01" in ran.stdout
+
+
+def _bound(command: str, root: Path, closed: Path) -> subprocess.CompletedProcess[str]:
+    """A command in the folder ``root``, after ``closed`` has lost all permissions."""
+    capabilities = ["--bounding-set", "-dac_override,-dac_read_search"]
+    unprivileged = ["setpriv", *capabilities] if os.geteuid() == 0 else []
+    script = 'chmod 0 "$1" && shift && exec "$@"'
+    line = [*unprivileged, sys.executable, "-m", "finding_tickets", command]
+    return subprocess.run(
+        ["sh", "-c", script, "sh", closed, *line], cwd=root, capture_output=True, text=True, check=False
+    )
