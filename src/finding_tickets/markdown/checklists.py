@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.blocks import Block, walk
 from finding_tickets.markdown.entries import text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.roles import Role, role_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Category, ChecklistItem
+
+_CHECKED = (Role.VERIFICATION, Role.RESOLUTION, Role.CORRECTION)
+
+
+def checked(sections: Iterable[Part]) -> Iterator[Part]:
+    """The parts whose check boxes are checks: the verification, what was done, and parts headed so elsewhere."""
+    for part in sections:
+        role = role_of(part)
+        if role in _CHECKED:
+            yield part
+        elif role is not Role.CROSS_REVIEW:
+            yield from checked(each for each in part.parts if each.heading)
 
 
 def read_categories(part: Part) -> tuple[Category, ...]:

@@ -1,15 +1,24 @@
-"""Fenced code: its language, its content, and the place that its first comment names."""
+"""Fenced code: its language, its content, and the places that its comments name."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.markdown.blocks import walk
+from finding_tickets.markdown.blocks import Block, walk
 from finding_tickets.markdown.parts import Part
-from finding_tickets.model.ticket import CodeBlock
+from finding_tickets.markdown.places import EXTENSION, line_ranges, path_and_lines
+from finding_tickets.markdown.source import Source
+from finding_tickets.model.ticket import CodeBlock, Location
 
 _PLACE = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
+_COMMENT = re.compile(rb"(?m)^[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?P<text>[^\r\n]*?)[ \t]*(?:-->)?[ \t]*$")
+_FILE = re.compile(rf"(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)", re.DOTALL)
+_COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
+_NAMED_LINES = re.compile(
+    r"\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?", re.IGNORECASE
+)
+_LONGEST = 300
 
 
 def read_code(parts: Iterable[Part]) -> Iterator[CodeBlock]:
@@ -21,8 +30,32 @@ def read_code(parts: Iterable[Part]) -> Iterator[CodeBlock]:
                 yield CodeBlock(
                     raw=text.raw,
                     span=text.span,
-                    language=(block.info.split() or [""])[0],
+                    language=re.split(r"[\s:{]", block.info, maxsplit=1)[0],
                     code=block.code,
-                    location=place["place"] if place else None,
-                    places=(),
+                    location=place["place"] if place else _of_info(block.info),
+                    places=tuple(_places(part.source, block)),
                 )
+
+
+def _of_info(info: str) -> str | None:
+    """The place beside the language: ``python:src/a.py:10-20`` or ``python title="src/a.py"``."""
+    match = _FILE.search(info)
+    if match is None:
+        return None
+    lines = _COLON_LINES.match(match["behind"])
+    return match["path"] + (lines[0].strip() if lines else "")
+
+
+def _places(source: Source, block: Block) -> Iterator[Location]:
+    """The places that comments on lines of their own name."""
+    for match in _COMMENT.finditer(source.data, block.first, block.last):
+        words = match["text"].decode(errors="replace")
+        file = _FILE.search(words[:_LONGEST])
+        beside = _COLON_LINES.match(file["behind"]) if file else None
+        named = _NAMED_LINES.search(words[:_LONGEST])
+        lines = beside or named
+        if lines or (file and file["path"] == words):
+            text = source.text(*match.span("text"))
+            path = path_and_lines(file["path"])[0] if file else None
+            found = line_ranges(lines[0].lstrip(":")) if lines else ()
+            yield Location(raw=text.raw, span=text.span, file=path, lines=found, symbol=None, symbols=())

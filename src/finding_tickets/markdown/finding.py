@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
-from finding_tickets.markdown.checklists import read_categories, read_checklist
+from finding_tickets.markdown.checklists import checked, read_categories, read_checklist
+from finding_tickets.markdown.claim_tables import read_checked_claims
 from finding_tickets.markdown.code import read_code
+from finding_tickets.markdown.corrections import read_corrections
 from finding_tickets.markdown.entries import entries
 from finding_tickets.markdown.file_name import file_name
 from finding_tickets.markdown.identity import read_id, read_title
+from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.locations import read_locations, read_mentioned
 from finding_tickets.markdown.metadata import Metadata, field
+from finding_tickets.markdown.outcomes import outcome_of
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.phrases import only_word_in
 from finding_tickets.markdown.relations import read_references, read_relations
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.reports import read_reports
-from finding_tickets.markdown.resolutions import read_outcome, read_resolution, stated_outcome
+from finding_tickets.markdown.resolutions import read_done, read_outcome, read_resolution, stated_outcome
 from finding_tickets.markdown.reviewers import reviewer_word
-from finding_tickets.markdown.reviews import read_reviews
-from finding_tickets.markdown.roles import Role, by_role, section
+from finding_tickets.markdown.reviews import read_reviews, reviewing
+from finding_tickets.markdown.roles import Role, by_role, role_of, section
+from finding_tickets.markdown.severities import read_changes
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Location, Relation, Ticket
-from finding_tickets.model.vocabulary import Outcome, Severity, Status
+from finding_tickets.model.vocabulary import Outcome, Severity, Status, word_for
 
 T = TypeVar("T")
 
+_FIXED = ("fixed", "datefixed", "fixdate", "fixedon")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
 Roles = Mapping[Role | None, list[Part]]
 
+_SETTLED = frozenset([Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID])
 _OUTCOME_OF_STATUS = {
     Status.FIXED: Outcome.FIXED,
     Status.WONT_FIX: Outcome.WONT_FIX,
@@ -46,6 +57,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
     described = [*roles.get(Role.PROBLEM, ()), *roles.get(Role.DESCRIPTION, ()), *roles.get(None, ())]
     resolutions = roles.get(Role.RESOLUTION, ())
     resolution = next((part for part in resolutions if read_outcome(part)), next(iter(resolutions), None))
+    settled = status is not None and status.value in _SETTLED
     return Ticket(
         path=source.path,
         id=identity,
@@ -53,7 +65,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         metadata=metadata.rows,
         severity=_severity(source, metadata),
         status=status,
-        outcome=_outcome(source, metadata, resolution, status),
+        outcome=_outcome(source, metadata, roles, resolution, status),
         batch=metadata.number("Batch"),
         agent=_agent(source, metadata),
         domains=_domains(source, metadata),
@@ -66,14 +78,14 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         categories=_each(read_categories, roles, Role.SUMMARY),
         evidence=tuple(read_code(described)),
         recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None),
-        checklist=_each(read_checklist, roles, Role.VERIFICATION),
+        checklist=tuple(item for part in checked(sections) for item in read_checklist(part)),
         related=_relations(roles),
-        reviews=_each(read_reviews, roles, Role.CROSS_REVIEW),
-        resolution=read_resolution(resolution) if resolution else None,
+        reviews=tuple(review for part in reviewing(sections) for review in read_reviews(part)),
+        resolution=read_resolution(resolution, settled=settled) if resolution else None,
         closed=metadata.string("Closed"),
-        severity_changes=(),
-        checked_claims=(),
-        corrections=(),
+        severity_changes=tuple(read_changes(source, metadata.get("Severity"), _acting(sections))),
+        checked_claims=tuple(read_checked_claims(_stating(sections))),
+        corrections=tuple(read_corrections(_stating(sections))),
         reports=_each(read_reports, roles, Role.APPENDIX),
         remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
         sections=tuple(section(part) for part in sections),
@@ -110,22 +122,71 @@ def _each(read: Callable[[Part], tuple[T, ...]], roles: Roles, role: Role) -> tu
     return tuple(found for part in roles.get(role, ()) for found in read(part))
 
 
+def _acting(sections: Sequence[Part]) -> list[Part]:
+    """The sections that tell what was done with the ticket."""
+    return [
+        part for part in sections if role_of(part) in (Role.RESOLUTION, Role.CORRECTION) or _on_severity(part)
+    ]
+
+
+def _on_severity(part: Part) -> bool:
+    return role_of(part) is None and "severity" in part.name.split()
+
+
+def _stating(sections: Sequence[Part]) -> list[Part]:
+    """The sections in the ticket's own words: all but its metadata and what its reviewers say."""
+    return [part for part in sections if role_of(part) not in (Role.METADATA, Role.CROSS_REVIEW)]
+
+
 def _outcome(
-    source: Source, metadata: Metadata, resolution: Part | None, status: Field[Status | None] | None
+    source: Source,
+    metadata: Metadata,
+    roles: Roles,
+    resolution: Part | None,
+    status: Field[Status | None] | None,
 ) -> Field[Outcome | None] | None:
-    """How the ticket was resolved: by its metadata, else by its resolution, else by its status."""
+    """How the ticket was resolved.
+
+    By its metadata, else by the newest correction, its resolution, a proposal that is marked as done, or its
+    status.
+    """
     stated = metadata.get("Resolution")
     if stated:
         return stated_outcome(source, stated.value)
-    outcome = read_outcome(resolution) if resolution else None
-    if outcome is None and status and status.value in _OUTCOME_OF_STATUS:
-        return Field[Outcome | None](raw=status.raw, span=status.span, value=_OUTCOME_OF_STATUS[status.value])
+    told = chain(
+        (read_outcome(part) for part in reversed(roles.get(Role.CORRECTION, ()))),
+        [read_outcome(resolution) if resolution else None],
+        (read_done(part) for part in roles.get(Role.FIX, ())),
+        [_by_status(source, status), _by_date(metadata)],
+    )
+    outcome = next((each for each in told if each), None)
     if outcome is None and resolution:
         hint = "write **Status:** and one of " + ", ".join(source.vocabulary.outcomes)
         level = Level.WARNING if status and status.value is Status.CLOSED else Level.NOTE
         message = "the resolution states no outcome"
         source.report("resolution-outcome", resolution.start, message, hint=hint, level=level)
     return outcome
+
+
+def _by_status(source: Source, status: Field[Status | None] | None) -> Field[Outcome | None] | None:
+    """The outcome that a status means, or that it names beside: ``closed (won't fix)``."""
+    if status is None:
+        return None
+    outcome = _OUTCOME_OF_STATUS.get(status.value) if status.value else None
+    words, phrase = source.vocabulary, plain(status.raw)
+    if status.value is Status.CLOSED and (
+        word_for(phrase, words.outcomes) or not word_for(phrase, words.statuses)
+    ):
+        outcome = outcome_of(phrase, words.outcomes)
+    return Field[Outcome | None](raw=status.raw, span=status.span, value=outcome) if outcome else None
+
+
+def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
+    """A row that says when the finding was fixed says that it was."""
+    row = next(
+        (entry for name in _FIXED if (entry := metadata.entries.get(name)) and _DATE.match(entry.plain)), None
+    )
+    return Field[Outcome | None](raw=row.value.raw, span=row.value.span, value=Outcome.FIXED) if row else None
 
 
 def _locations(roles: Roles) -> tuple[Location, ...]:

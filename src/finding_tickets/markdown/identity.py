@@ -102,7 +102,7 @@ def _before(title: str) -> str:
 
 
 def _leading_id(source: Source, title: str) -> str | None:
-    """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025 - ...``."""
+    """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025: ...``."""
     match = re.match(
         rf"(?:\[({source.vocabulary.id_pattern})\]|({source.vocabulary.id_pattern})\s*(?::|\s[-\u2013\u2014]\s|$))",
         _FINDING_TITLE.sub("", title, count=1),

@@ -8,7 +8,7 @@ from itertools import chain
 
 from finding_tickets.markdown.entries import Entry, entries
 from finding_tickets.markdown.inline import plain
-from finding_tickets.markdown.outcomes import outcome_of
+from finding_tickets.markdown.outcomes import done_remark, outcome_of
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Field, Text
@@ -16,23 +16,62 @@ from finding_tickets.model.ticket import Resolution
 from finding_tickets.model.vocabulary import Outcome, squeeze
 
 _STATEMENTS = frozenset(
-    ["status", "decision", "finaldisposition", "disposition", "outcome", "resolution", "verdict"]
+    [
+        "status",
+        "decision",
+        "finaldisposition",
+        "disposition",
+        "outcome",
+        "resolution",
+        "verdict",
+        "finalstatus",
+    ]
+)
+_DUPLICATE = frozenset(["duplicateof", "duplicate"])
+_ACTS = frozenset(
+    [
+        "date",
+        "closed",
+        "closedon",
+        "resolved",
+        "resolvedon",
+        "fixed",
+        "signoff",
+        "commit",
+        "commits",
+        "approvedby",
+    ]
 )
 _FIX = re.compile(
-    r"(the |final |implemented )*fix(es)?( description| applied| implemented)?( \(.*\))?", re.IGNORECASE
+    r"(the |final |implemented |actual )*fix(es)?( description| applied| implemented| details)?( \(.*\))?",
+    re.IGNORECASE,
 )
-_LEAD = re.compile(rb"\*\*([^*]+)\*\*")
+_NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
+_LEAD = re.compile(rb"[^\w*\r\n]*\*\*([^*]+)\*\*")
+_OPENING = re.compile(
+    r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
+    r"(?:fixed|implemented|won['\u2019]?t[ -]fix|not a bug|duplicate of|working as (?:designed|intended)|by design"
+    r"|no (?:action|changes?|fix) (?:needed|required)|acceptable as[ -]is)\b)",
+    re.IGNORECASE,
+)
+_TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 
 
-def read_resolution(part: Part) -> Resolution:
-    """The resolution that a section states; a section that only recommends something states no outcome."""
+def read_resolution(part: Part, *, settled: bool) -> Resolution:
+    """The resolution that a section states; a section that only recommends something states no outcome.
+
+    A ticket that is not ``settled`` may have been filed with the section, as advice.
+    """
     outcome, body = read_outcome(part), part.body
+    found = list(entries(part.source, part.blocks))
+    acted = any(squeeze(entry.label) in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
+    announced = any(True for _ in _announcements(part, found))
     return Resolution(
         raw=body.raw,
         span=body.span,
         outcome=outcome.value if outcome else None,
-        proposed=False,
-        duplicate_of=None,
+        proposed=not (settled or acted or announced),
+        duplicate_of=duplicate_of(part.source, part.source.raw(part.start, part.end)),
     )
 
 
@@ -40,11 +79,32 @@ def read_outcome(part: Part) -> Field[Outcome | None] | None:
     """The words of a resolution that state its outcome, or None."""
     found, words = list(entries(part.source, part.blocks)), part.source.vocabulary.outcomes
     stated = ((text, outcome_of(plain(text.raw), words)) for text in _statements(part, found))
+    repeated = ((entry.value, Outcome.DUPLICATE) for entry in found if entry.key in _DUPLICATE)
     announced = ((text, Outcome.FIXED) for text in _announcements(part, found))
-    texts = ((text, outcome) for text, outcome in chain(stated, announced) if outcome)
+    texts = ((text, outcome) for text, outcome in chain(stated, repeated, announced) if outcome)
     return next(
         (Field[Outcome | None](raw=text.raw, span=text.span, value=value) for text, value in texts), None
     )
+
+
+def read_done(part: Part) -> Field[Outcome | None] | None:
+    """The word in a heading that says that what the part proposes was done: ``(IMPLEMENTED)``."""
+    for heading in (block for block in (part.heading, *part.blocks) if block and block.level):
+        raw = part.source.raw(heading.first, heading.last)
+        found = done_remark(raw)
+        if found:
+            start = heading.first + len(raw[: found[0]].encode())
+            text = part.source.text(start, start + len(raw[slice(*found)].encode()))
+            return Field[Outcome | None](raw=text.raw, span=text.span, value=Outcome.FIXED)
+    return None
+
+
+def duplicate_of(source: Source, text: str) -> str | None:
+    """The ID of the ticket that a text calls this one a duplicate of."""
+    match = re.search(
+        rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})", text, re.IGNORECASE
+    )
+    return match[1].upper() if match else None
 
 
 def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
@@ -64,19 +124,26 @@ def _statements(part: Part, found: list[Entry]) -> Iterator[Text]:
 
 
 def _headings(part: Part) -> Iterator[Text]:
-    """The headings that state something: ``Status: FIXED``."""
-    for heading in (block for block in part.blocks if block.level):
-        label, _, words = part.source.raw(heading.first, heading.last).partition(":")
-        if words and squeeze(label) in _STATEMENTS:
-            yield part.source.text(heading.last - len(words.encode()), heading.last)
+    """The headings that state something: ``Status: FIXED``, ``Resolution (FIXED)``."""
+    for heading in (block for block in (part.heading, *part.blocks) if block and block.level):
+        raw = part.source.raw(heading.first, heading.last)
+        mark = _TITLE_WORDS.search(raw)
+        if mark and squeeze(raw[: mark.start()]) in _STATEMENTS:
+            yield part.source.text(heading.first + len(raw[: mark.end()].encode()), heading.last)
 
 
 def _leads(part: Part) -> Iterator[Text]:
-    """The bold words that open the section, such as ``**Acceptable as-is** - ...``."""
+    """The words that open the section: bold ones, ``**Acceptable as-is** - ...``, or ``Fixed in abc``."""
     first = next((block for block in part.blocks if block.kind == "Paragraph"), None)
-    lead = _LEAD.match(part.source.data[first.start : first.end]) if first else None
-    if first and lead and not lead[1].rstrip().endswith(b":"):
-        yield part.source.text(first.start + lead.start(1), first.start + lead.end(1))
+    if first is None:
+        return
+    lead = _LEAD.match(part.source.data, first.start, first.end)
+    if lead and not lead[1].rstrip().endswith(b":"):
+        yield part.source.text(*lead.span(1))
+    opening = _OPENING.match(part.source.raw(first.start, first.end))
+    if opening:
+        start = first.start + len(opening["marks"].encode())
+        yield part.source.text(start, start + len(opening["words"].encode()))
 
 
 def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
@@ -84,4 +151,6 @@ def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
     headings = [block for block in (part.heading, *part.blocks) if block and block.level]
     titles = [part.source.text(block.first, block.last) for block in headings]
     yield from (title for title in titles if _FIX.fullmatch(plain(title.raw)))
-    yield from (entry.value for entry in found if _FIX.fullmatch(entry.label))
+    yield from (
+        entry.value for entry in found if _FIX.fullmatch(entry.label) and not _NO_FIX.match(entry.plain)
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.metadata import field
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.review_forms import Draft, drafts
 from finding_tickets.markdown.reviewers import opinion_of, opinion_span, reviewer_word
+from finding_tickets.markdown.roles import Role, role_of
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Review
@@ -16,6 +18,16 @@ from finding_tickets.model.vocabulary import Opinion
 
 _MARKS = " \t*`_:.,;-\u2013\u2014\u2192"
 _CLOSED = re.compile(r"^\((.*)\)$")
+
+
+def reviewing(sections: Iterable[Part]) -> Iterator[Part]:
+    """The parts that hold cross-reviews, wherever they stand."""
+    for part in sections:
+        if role_of(part) is Role.CROSS_REVIEW:
+            yield part
+        else:
+            inner = (each for each in part.parts if each.heading)
+            yield from reviewing(each for each in inner if "cross" in each.name)
 
 
 def read_reviews(part: Part) -> tuple[Review, ...]:

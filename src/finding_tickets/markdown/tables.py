@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from finding_tickets.markdown.blocks import Block, walk
-from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.inline import code_spans, plain
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
 
+_PIPE = re.compile(rb"(?<!\\)\|")
+
 
 def cells(source: Source, row: Block) -> tuple[Text, ...]:
-    """The cells of a row; the last one has whatever follows it in the row too.
+    """The cells of a row, as many as its header has.
 
-    A pipe ends a cell even inside backticks, and cells beyond the header's are dropped by Markdown: here
-    they stay part of the last cell.
+    For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
+    pipes inside backticks do not count in a row that has the right number of cells without them; in any
+    other, what is left over stays part of the last cell.
     """
-    ends = [*(cell.end for cell in row.children[:-1]), max(row.children[-1].end, _end(source, row))]
+    end = _end(source, row)
+    if end > row.children[-1].end:
+        meant = _meant(source.data, row, end)
+        if len(meant) == len(row.children):
+            return tuple(source.text(*span) for span in meant)
+    ends = [*(cell.end for cell in row.children[:-1]), max(row.children[-1].end, end)]
     return tuple(source.text(cell.start, end) for cell, end in zip(row.children, ends, strict=True))
+
+
+def _meant(data: bytes, row: Block, end: int) -> list[tuple[int, int]]:
+    """The cells of a row if no pipe inside backticks ends one."""
+    start = row.children[0].start
+    # Where code begins and ends, in order: behind an odd number of these marks a pipe is inside.
+    marks = [mark for span in code_spans(data, start, end) for mark in span]
+    pipes = (match.start() for match in _PIPE.finditer(data, start, end))
+    outside = [pipe for pipe in pipes if bisect_right(marks, pipe) % 2 == 0]
+    return list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, end], strict=True))
 
 
 def body_rows(table: Block) -> list[Block]:
@@ -60,7 +80,7 @@ def _report_rows(source: Source, table: Block) -> None:
         elif _end(source, row) > row.children[-1].end:
             message = f"the row has more cells than the {len(row.children)} of its header"
             hint = r"a pipe ends a cell even inside backticks; write it as \|"
-            source.report("table-cells", row.start, message, hint=hint)
+            source.report("table-cells", row.children[-1].end, message, hint=hint)
 
 
 def _report_undelimited(source: Source, paragraph: Block) -> None:
