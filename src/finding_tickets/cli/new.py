@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from itertools import islice
-from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import typer
 
+from finding_tickets.cli.adding import add, register_to_add_to, taken_in
 from finding_tickets.cli.content import drafts, places
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, write, write_json
-from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.config import Config
-from finding_tickets.register.creation import create
-from finding_tickets.register.draft import Draft
-from finding_tickets.register.load import Register, load
-from finding_tickets.register.numbering import free_ids
-from finding_tickets.register.root import is_repository
-from finding_tickets.register.taken import on_branches
-from finding_tickets.report.drafts import ticket_files
-
-ATTEMPTS = 1000
+from finding_tickets.errors import ExitCode
+from finding_tickets.report.drafts import EXAMPLE
 
 
 def new(
@@ -51,7 +39,7 @@ def new(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket under the next free ID."""
-    register = _register(root)
+    register = register_to_add_to(root)
     options = {
         "title": title,
         "severity": severity,
@@ -66,9 +54,9 @@ def new(
     created: list[tuple[str, list[str]]] = []
     try:
         wanted = drafts(register, given, source)
-        taken = _taken(register)
+        taken, attached = taken_in(register), EXAMPLE if with_verifier else None
         for draft in wanted:
-            ticket_id, files = _add(register, draft, taken, with_verifier)
+            ticket_id, files = add(register, draft, taken, attached)
             taken.append(files[0])
             created.append((ticket_id, files))
     finally:
@@ -84,44 +72,3 @@ def _show(created: list[tuple[str, list[str]]], output_format: Format) -> None:
     else:
         write("\n".join(file for _, files in created for file in files))
     say(f"created {', '.join(name for name, _ in created)}")
-
-
-def _register(root: Path) -> Register:
-    """The register to add to; the first ticket of a repository starts one in the current folder."""
-    try:
-        return load(root)
-    except UsageError:
-        if root != HERE:
-            raise
-        return Register(Path.cwd(), Config(), (), ())
-
-
-def _folders(register: Register) -> Sequence[str]:
-    """The folders of the documents; a bare folder of Markdown files is one itself."""
-    bare = register.documents and not is_repository(register.root)
-    return (".",) if bare else register.config.tickets
-
-
-def _taken(register: Register) -> list[str]:
-    """The files that have taken a number, whether or not a document could be read from them here."""
-    elsewhere = on_branches(register.root, _folders(register))
-    return [*elsewhere, *(problem.file for problem in register.problems)]
-
-
-def _add(
-    register: Register, draft: Draft, taken: Sequence[str], with_verifier: bool
-) -> tuple[str, list[str]]:
-    """Write the files of one ticket; an ID that another process takes in between is passed over."""
-    root, today = register.root, datetime.now().astimezone().date()
-    folder = _folders(register)[0]
-    for ticket_id in islice(free_ids(register.documents, draft.batch, draft.agent, taken), ATTEMPTS):
-        path = (PurePosixPath(folder) / f"{ticket_id}.md").as_posix()
-        texts = ticket_files(register, draft, ticket_id, path, today, with_verifier)
-        try:
-            create(root, texts)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
-        return ticket_id, list(texts)
-    raise UsageError(f"no free ID among the next {ATTEMPTS}", file=str(root / folder))

@@ -1,8 +1,9 @@
-"""The files of a new ticket: the ticket and, if wanted, a verifier and two variants that run."""
+"""The files of a new ticket: the ticket itself and what it brings along."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 
 from finding_tickets.errors import BadDataError
@@ -15,12 +16,42 @@ from finding_tickets.register.load import Register
 from finding_tickets.report.templates import render
 
 TO_MEASURE = "Measure what it costs before and after the fix"
-TO_VERIFY = "One wait for the GPU instead of one per tensor, with the same result"
-EXAMPLE = "nan_flags()"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attached:
+    """What a ticket brings along beside its own content.
+
+    Attributes:
+        remediation: The template of its Remediation block.
+        files: Templates by path, in which ``{verifier}`` and ``{fixes}`` are the usual places of the ticket.
+        place: The location of a ticket that states none; its file may be such a path.
+        checklist: The checklist of a ticket that states none.
+        context: What these templates know beyond what that of the ticket knows.
+    """
+
+    remediation: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    place: Place | None = None
+    checklist: tuple[str, ...] = (TO_MEASURE,)
+    context: Mapping[str, object] = field(default_factory=dict)
+
+
+EXAMPLE = Attached(
+    remediation="example.yaml.j2",
+    files={
+        "{verifier}": "verifier.py.j2",
+        "{fixes}/found.py": "found.py.j2",
+        "{fixes}/fix.py": "fix.py.j2",
+    },
+    place=Place(file="{fixes}/found.py", symbol="nan_flags()"),
+    checklist=("One wait for the GPU instead of one per tensor, with the same result",),
+)
+"""A verifier and two variants that run, to be replaced by the code that the ticket speaks of."""
 
 
 def ticket_files(
-    register: Register, draft: Draft, ticket_id: str, path: str, today: date, with_verifier: bool
+    register: Register, draft: Draft, ticket_id: str, path: str, today: date, attached: Attached | None
 ) -> dict[str, str]:
     """The text of every file by its path from the root; the ticket is at ``path`` and comes first.
 
@@ -28,31 +59,32 @@ def ticket_files(
         BadDataError: The ticket would not be understood when it is read again.
     """
     vocabulary = register.config.vocabulary
+    usual = {"verifier": verifier_path(ticket_id), "fixes": fixes_folder(ticket_id)}
     context = {
         "draft": draft,
         "id": ticket_id,
         "today": today.isoformat(),
-        "locations": _locations(draft, ticket_id, with_verifier),
+        "locations": _locations(draft, attached, usual),
         "categories": _categories(draft, vocabulary),
-        "checklist": draft.checklist or ([TO_VERIFY] if with_verifier else [TO_MEASURE]),
-        "with_verifier": with_verifier,
-        "verifier": verifier_path(ticket_id),
-        "fixes": fixes_folder(ticket_id),
+        "checklist": draft.checklist or (attached.checklist if attached else [TO_MEASURE]),
+        "remediation": attached.remediation if attached else None,
+        **usual,
+        **(attached.context if attached else {}),
     }
     templates = {path: "ticket.md.j2"}
-    if with_verifier:
-        templates[verifier_path(ticket_id)] = "verifier.py.j2"
-        templates |= {f"{fixes_folder(ticket_id)}/{name}.py": f"{name}.py.j2" for name in ("found", "fix")}
+    for place, template in attached.files.items() if attached else ():
+        templates[place.format(**usual)] = template
     own = register.root / register.config.templates
     texts = {name: render(template, context, own) for name, template in templates.items()}
     _check(texts[path], path, draft, ticket_id, vocabulary)
     return texts
 
 
-def _locations(draft: Draft, ticket_id: str, with_verifier: bool) -> Sequence[Place]:
-    if draft.locations or not with_verifier:
+def _locations(draft: Draft, attached: Attached | None, usual: Mapping[str, str]) -> Sequence[Place]:
+    if draft.locations or attached is None or attached.place is None:
         return draft.locations
-    return [Place(file=f"{fixes_folder(ticket_id)}/found.py", symbol=EXAMPLE)]
+    place = attached.place
+    return [place.model_copy(update={"file": place.file.format(**usual)})]
 
 
 def _categories(draft: Draft, vocabulary: Vocabulary) -> list[tuple[str, bool]]:
