@@ -117,9 +117,9 @@ def test_what_was_measured(repository: Repository) -> None:
 
 
 def test_old_evidence_and_meters_that_disagree_are_said(repository: Repository) -> None:
-    """A stale verdict says what that means; a disagreement names both verdicts."""
+    """A stale verdict says what has changed; a disagreement names both verdicts."""
     repository.ticket()
-    stale = shown(repository, Verdict.STALE, verification=MEASURED)
-    assert "  Verdict    stale (something it was measured from has changed since)" in stale
+    stale = shown(repository, Verdict.STALE, verification=MEASURED, changed=("torch", "fix.py"))
+    assert "  Verdict    stale (changed since it was measured: torch, fix.py)" in stale
     both = shown(repository, Verdict.VERIFIED, disagreement="cuda: failed, simulated: verified")
     assert "  Verdict    verified (meters disagree: cuda: failed, simulated: verified)" in both

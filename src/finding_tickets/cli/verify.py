@@ -53,13 +53,15 @@ def verify(
 
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
-    # Loading torch takes longer than reading the register: it starts first.
-    with Isolation() as isolation:
+    # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
+    with Isolation(at_once=not stale) as isolation:
         register = load(root)
         facts = Facts.of(register)
         ids = named(query, facts)
         words = ["verdict:stale"] if stale else query
         documents, code = find_all(register, ids or _chosen(words, facts))
+        if stale:
+            _say_changed(facts)
         sound, reading = _sound(register, documents, () if ids else register.problems)
         settings = Settings(
             root=register.root.resolve(),
@@ -84,6 +86,13 @@ def _chosen(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
     measurable = [row.id for row in rows if facts.has_verifier(row)]
     say(f"{len(measurable)} of {counted(len(rows), 'document')} with a verifier")
     return dict.fromkeys(measurable)
+
+
+def _say_changed(facts: Facts) -> None:
+    """Name what has changed since the evidence on each stale document was recorded."""
+    for row in facts.rows:
+        if changed := facts.measured(row).changed:
+            say(f"{row.id} is stale; changed since it was measured: {', '.join(changed)}")
 
 
 def _sound(

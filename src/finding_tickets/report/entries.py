@@ -22,6 +22,7 @@ class Entry:
     """One document, its verdict and the verification that the verdict comes from, if there is one.
 
     ``disagreement`` names the verdicts of meters that differ. ``problem`` is why evidence could not be read.
+    ``changed`` names the inputs that made all evidence stale.
     """
 
     document: Document
@@ -29,6 +30,7 @@ class Entry:
     verification: Verification | None = None
     disagreement: str | None = None
     problem: BadDataError | None = None
+    changed: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -66,4 +68,11 @@ def entry_of(register: Register, document: Document) -> Entry:
 
 
 def _entry(document: Document, measured: Measured) -> Entry:
-    return Entry(document, measured.verdict, measured.verification, measured.disagreement, measured.problem)
+    return Entry(
+        document,
+        measured.verdict,
+        measured.verification,
+        measured.disagreement,
+        measured.problem,
+        measured.changed,
+    )

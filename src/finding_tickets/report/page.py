@@ -40,7 +40,7 @@ def _metadata(entry: Entry) -> Iterator[str]:
 
 def _verdict(entry: Entry) -> str:
     others = f" (meters disagree: {entry.disagreement})" if entry.disagreement else ""
-    why = " (something it was measured from has changed since)" if entry.verdict is Verdict.STALE else ""
+    why = f" (changed since it was measured: {', '.join(entry.changed)})" if entry.changed else ""
     return f"{entry.verdict}{why}{others}"
 
 

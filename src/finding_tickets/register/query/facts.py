@@ -27,12 +27,14 @@ class Measured:
     """The verdict that counts now and the verification it comes from, if there is one.
 
     ``disagreement`` names the verdicts of meters that differ. ``problem`` is why evidence could not be read.
+    ``changed`` names the inputs that made all evidence stale.
     """
 
     verdict: Verdict = Verdict.UNVERIFIED
     verification: Verification | None = None
     disagreement: str | None = None
     problem: BadDataError | None = None
+    changed: tuple[str, ...] = ()
 
 
 class Facts:
@@ -116,9 +118,9 @@ class Facts:
             current = measured(self, document)
         except BadDataError as error:
             return Measured(problem=error)
-        return (
-            Measured(current.verdict, current.verification, current.disagreement) if current else Measured()
-        )
+        if current is None:
+            return Measured()
+        return Measured(current.verdict, current.verification, current.disagreement, changed=current.changed)
 
     def _data(self, row: Row) -> bytes | None:
         try:

@@ -1,0 +1,112 @@
+"""What makes evidence stale, seen from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
+
+from finding_tickets.verify import evidence
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+
+CODE = """
+import json, subprocess, sys
+from finding_tickets.cli.main import run
+class Popen(subprocess.Popen):
+    def __init__(self, *command, **more):
+        print(json.dumps("a process"), file=sys.stderr)
+        super().__init__(*command, **more)
+subprocess.Popen = Popen
+code = run(sys.argv[1:])
+print(json.dumps([code, "torch" in sys.modules]), file=sys.stderr)
+"""
+HELPED = FIX.replace("import torch\n", "import torch\n\nfrom helpers.{name} import nothing\n")
+STALE = re.compile(r"^(\S+) is stale; changed since it was measured: (.*)$", re.MULTILINE)
+
+
+@pytest.fixture
+def verified(repository: Repository, tickets: Tickets) -> Repository:
+    """Two verified tickets, each with a helper module of its own and one that both import."""
+    for name in ("one", "two"):
+        repository.write(f"helpers/{name}.py", "from helpers.shared import nothing\n")
+    repository.write("helpers/shared.py", "nothing = None\n")
+    add(repository, "A-1", fix=HELPED.format(name="one"))
+    add(repository, "B-1", fix=HELPED.format(name="two"))
+    assert 0 == tickets("verify", "--all").code
+    return repository
+
+
+def test_fresh_evidence_costs_nothing(verified: Repository) -> None:
+    """``verify --stale`` starts no process and imports no torch where all is fresh."""
+    line = [sys.executable, "-c", CODE, "verify", "--stale", "--root", str(verified.root)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    *said, ended = done.stderr.splitlines()
+    assert ["0 of 0 documents with a verifier"] == said
+    assert [0, False] == json.loads(ended)
+    assert "" == done.stdout
+
+
+INPUTS = {
+    "verifiers/a_1.py": VERIFIER.format(ticket="A-1") + "\n",
+    "fixes/a_1/found.py": FOUND + "\n",
+    "fixes/a_1/fix.py": HELPED.format(name="one") + "\n",
+    "fixes/a_1/another.py": FIX,
+    "helpers/one.py": "from helpers.shared import nothing as nothing\n",
+}
+
+
+@pytest.mark.parametrize("path", INPUTS)
+def test_an_input_of_one_ticket_makes_that_one_stale(
+    verified: Repository, tickets: Tickets, path: str
+) -> None:
+    """The message names the input, the other ticket is left alone, and measuring again makes all fresh."""
+    verified.write(path, INPUTS[path])
+    assert f"Verdict    stale (changed since it was measured: {path})" in _squeezed(tickets("show", "A-1").out)
+    ran = tickets("verify", "--stale")
+    assert [("A-1", path)] == STALE.findall(ran.err)
+    assert "measuring A-1\n" in ran.err
+    assert [] == STALE.findall(tickets("verify", "--stale").err)
+
+
+def test_a_changed_claim_makes_its_ticket_stale(verified: Repository, tickets: Tickets) -> None:
+    """What the ticket claims is an input; what people decide about it is none."""
+    block = f"## Remediation\n\n```yaml\n{CLAIMS.replace('0.001', '0.01')}\n```\n"
+    text = (verified.root / "tickets/B-1.md").read_text(encoding="utf-8")
+    verified.write("tickets/B-1.md", text.replace("wont-fix", "open"))
+    assert [] == STALE.findall(tickets("verify", "--stale").err)
+    verified.ticket("B-1", more=block)
+    assert [("B-1", "Remediation")] == STALE.findall(tickets("verify", "--stale").err)
+
+
+def test_what_all_depend_on_makes_all_stale(
+    verified: Repository, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared helper and another version of torch or of the tool concern both tickets."""
+    verified.write("helpers/shared.py", "nothing = 0\n")
+    assert [("A-1", "helpers/shared.py"), ("B-1", "helpers/shared.py")] == STALE.findall(
+        tickets("verify", "--stale").err
+    )
+    monkeypatch.setattr(evidence, "version", lambda _: "9.9.9+cpu")
+    shown = [_squeezed(tickets("show", ticket).out) for ticket in ("A-1", "B-1")]
+    assert [True, True] == ["stale (changed since it was measured: torch)" in page for page in shown]
+    monkeypatch.undo()
+    monkeypatch.setattr(evidence, "__version__", "9.9.9")
+    shown = [_squeezed(tickets("show", ticket).out) for ticket in ("A-1", "B-1")]
+    assert [True, True] == [
+        "stale (changed since it was measured: finding-tickets)" in page for page in shown
+    ]
+
+
+def _squeezed(page: str) -> str:
+    return re.sub(r"^ +", "", page, flags=re.MULTILINE)
