@@ -9,7 +9,6 @@ from finding_tickets.markdown.inline import plain
 from finding_tickets.model.remediation import Claim, Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Review, Ticket
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.answers import answer_to
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.export import opinion_of, reviewer_of
