@@ -56,3 +56,14 @@ def test_the_draft_of_the_page_makes_a_ticket(tickets: Tickets, repository: Repo
     assert (
         "tickets/B7-PT-01.md\n" == tickets("new", "--from", str(repository.write("draft.json", example))).out
     )
+
+
+def test_the_keys_of_a_graph(tickets: Tickets, repository: Repository) -> None:
+    """The table has every key of a graph, and beside it those of its nodes and edges."""
+    repository.ticket(more="## Related Findings\n\n- B1-PT-02: same\n")
+    (graph,) = tickets("graph", "--format", "json").data
+    text = section("ticket-graph")
+    assert set(graph) == set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
+    assert [] == [
+        name for item in (graph["nodes"][0], graph["edges"][0]) for name in item if f"`{name}`" not in text
+    ]

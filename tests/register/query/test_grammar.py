@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -208,3 +209,32 @@ def test_a_query_has_an_end(words: Words) -> None:
     with pytest.raises(QueryError):
         parse("a " * LONGEST_QUERY, words())
     parse("a OR " * (LONGEST_QUERY // 5 - 1) + "b", words())
+
+
+def test_any_text_is_a_query_or_an_error(words: Words) -> None:
+    """Pieces of the language in any order are read, or refused at a place within the text."""
+    pieces = [
+        *'()-,:=<>" \\',
+        "AND ",
+        "OR ",
+        "NOT ",
+        "status:",
+        "open",
+        "severity:>=",
+        "P1",
+        "sort:",
+        "id",
+        "A-1",
+    ]
+    generator = random.Random(4)  # noqa: S311 - the same texts each time
+    lexicon = words(row("A-1"))
+    wrong = []
+    for _ in range(5_000):
+        text = "".join(generator.choices(pieces, k=generator.randint(1, 9)))
+        try:
+            parse(text, lexicon)
+        except QueryError as error:
+            wrong.append((error.position, len(text)))
+    # Both happen: the test is about neither alone.
+    assert 0 < len(wrong) < 5_000
+    assert [] == [place for place in wrong if not 0 <= place[0] <= place[1]]
