@@ -9,7 +9,7 @@ import sys
 import pytest
 
 FLAGS = {
-    "list": "--columns --format --help --root",
+    "list": "--columns --format --help --no-index --root",
     "show": "--format --help --history --root",
     "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "
     "--symbol --title --with-verifier",

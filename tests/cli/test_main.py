@@ -28,10 +28,11 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], int]:
     """Run ``tickets list`` where reading the register raises."""
 
     def fail(error: BaseException) -> int:
-        def raising(_: Path) -> None:
+        def raising(_: Path, *, indexed: bool) -> None:
+            assert indexed
             raise error
 
-        monkeypatch.setattr(list_command, "open_register", raising)
+        monkeypatch.setattr(list_command, "open_listing", raising)
         return run(["list"])
 
     return fail
@@ -76,7 +77,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
 def test_a_misspelt_command_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     """The nearest command is named although only the one that runs is loaded."""
     run(["lst"])
-    assert "Did you mean 'list'?" in capsys.readouterr().err
+    assert "Did you mean 'list'" in capsys.readouterr().err
 
 
 def test_an_error_is_one_line_with_its_place(

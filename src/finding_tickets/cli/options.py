@@ -21,7 +21,7 @@ def complete_id(context: typer.Context, incomplete: str) -> list[str]:
 
     # A message between two key strokes would only be in the way.
     try:
-        rows = list_rows(context.params.get("root") or HERE).rows
+        rows = list_rows(Path(context.params.get("root") or HERE)).rows
     except Exception:
         return []
     begun = [row.id for row in rows if row.id.casefold().startswith(incomplete.casefold())]
