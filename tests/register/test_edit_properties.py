@@ -20,6 +20,7 @@ from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
 from finding_tickets.register.edits import Step, edit_of, relating, setting, ticking
 from finding_tickets.register.lifecycle import SETTLED_AS
+from finding_tickets.register.row import row_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -146,7 +147,7 @@ def domains(document: Document) -> list[str]:
 
 def check(data: bytes, path: str, each: Try, document: Document) -> None:
     """Make an edit; it reads back, Updated is today's, and what it did not replace is there, in order."""
-    edit = edit_of(document, WORDS, TODAY, *each.steps)
+    edit = edit_of(row_of(document), WORDS, TODAY, *each.steps)
     splices = edit.make(data)
     new = spliced(data, splices)
     if new != data:

@@ -14,6 +14,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Vocabulary
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.edits import Step, edit_of, relating, setting, ticking
+from finding_tickets.register.row import row_of
 
 TODAY = date(2031, 5, 7)
 WORDS = Vocabulary()
@@ -37,7 +38,7 @@ def edited(text: str, *steps: Step, words: Vocabulary = WORDS) -> str:
     data = text.encode()
     document, _ = read_document(data, f"{ID}.md", words)
     assert document is not None
-    edit = edit_of(document, words, TODAY, *steps)
+    edit = edit_of(row_of(document), words, TODAY, *steps)
     new = spliced(data, edit.make(data))
     edit.confirm(data, new)
     return new.decode()
@@ -190,7 +191,7 @@ def test_an_id_that_changed_meanwhile() -> None:
     """The document that is found under the lock is the one that was asked for."""
     document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
     assert document is not None
-    edit = edit_of(document, WORDS, TODAY, setting("batch", ["7"]))
+    edit = edit_of(row_of(document), WORDS, TODAY, setting("batch", ["7"]))
     with pytest.raises(BadDataError, match="is B1-PT-99 now, and was B1-PT-01"):
         edit.make(TABLE.replace(ID, "B1-PT-99").encode())
 
@@ -320,7 +321,7 @@ def test_an_edit_that_would_change_something_else_is_refused() -> None:
     """What is confirmed is the whole record: only what was asked for may differ."""
     document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
     assert document is not None
-    edit = edit_of(document, WORDS, TODAY, setting("severity", ["P1"]))
+    edit = edit_of(row_of(document), WORDS, TODAY, setting("severity", ["P1"]))
     new = spliced(TABLE.encode(), edit.make(TABLE.encode()))
     edit.confirm(TABLE.encode(), new)
     with pytest.raises(BadDataError, match="would change title, sections as well; nothing was changed"):

@@ -17,8 +17,10 @@ from finding_tickets.register.closing import Closing, closing, original_of
 from finding_tickets.register.edits import edit_of, relating
 from finding_tickets.register.keys import one_line
 from finding_tickets.register.lifecycle import SETTLED_AS
-from finding_tickets.register.load import load
-from finding_tickets.report.entries import entry_of
+from finding_tickets.register.listing import list_rows
+from finding_tickets.register.lookup import find_row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.row import row_of
 
 OUTCOMES = ", ".join(SETTLED_AS)
 
@@ -39,24 +41,25 @@ def close(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Close a ticket; as fixed only if it is verified."""
-    register = load(root)
-    words = register.config.vocabulary
-    document = register.find(ticket)
+    listing = list_rows(root)
+    words = listing.config.vocabulary
+    row = find_row(listing.rows, ticket)
     wanted, why = _outcome(outcome, words.outcomes), one_line("--reason", reason)
     _check(wanted, of, why, force)
-    original = original_of(document, register.find(of)) if of else None
+    original = original_of(row, find_row(listing.rows, of)) if of else None
 
     def verdict_of(current: Document) -> Verdict:
-        return entry_of(register, current).verdict
+        fresh = row_of(current)
+        return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).verdict(fresh)
 
-    end = Closing(wanted, today(), why, original.id.value if original else None, force)
-    linked = [relating(original.id.value, Relationship.DUPLICATE)] if original else []
-    edits = [edit_of(document, words, today(), *linked, closing(end, verdict_of))]
+    end = Closing(wanted, today(), why, original.id if original else None, force)
+    linked = [relating(original.id, Relationship.DUPLICATE)] if original else []
+    edits = [edit_of(row, words, today(), *linked, closing(end, verdict_of))]
     if original:
-        back = relating(document.id.value, Relationship.DUPLICATE)
+        back = relating(row.id, Relationship.DUPLICATE)
         edits.append(edit_of(original, words, today(), back))
-    what = f"{document.id.value}: closed as {wanted}{f' of {original.id.value}' if original else ''}"
-    return make(register, edits, what, dry_run=dry_run, output_format=output_format)
+    what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
+    return make(listing, edits, what, dry_run=dry_run, output_format=output_format)
 
 
 def _outcome(word: str, words: Words) -> Outcome:

@@ -12,7 +12,7 @@ from finding_tickets.cli.options import complete_id
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.diff import diff
-from finding_tickets.register.load import Register
+from finding_tickets.register.listing import Listing
 from finding_tickets.register.writing import Edit, rewrite_all
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would change as a diff; change nothing.")]
@@ -25,10 +25,10 @@ def today() -> date:
 
 
 def make(
-    register: Register, edits: Sequence[Edit], what: str, *, dry_run: bool, output_format: Format
+    listing: Listing, edits: Sequence[Edit], what: str, *, dry_run: bool, output_format: Format
 ) -> ExitCode:
     """Make the edits; print the files that changed, or for a dry run the diff."""
-    changes = rewrite_all(register.root, edits, dry_run=dry_run)
+    changes = rewrite_all(listing.root, edits, dry_run=dry_run)
     changed = [change for change in changes if change.old != change.new]
     if output_format is Format.JSON:
         items = [{"path": change.path, "diff": diff(change), "written": not dry_run} for change in changed]

@@ -13,7 +13,8 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.vocabulary import Relationship, Words
 from finding_tickets.register.edits import CONVERSE, edit_of, relating
 from finding_tickets.register.keys import one_line
-from finding_tickets.register.load import load
+from finding_tickets.register.listing import list_rows
+from finding_tickets.register.lookup import find_row
 
 KINDS: Words = {kind.value: () for kind in Relationship}
 
@@ -30,13 +31,17 @@ def relate(
     """Relate two tickets, in both of them."""
     (word,) = known("as", [kind], KINDS)
     relationship, remark = Relationship(word), one_line("--note", note)
-    register = load(root)
-    words, first, second = register.config.vocabulary, register.find(ticket), register.find(other)
+    listing = list_rows(root)
+    words, first, second = (
+        listing.config.vocabulary,
+        find_row(listing.rows, ticket),
+        find_row(listing.rows, other),
+    )
     if first is second:
-        raise UsageError(f"{first.id.value} cannot relate to itself")
+        raise UsageError(f"{first.id} cannot relate to itself")
     edits = [
-        edit_of(first, words, today(), relating(second.id.value, relationship, remark)),
-        edit_of(second, words, today(), relating(first.id.value, CONVERSE[relationship], remark)),
+        edit_of(first, words, today(), relating(second.id, relationship, remark)),
+        edit_of(second, words, today(), relating(first.id, CONVERSE[relationship], remark)),
     ]
-    what = f"{first.id.value}: {relationship} {second.id.value}"
-    return make(register, edits, what, dry_run=dry_run, output_format=output_format)
+    what = f"{first.id}: {relationship} {second.id}"
+    return make(listing, edits, what, dry_run=dry_run, output_format=output_format)

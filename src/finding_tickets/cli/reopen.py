@@ -13,7 +13,8 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.closing import reopening
 from finding_tickets.register.edits import edit_of
 from finding_tickets.register.keys import one_line
-from finding_tickets.register.load import load
+from finding_tickets.register.listing import list_rows
+from finding_tickets.register.lookup import find_row
 
 
 def reopen(
@@ -27,8 +28,8 @@ def reopen(
     why = one_line("--reason", reason)
     if not why:
         raise UsageError("--reason must say why")
-    register = load(root)
-    document = register.find(ticket)
-    edit = edit_of(document, register.config.vocabulary, today(), reopening(why, today()))
-    what = f"{document.id.value}: open again"
-    return make(register, [edit], what, dry_run=dry_run, output_format=output_format)
+    listing = list_rows(root)
+    row = find_row(listing.rows, ticket)
+    edit = edit_of(row, listing.config.vocabulary, today(), reopening(why, today()))
+    what = f"{row.id}: open again"
+    return make(listing, [edit], what, dry_run=dry_run, output_format=output_format)

@@ -11,7 +11,8 @@ from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.edits import edit_of, setting
-from finding_tickets.register.load import load
+from finding_tickets.register.listing import list_rows
+from finding_tickets.register.lookup import find_row
 
 
 def set_values(
@@ -24,12 +25,12 @@ def set_values(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Set metadata: severity=P3 assignee=me."""
-    register = load(root)
-    document = register.find(ticket)
+    listing = list_rows(root)
+    row = find_row(listing.rows, ticket)
     steps = [setting(key, values) for key, values in _given(changes).items()]
-    edit = edit_of(document, register.config.vocabulary, today(), *steps)
-    what = f"{document.id.value}: {', '.join(changes)}"
-    return make(register, [edit], what, dry_run=dry_run, output_format=output_format)
+    edit = edit_of(row, listing.config.vocabulary, today(), *steps)
+    what = f"{row.id}: {', '.join(changes)}"
+    return make(listing, [edit], what, dry_run=dry_run, output_format=output_format)
 
 
 def _given(changes: list[str]) -> dict[str, list[str]]:

@@ -11,7 +11,8 @@ from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.edits import edit_of, ticking
-from finding_tickets.register.load import load
+from finding_tickets.register.listing import list_rows
+from finding_tickets.register.lookup import find_row
 
 
 def tick(
@@ -25,8 +26,8 @@ def tick(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Tick items of a checklist."""
-    register = load(root)
-    document = register.find(ticket)
-    edit = edit_of(document, register.config.vocabulary, today(), ticking(items, not undo))
-    what = f"{document.id.value}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
-    return make(register, [edit], what, dry_run=dry_run, output_format=output_format)
+    listing = list_rows(root)
+    row = find_row(listing.rows, ticket)
+    edit = edit_of(row, listing.config.vocabulary, today(), ticking(items, not undo))
+    what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
+    return make(listing, [edit], what, dry_run=dry_run, output_format=output_format)

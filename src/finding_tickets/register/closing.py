@@ -20,6 +20,7 @@ from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.edits import Plan, Step, row_plan
 from finding_tickets.register.keys import KEYS, Key
 from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
+from finding_tickets.register.row import Row
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -120,17 +121,17 @@ def reopening(reason: str, today: date) -> Step:
     return step
 
 
-def original_of(duplicate: Document, original: Document) -> Document:
+def original_of(duplicate: Row, original: Row) -> Row:
     """The ticket that another one repeats.
 
     Raises:
         UsageError: It is the same one, or is closed as a duplicate itself.
     """
-    if original.id.value == duplicate.id.value:
-        raise UsageError(f"{original.id.value} cannot be a duplicate of itself")
-    if outcome_of(original) is Outcome.DUPLICATE:
+    if original.id == duplicate.id:
+        raise UsageError(f"{original.id} cannot be a duplicate of itself")
+    if original.outcome == Outcome.DUPLICATE:
         hint = "name the ticket that both repeat"
-        raise UsageError(f"{original.id.value} is closed as a duplicate itself", hint=hint)
+        raise UsageError(f"{original.id} is closed as a duplicate itself", hint=hint)
     return original
 
 

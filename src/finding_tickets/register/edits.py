@@ -21,6 +21,7 @@ from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, s
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
 from finding_tickets.register.lifecycle import check
+from finding_tickets.register.row import Row
 from finding_tickets.register.writing import Edit
 
 CONVERSE: Mapping[Relationship, Relationship] = {
@@ -59,25 +60,25 @@ Step = Callable[[Page], Sequence[Plan]]
 class _Editing:
     """One edit of one document: what its steps make of the bytes that are read under the lock."""
 
-    document: Document
+    row: Row
     vocabulary: Vocabulary
     today: date
     steps: Sequence[Step]
     plans: list[Plan] = field(default_factory=list)
 
     def make(self, data: bytes) -> Splices:
-        page = open_page(data, self.document.path, self.vocabulary)
-        if page.document.id.value != self.document.id.value:
-            message = f"is {page.document.id.value} now, and was {self.document.id.value}"
-            raise BadDataError(message, file=self.document.path, hint="try again")
+        page = open_page(data, self.row.path, self.vocabulary)
+        if page.document.id.value != self.row.id:
+            message = f"is {page.document.id.value} now, and was {self.row.id}"
+            raise BadDataError(message, file=self.row.path, hint="try again")
         self.plans = [plan for step in self.steps for plan in step(page)]
         if any(plan.splices for plan in self.plans):
             self.plans += _updated(page, self.plans, self.today)
         return [splice for plan in self.plans for splice in plan.splices]
 
     def confirm(self, old: bytes, new: bytes) -> None:
-        before, had = read_document(old, self.document.path, self.vocabulary)
-        after, has = read_document(new, self.document.path, self.vocabulary)
+        before, had = read_document(old, self.row.path, self.vocabulary)
+        after, has = read_document(new, self.row.path, self.vocabulary)
         if after is None or not all(plan.expected(after) for plan in self.plans):
             raise self._refusal("does not read back")
         labels = frozenset[str]().union(*(plan.labels for plan in self.plans))
@@ -92,13 +93,13 @@ class _Editing:
 
     def _refusal(self, why: str) -> BadDataError:
         message = f"the edit {why}; nothing was changed"
-        return BadDataError(message, file=self.document.path, hint="edit the file by hand")
+        return BadDataError(message, file=self.row.path, hint="edit the file by hand")
 
 
-def edit_of(document: Document, vocabulary: Vocabulary, today: date, *steps: Step) -> Edit:
+def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> Edit:
     """The edit of a document's file that makes all of ``steps`` and keeps ``Updated`` current."""
-    editing = _Editing(document, vocabulary, today, steps)
-    return Edit(document.path, editing.make, editing.confirm)
+    editing = _Editing(row, vocabulary, today, steps)
+    return Edit(row.path, editing.make, editing.confirm)
 
 
 def setting(name: str, given: Sequence[str]) -> Step:

@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.markdown.reading import Document
+
+if TYPE_CHECKING:
+    from finding_tickets.markdown.reading import Document
+    from finding_tickets.register.row import Row
+
+T = TypeVar("T")
 
 _SUGGESTIONS = 5
 
 
-def find(documents: Sequence[Document], document_id: str) -> Document:
+def find(documents: Iterable[Document], document_id: str) -> Document:
     """The document with this ID, in any case.
 
     Raises:
         UsageError: There is none; the hint names those that come close.
         BadDataError: There are several; the message names their files.
     """
+    return _find([(each.id.value, each.path, each) for each in documents], document_id)
+
+
+def find_row(rows: Iterable[Row], document_id: str) -> Row:
+    """The row of the document with this ID, in any case.
+
+    Raises:
+        UsageError: There is none; the hint names those that come close.
+        BadDataError: There are several; the message names their files.
+    """
+    return _find([(each.id, each.path, each) for each in rows], document_id)
+
+
+def _find(named: Sequence[tuple[str, str, T]], document_id: str) -> T:
     wanted = document_id.strip().casefold()
-    found = [document for document in documents if document.id.value.casefold() == wanted]
+    found = [each for each in named if each[0].casefold() == wanted]
     if len(found) > 1:
-        files = ", ".join(document.path for document in found)
-        raise BadDataError(f"{found[0].id.value} is the ID of several documents: {files}")
+        files = ", ".join(path for _, path, _ in found)
+        raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}")
     if not found:
-        raise UsageError(f"no document has the ID {document_id!r}", hint=_hint(documents, wanted))
-    return found[0]
+        hint = _hint([name for name, _, _ in named], wanted)
+        raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
+    return found[0][2]
 
 
-def candidates(documents: Sequence[Document], wanted: str) -> list[str]:
+def _hint(ids: Sequence[str], wanted: str) -> str:
+    if not ids:
+        return "the register is empty"
+    names = _candidates(ids, wanted)
+    return f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
+
+
+def _candidates(ids: Sequence[str], wanted: str) -> list[str]:
     """The IDs that begin as ``wanted`` does, else those that resemble it, nearest first."""
     from difflib import get_close_matches
 
-    ids = {document.id.value.casefold(): document.id.value for document in documents}
-    begin = [name for name in ids if wanted and name.startswith(wanted.casefold())]
-    close = begin or get_close_matches(wanted.casefold(), ids, n=_SUGGESTIONS)
-    return [ids[name] for name in close[:_SUGGESTIONS]]
-
-
-def _hint(documents: Sequence[Document], wanted: str) -> str:
-    if not documents:
-        return "the register is empty"
-    names = candidates(documents, wanted)
-    return f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
+    folded = {name.casefold(): name for name in ids}
+    begin = [name for name in folded if wanted and name.startswith(wanted)]
+    close = begin or get_close_matches(wanted, folded, n=_SUGGESTIONS)
+    return [folded[name] for name in close[:_SUGGESTIONS]]

@@ -1,0 +1,223 @@
+"""``tickets set``, ``close``, ``reopen``, ``relate`` and ``tick``."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.query import Facts
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")
+
+
+def today() -> str:
+    """The day that an edit writes."""
+    return datetime.now().astimezone().date().isoformat()
+
+
+@pytest.fixture
+def first(repository: Repository) -> Path:
+    """An open ticket, beside another one."""
+    repository.ticket("B1-PT-02", status="open")
+    return repository.ticket("B1-PT-01", status="open", rows="| **Updated** | 2030-01-01 |\n")
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ticket was measured, and is verified."""
+    monkeypatch.setattr(Facts, "verdict", lambda *_: Verdict.VERIFIED)
+
+
+def test_set(tickets: Tickets, first: Path) -> None:
+    """Several keys at once, in any case; the file is named on stdout, what happened on stderr."""
+    ran = tickets("set", "b1-pt-01", "Severity=p0", "domain=a", "domain=b,c", "assignee=")
+    assert (0, "tickets/B1-PT-01.md\n") == (ran.code, ran.out)
+    assert "B1-PT-01: Severity=p0, domain=a, domain=b,c, assignee=\n" == ran.err
+    text = first.read_text()
+    assert "| **Severity** | `P0` |\n" in text
+    assert "| **Domain** | `a`, `b`, `c` |\n" in text
+    assert f"| **Updated** | {today()} |\n" in text
+
+
+def test_nothing_to_change(tickets: Tickets, first: Path) -> None:
+    """What is so already is left alone, and is no failure."""
+    before = first.read_bytes()
+    ran = tickets("set", "B1-PT-01", "status=Open", "severity=P2")
+    assert (0, "", "nothing to change: B1-PT-01: status=Open, severity=P2\n") == (ran.code, ran.out, ran.err)
+    assert before == first.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["set", "B1-PT-01", "severity"],
+            2,
+            "'severity' sets nothing (write key=value, such as severity=P3)",
+        ),
+        (["set", "B1-PT-01", "severity=P1", "severity=P2"], 2, "severity is given 2 values, and has one"),
+        (["set", "B9-PT-99", "severity=P1"], 2, "no document has the ID 'B9-PT-99'"),
+        (["set", "B1-PT-01", "status=closed"], 2, "set does not lead from open to closed"),
+        (
+            ["close", "B1-PT-01", "--as", "done"],
+            2,
+            "--as done: no such as (one of fixed, wont-fix, not-a-bug,",
+        ),
+        (["close", "B1-PT-01", "--as", "duplicate"], 2, "--of names the ticket that a duplicate repeats"),
+        (["close", "B1-PT-01", "--as", "wont-fix", "--of", "B1-PT-02"], 2, "--of names the ticket that"),
+        (["close", "B1-PT-01", "--as", "duplicate", "--of", "B1-PT-01"], 2, "a duplicate of itself"),
+        (["close", "B1-PT-01", "--as", "fixed"], 1, "B1-PT-01 is unverified, not verified: it stays open"),
+        (["close", "B1-PT-01", "--as", "fixed", "--force"], 2, "--force needs a --reason"),
+        (
+            ["close", "B1-PT-01", "--as", "wont-fix", "--force", "--reason", "x"],
+            2,
+            "--force is for --as fixed",
+        ),
+        (["reopen", "B1-PT-01", "--reason", "x"], 2, "reopen does not lead from open to open"),
+        (["reopen", "B1-PT-01", "--reason", " "], 2, "--reason must say why"),
+        (["relate", "B1-PT-01", "B1-PT-01", "--as", "related"], 2, "B1-PT-01 cannot relate to itself"),
+        (["relate", "B1-PT-01", "B1-PT-02", "--as", "cousin"], 2, "--as cousin: no such as (one of related,"),
+        (["tick", "B1-PT-01", "7"], 2, "B1-PT-01 has no item 7 (it has 1)"),
+    ],
+)
+def test_what_is_refused(
+    tickets: Tickets, repository: Repository, first: Path, arguments: list[str], code: int, message: str
+) -> None:
+    """The message says why; no file is touched."""
+    before = {path: path.read_bytes() for path in repository.root.rglob("*.md")}
+    ran = tickets(*arguments)
+    assert code == ran.code
+    assert message in ran.err
+    assert "" == ran.out
+    assert first in before
+    assert before == {path: path.read_bytes() for path in repository.root.rglob("*.md")}
+
+
+@pytest.mark.usefixtures("verified")
+def test_close_as_fixed(tickets: Tickets, first: Path) -> None:
+    """What is verified is closed, and its document says that it was measured."""
+    assert 0 == tickets("close", "B1-PT-01", "--as", "fixed").code
+    text = first.read_text()
+    assert "| **Status** | `fixed` |\n" in text
+    assert text.endswith(
+        f"## Resolution\n\n**Status:** Fixed\n**Closed:** {today()}\n**Measured:** verified\n"
+    )
+
+
+def test_close_by_force(tickets: Tickets, first: Path) -> None:
+    """Without a measurement, force and a reason do, and the ticket keeps both."""
+    assert 0 == tickets("close", "B1-PT-01", "--as", "fixed", "--force", "--reason", "seen  in\nuse").code
+    record = "**Forced:** closed as fixed while its verdict is unverified\n**Reason:** seen in use\n"
+    assert first.read_text().endswith(record)
+
+
+def test_close_as_a_duplicate(tickets: Tickets, repository: Repository, first: Path) -> None:
+    """Both tickets name each other; one that is a duplicate itself is no original."""
+    ran = tickets("close", "B1-PT-01", "--as", "duplicate", "--of", "b1-pt-02")
+    assert "tickets/B1-PT-01.md\ntickets/B1-PT-02.md\n" == ran.out
+    assert "B1-PT-01: closed as duplicate of B1-PT-02\n" == ran.err
+    items = {item["id"]: item for item in tickets("list", "--format", "json").data}
+    assert ("closed", "duplicate") == (items["B1-PT-01"]["status"], items["B1-PT-01"]["resolution"])
+    assert "**Status:** Duplicate of `B1-PT-02`\n" in first.read_text()
+    named = {
+        name: (item["related"][0]["id"], item["related"][0]["relationship"]) for name, item in items.items()
+    }
+    assert {"B1-PT-01": ("B1-PT-02", "duplicate"), "B1-PT-02": ("B1-PT-01", "duplicate")} == named
+    repository.ticket("B1-PT-03", status="open")
+    again = tickets("close", "B1-PT-03", "--as", "duplicate", "--of", "B1-PT-01")
+    assert (2, True) == (again.code, "B1-PT-01 is closed as a duplicate itself" in again.err)
+
+
+def test_close_and_reopen(tickets: Tickets, first: Path) -> None:
+    """There and back: open again, without an outcome, and with a record of both."""
+    tickets("close", "B1-PT-01", "--as", "wontfix", "--reason", "rare")
+    assert "B1-PT-01: open again\n" == tickets("reopen", "B1-PT-01", "--reason", "common").err
+    (item, _) = tickets("list", "--format", "json").data
+    assert ("open", None) == (item["status"], item["resolution"])
+    text = first.read_text()
+    assert "## Earlier Resolution\n\n**Status:** Won't fix\n" in text
+    assert "## Reopened\n" in text
+
+
+def test_relate(tickets: Tickets, first: Path) -> None:
+    """In both tickets, each from its own side; a second time there is nothing to do."""
+    arguments = ["relate", "B1-PT-01", "B1-PT-02", "--as", "blocks", "--note", "same | loop"]
+    assert "tickets/B1-PT-01.md\ntickets/B1-PT-02.md\n" == tickets(*arguments).out
+    assert "| `B1-PT-02` | `blocks` | same \\| loop |\n" in first.read_text()
+    assert "| `B1-PT-01` | `blocked-by` | same \\| loop |\n" in first.with_name("B1-PT-02.md").read_text()
+    assert "" == tickets(*arguments).out
+    assert "one-way-relation" not in tickets("lint").out
+
+
+def test_tick_and_undo(tickets: Tickets, first: Path) -> None:
+    """The box is ticked, and cleared again."""
+    tickets("tick", "B1-PT-01", "1")
+    assert "- [x] Count the waits\n" in first.read_text()
+    assert "B1-PT-01: cleared 1\n" == tickets("tick", "B1-PT-01", "1", "--undo").err
+    assert "- [ ] Count the waits\n" in first.read_text()
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+def test_a_dry_run_prints_a_diff_that_git_applies(
+    tickets: Tickets, repository: Repository, first: Path, ending: str
+) -> None:
+    """With line ends of either kind, and without one at the end of the file."""
+    text = first.read_text().rstrip().replace("\n", ending or "\n") + ending
+    first.write_bytes(text.encode())
+    arguments = ["close", "B1-PT-01", "--as", "duplicate", "--of", "B1-PT-02"]
+    shown = tickets(*arguments, "--dry-run")
+    assert text.encode() == first.read_bytes()
+    assert "" == shown.err
+    git = ["git", "-C", str(repository.root), "apply", "--whitespace=nowarn", "-"]
+    subprocess.run(git, input=shown.out.encode(), check=True, env=os.environ | {"GIT_DIR": "/nowhere"})
+    applied = {path: path.read_bytes() for path in repository.root.rglob("*.md")}
+    first.write_bytes(text.encode())
+    repository.ticket("B1-PT-02", status="open")
+    tickets(*arguments)
+    assert applied == {path: path.read_bytes() for path in repository.root.rglob("*.md")}
+
+
+def test_json(tickets: Tickets, first: Path) -> None:
+    """One item for each file that changes, with its diff, and whether it was written."""
+    arguments = ["set", "B1-PT-01", "severity=P0", "--format", "json"]
+    (planned,) = tickets(*arguments, "--dry-run").data
+    (item,) = tickets(*arguments).data
+    assert {"path": "tickets/B1-PT-01.md", "written": True} == {
+        name: item[name] for name in ("path", "written")
+    }
+    assert planned == item | {"written": False}
+    assert ["-| **Severity** | `P2` |", "+| **Severity** | `P0` |"] == re.findall(
+        r"^[-+]\|.*Sev.*", item["diff"], re.MULTILINE
+    )
+    assert [] == tickets(*arguments).data
+    assert first.exists()
+
+
+def test_a_file_that_is_no_document_any_more(tickets: Tickets, first: Path) -> None:
+    """What cannot be read cannot be edited: bad data, with its place."""
+    first.write_bytes(first.read_bytes() + b"\0")
+    ran = tickets("set", "B1-PT-01", "severity=P0")
+    assert 2 == ran.code
+    assert "no document has the ID" in ran.err
+
+
+def test_the_page_names_every_key() -> None:
+    """docs/editing.md says what each key takes."""
+    from finding_tickets.register.keys import KEYS
+
+    table = PAGE.partition("## Metadata")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    assert set(KEYS) == {key for cell in cells for key in re.findall(r"`([a-z-]+)`", cell)}
