@@ -55,7 +55,7 @@ def test_marks_of_a_merge(text: str, lines: list[int]) -> None:
     ],
 )
 def test_what_is_no_mark_of_a_merge(text: str) -> None:
-    """Seven of a sign at the start of a line, then a space or nothing; equal signs after another mark only."""
+    """A mark is seven of a sign at the start of a line, then a space or nothing; equal signs do not begin."""
     assert [] == reported(text)
 
 
