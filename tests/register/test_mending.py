@@ -117,3 +117,12 @@ def test_every_rule_that_mends_says_so_of_itself() -> None:
     """The rules whose examples are mended are those that are documented as mended."""
     proposing = {rule.id for rule in RULES.values() if rule.mend}
     assert proposing <= {rule.id for rule in RULES.values() if rule.mends}
+
+
+def test_the_usual_line_end_wins(repository: Repository) -> None:
+    """Of three ways to end a line, all lines get the one that most have; no other byte changes."""
+    file = repository.ticket(more="one\rtwo\nthree")
+    before = file.read_bytes().replace(b"\n", b"\r\n").replace(b"two\r\n", b"two\n")
+    file.write_bytes(before)
+    assert (Mended(PATH, 1),) == mend(repository.load(), None, EVERYTHING)
+    assert before.replace(b"one\r", b"one\r\n").replace(b"two\n", b"two\r\n") == file.read_bytes()

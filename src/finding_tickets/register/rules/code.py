@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from finding_tickets.markdown.places import line_ranges, names
+from finding_tickets.markdown.places import names
 from finding_tickets.markdown.reading import Document
 from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.problem import Level
@@ -21,12 +21,12 @@ from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 from finding_tickets.register.rules.worktree import is_absolute
 
-_PLACE = re.compile(
-    r"^[ \t>]*(?:#|//|--)[ \t]*(?P<path>(?:[A-Za-z]:\\|~/)?[\w./\\-]+\.\w+)"
-    r"(?::(?P<lines>\d[\d, \t\u2013-]*))?",
-    re.MULTILINE,
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_RESTATED = re.compile(
+    r"\b(?:pseudo|simplif|abridg|sketch|conceptual|example|propos|suggest|recommend|should|after|fixed)",
+    re.IGNORECASE,
 )
-_LINE_END = re.compile(r"\r\n|\r|\n")
+"""Beside a place: that what follows is not what stands there."""
 _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 _CITED = "def clip(parameters, limit):\n    if norm(parameters).item() > limit:\n        scale(parameters)\n"
 _QUOTE = "## Detailed Description\n\n```python\n# src/clip.py:2\nif {}.item() > limit:\n```"
@@ -124,8 +124,8 @@ def quoted_code(document: Document, context: Context) -> Iterator[Remark]:
     if not _is_about_this_code(document, context):
         return
     for block in document.evidence:
-        for place, lines in _quotations(block):
-            file = _resolved(place.path, document, context)
+        for cited, lines in _quotations(block):
+            file = _resolved(cited, document, context)
             if file is None or context.code.line_count(file) is None:
                 continue
             gone = next((line for line in lines if not context.code.holds(file, line.raw)), None)
@@ -149,31 +149,33 @@ def _located(document: Document) -> Iterator[Citation]:
 def _quoted_places(document: Document) -> Iterator[Citation]:
     """The places that comments in the quoted code name."""
     for block in document.evidence:
-        for match in _PLACE.finditer(block.raw):
-            span = _span(block, match.start("path"), match.end("path"))
-            yield Citation(match["path"], span, line_ranges(match["lines"] or ""))
+        for place in block.places:
+            if place.file:
+                yield Citation(place.file, _within(place, place.file), place.lines)
 
 
-def _quotations(block: CodeBlock) -> Iterator[tuple[Citation, list[Text]]]:
-    """Each place that a block names, with the lines of code from there to the next one."""
-    places = list(_PLACE.finditer(block.raw))
-    ends = [*(match.start() for match in places), _fence(block.raw)][1:]
-    for match, end in zip(places, ends, strict=True):
-        lines, at = [], block.raw.find("\n", match.end())
-        for piece in block.raw[at + 1 : end].splitlines(keepends=True) if 0 <= at < end else ():
-            code = piece.strip()
-            if not _NO_CODE.fullmatch(code):
-                start = at + 1 + piece.index(code)
-                lines.append(Text(raw=code, span=_span(block, start, start + len(code))))
-            at += len(piece)
-        span = _span(block, match.start("path"), match.end("path"))
-        yield Citation(match["path"], span, line_ranges(match["lines"] or "")), lines
+def _quotations(block: CodeBlock) -> Iterator[tuple[str, list[Text]]]:
+    """The file that each place of a block names, with the lines of code from there to the next one.
 
-
-def _fence(raw: str) -> int:
-    """Where the line begins that closes a fenced block; its end where none does."""
-    last = raw.rfind("\n") + 1
-    return last if raw[last:].strip(" \t>`~") == "" else len(raw)
+    A comment that mentions a place among other words is about the code, and does not begin a quotation; one
+    that says that the code is restated ends one.
+    """
+    starts = {
+        place.span.line: place for place in block.places if place.file and place.raw.startswith(place.file)
+    }
+    offset, file, found = block.span.start, None, list[Text]()
+    for number, line in enumerate(_LINE.findall(block.raw), block.span.line):
+        if place := starts.get(number):
+            if file:
+                yield file, found
+            file, found = None if _RESTATED.search(place.raw) else place.file, []
+        code = line.strip()
+        if file and not _NO_CODE.fullmatch(code):
+            start = offset + len(line[: line.index(code)].encode())
+            found.append(Text(raw=code, span=Span(start=start, end=start + len(code.encode()), line=number)))
+        offset += len(line.encode())
+    if file:
+        yield file, found
 
 
 def _resolved(path: str, document: Document, context: Context) -> str | None:
@@ -187,13 +189,9 @@ def _resolved(path: str, document: Document, context: Context) -> str | None:
 
 
 def _within(text: Text, part: str) -> Span:
-    """Where ``part`` stands in a text; the whole text where it is written otherwise."""
-    start = text.raw.find(part)
-    return _span(text, start, start + len(part)) if start >= 0 else text.span
-
-
-def _span(text: Text, start: int, end: int) -> Span:
-    before = text.raw[:start]
-    first = text.span.start + len(before.encode())
-    line = text.span.line + len(_LINE_END.findall(before))
-    return Span(start=first, end=first + len(text.raw[start:end].encode()), line=line)
+    """Where ``part`` stands in a text of one line; the whole text where it is written otherwise."""
+    before, found, _ = text.raw.partition(part)
+    if not found:
+        return text.span
+    start = text.span.start + len(before.encode())
+    return Span(start=start, end=start + len(part.encode()), line=text.span.line)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 
 from finding_tickets.markdown.blocks import Block, parse, walk
@@ -11,6 +13,7 @@ from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.register.rules.rule import Files, reported
 
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _COMMITS = "# Implementation Review: Clipping\n\n**Review ID:** TASK-5\n**Commits:** {}\n"
 _ITEM = "checklist:\n  - {item: Count the waits, why: by hand}"
 _REVIEW = "## Cross-Review\n\n| Reviewer | Verdict | Evaluation |\n|---|---|---|\n"
@@ -85,6 +88,14 @@ def _delimiter(source: Source, problem: Problem) -> Sequence[Splice]:
     return [Splice(below, below, row)]
 
 
+def _same_ends(source: Source, problem: Problem) -> Sequence[Splice]:
+    """Have every line end as most do; of ways that are as frequent, as the first one that is such."""
+    ends = [match.span() for match in _LINE_END.finditer(source.data)]
+    counts = Counter(source.data[slice(*span)] for span in ends)
+    usual = counts.most_common(1)[0][0] if counts else b""
+    return [Splice(*span, usual) for span in ends if source.data[slice(*span)] != usual]
+
+
 def _line_end(source: Source, line: int) -> bytes:
     """How a line that another one follows ends."""
     text = source.data[source.line_starts[line - 1] : source.line_starts[line]]
@@ -150,9 +161,10 @@ reported(
 reported(
     "line-ends",
     Level.WARNING,
-    "All lines of a file end in the same way.",
+    "All lines of a file end in the same way; `--fix` has them end as most of them do.",
     wrong="## Notes\n\nIt waits once.\r\nThat is too often.",
     right="## Notes\n\nIt waits once.\nThat is too often.",
+    mend=_same_ends,
 )
 reported(
     "unclosed",

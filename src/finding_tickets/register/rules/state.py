@@ -156,6 +156,26 @@ def done_but_open(document: Document, context: Context) -> Iterator[Remark]:
 
 
 @rule(
+    "severity-changed",
+    Level.WARNING,
+    "A severity that was changed while the ticket was reviewed or resolved is changed in the metadata, too; "
+    "lists and reports go by that.",
+    wrong="| **Severity** | `P1` |\n\n## Resolution\n\n**Status:** Won't fix\n\n### Severity Downgrade\n\n"
+    "- Original: P1\n- Revised: P3",
+    right="| **Severity** | `P3` |\n\n## Resolution\n\n**Status:** Won't fix\n\n### Severity Downgrade\n\n"
+    "- Original: P1\n- Revised: P3",
+)
+def severity_changed(document: Document, context: Context) -> Iterator[Remark]:
+    """The last severity that the text states, where the metadata has another one."""
+    if not isinstance(document, Ticket) or not document.severity_changes or document.severity is None:
+        return
+    last, stated = document.severity_changes[-1], document.severity.value
+    if stated is not None and last.revised is not stated:
+        message = f"the severity is {last.revised} here and {stated} in the metadata"
+        yield Remark(last.span, message, f"tickets set {document.id.value} severity={last.revised}")
+
+
+@rule(
     "duplicate-of-nothing",
     Level.WARNING,
     "What was closed as a duplicate names the ticket that it repeats.",

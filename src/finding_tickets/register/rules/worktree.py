@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from finding_tickets.register.root import is_repository
 
-MOST_BYTES = 10 * 1024**2
+MOST_BYTES = 2 * 1024**2
 """A larger file is no source code that people quote."""
 
 _FILES_KEPT = 128
@@ -23,24 +23,27 @@ class WorkTree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.has_code = is_repository(root)
+        self.inside = cache(self._inside)
+        self.exists = cache(self._exists)
+        self.at_home = cache(self._at_home)
         self._text = lru_cache(_FILES_KEPT)(self._read)
         self._squeezed = lru_cache(_FILES_KEPT)(lambda path: squeezed(self._text(path) or ""))
 
-    def inside(self, path: str) -> bool:
+    def _inside(self, path: str) -> bool:
         """Whether a path, taken from the root, stays in the repository, links followed."""
         try:
             return (self.root / path).resolve().is_relative_to(self.root)
         except (OSError, ValueError):
             return False
 
-    def exists(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         """Whether a file or folder of the repository has this path."""
         try:
             return self.inside(path) and (self.root / path).exists()
         except (OSError, ValueError):
             return False
 
-    def at_home(self, path: str) -> str | None:
+    def _at_home(self, path: str) -> str | None:
         """The path from the root of a file that an absolute path names on somebody's machine.
 
         The longest end of the path that is a file here, in a folder; None where there is none.
