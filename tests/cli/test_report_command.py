@@ -32,6 +32,15 @@ def test_a_report_on_stdout(tickets: Tickets, repository: Repository) -> None:
     assert "- B1-PT-02 (P0, open, unverified): measure it" == lines[-1]
 
 
+def test_a_report_says_what_it_is_about(tickets: Tickets, repository: Repository) -> None:
+    """A report on some of the documents names the query that chose them, in quotes that it cannot leave."""
+    repository.ticket("B1-PT-01", status="open")
+    repository.ticket("B1-PT-02")
+    assert "chosen by" not in tickets("report").out
+    reported = tickets("report", "status:open", 'NOT "a`b"').out
+    assert '1 document chosen by `status:open NOT "a\'b"`; each table' in reported
+
+
 def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
     """With --output, stdout stays empty and the file has the whole report."""
     file = repository.root / "status.md"

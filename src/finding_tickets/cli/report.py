@@ -34,7 +34,8 @@ def report(
     register = open_register(root)
     facts = Facts.of(register)
     everything = entries(facts, chosen(query, facts))
-    text = render(template, {"status": status(everything)}, register.root / register.config.templates)
+    context = {"status": status(everything, " ".join(query or ()))}
+    text = render(template, context, register.root / register.config.templates)
     if output is None:
         write(text)
     else:

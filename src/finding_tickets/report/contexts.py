@@ -71,7 +71,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a register; every table counts the same ``total`` documents."""
+    """The status of a register; every table counts the same ``total`` documents.
+
+    ``query`` chose them; it is empty where they are all there are.
+    """
 
     total: int
     by_disposition: CrossTable
@@ -79,10 +82,11 @@ class Status:
     rows: tuple[Row, ...]
     refuted: tuple[RefutedClaim, ...]
     open_work: tuple[Work, ...]
+    query: str = ""
 
 
-def status(entries: Sequence[Entry]) -> Status:
-    """The status of the register that consists of ``entries``, in their order."""
+def status(entries: Sequence[Entry], query: str = "") -> Status:
+    """The status of the documents that are ``entries``, in their order."""
     rows = [_row(entry) for entry in entries]
     severities = [*Severity, UNDECIDED, REVIEW]
     return Status(
@@ -92,6 +96,7 @@ def status(entries: Sequence[Entry]) -> Status:
         rows=tuple(rows),
         refuted=tuple(RefutedClaim(entry.id, claim) for entry in entries for claim in _refuted(entry)),
         open_work=tuple(_work(entries, rows)),
+        query=query,
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from finding_tickets.register.query import Facts, Lexicon, choose, grammar, parse
 from finding_tickets.register.query.keys import FACETS, KEYS
 from finding_tickets.register.query.sorting import SORTS
+from finding_tickets.report.columns import COLUMNS, DEFAULT
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -97,6 +98,14 @@ def test_every_facet_and_every_sort_is_documented() -> None:
     (facets,) = (line for line in section("Conditions").split("\n- ") if line.startswith("`has` and"))
     assert sorted(FACETS) == re.findall(r"`(\w+)`", facets)[2:]
     assert list(SORTS) == re.findall(r"`(\w+)`", section("Order"))[: len(SORTS)]
+
+
+def test_every_column_is_documented() -> None:
+    """What a list can show is listed, in its order, and what it shows by default is so."""
+    text = section("What is printed")
+    named = re.findall(r"`([a-z-]+)`", text.partition("by default")[2].partition("Texts of")[0])
+    assert list(COLUMNS) == [name for name in named if name in COLUMNS]
+    assert f"`{','.join(DEFAULT)}`" in text
 
 
 def test_the_grammar_is_that_of_the_code() -> None:
