@@ -126,3 +126,13 @@ def test_the_usual_line_end_wins(repository: Repository) -> None:
     file.write_bytes(before)
     assert (Mended(PATH, 1),) == mend(repository.load(), None, EVERYTHING)
     assert before.replace(b"one\r", b"one\r\n").replace(b"two\n", b"two\r\n") == file.read_bytes()
+
+
+def test_text_below_a_table_stays_together(repository: Repository) -> None:
+    """Of several lines of text right below a table, the first one alone gets an empty line above it."""
+    table = "## Measured\n\n| Waits | Before |\n|---|---|\n| one step | 48 |\n"
+    file = repository.ticket(more=f"{table}Counted by hand,\nand by nobody else.\n")
+    before = file.read_text()
+    assert (Mended(PATH, 1),) == mend(repository.load(), None, EVERYTHING)
+    assert before.replace("48 |\n", "48 |\n\n") == file.read_text()
+    assert () == lint(repository.load())

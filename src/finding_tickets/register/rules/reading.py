@@ -71,8 +71,10 @@ def _escaped(source: Source, row: Block, width: int) -> Sequence[Splice]:
 
 
 def _empty_line(source: Source, problem: Problem) -> Sequence[Splice]:
-    """Part the line from the table above it."""
-    start = source.line_starts[problem.line - 1]
+    """Part the line from the table above it; the lines of text that follow it go along."""
+    above, start = source.line_starts[problem.line - 2 : problem.line]
+    if not source.data[above:start].lstrip().startswith(b"|"):
+        return ()
     return [Splice(start, start, _line_end(source, problem.line - 1))]
 
 
