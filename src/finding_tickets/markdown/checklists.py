@@ -16,7 +16,7 @@ _CHECKED = (Role.VERIFICATION, Role.RESOLUTION, Role.CORRECTION)
 
 
 def checked(sections: Iterable[Part]) -> Iterator[Part]:
-    """The parts whose check boxes are checks: the verification, what was done, and parts headed so elsewhere."""
+    """The parts whose check boxes are checks: the verification, what was done, and parts so headed within."""
     for part in sections:
         role = role_of(part)
         if role in _CHECKED:

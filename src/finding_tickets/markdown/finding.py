@@ -20,7 +20,7 @@ from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.outcomes import outcome_of
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.phrases import only_word_in
-from finding_tickets.markdown.relations import read_references, read_relations
+from finding_tickets.markdown.relations import read_references, read_relations, stated_relations
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.reports import read_reports
 from finding_tickets.markdown.resolutions import read_done, read_outcome, read_resolution, stated_outcome
@@ -37,6 +37,7 @@ from finding_tickets.model.vocabulary import Outcome, Severity, Status, word_for
 T = TypeVar("T")
 
 _FIXED = ("fixed", "datefixed", "fixdate", "fixedon")
+_CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 Roles = Mapping[Role | None, list[Part]]
@@ -79,10 +80,10 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         evidence=tuple(read_code(described)),
         recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None),
         checklist=tuple(item for part in checked(sections) for item in read_checklist(part)),
-        related=_relations(roles),
+        related=_relations(source, metadata, roles),
         reviews=tuple(review for part in reviewing(sections) for review in read_reviews(part)),
         resolution=read_resolution(resolution, settled=settled) if resolution else None,
-        closed=metadata.string("Closed"),
+        closed=metadata.string("Closed") or _closed(roles),
         severity_changes=tuple(read_changes(source, metadata.get("Severity"), _acting(sections))),
         checked_claims=tuple(read_checked_claims(_stating(sections))),
         corrections=tuple(read_corrections(_stating(sections))),
@@ -120,6 +121,13 @@ def _domains(source: Source, metadata: Metadata) -> tuple[Field[str], ...]:
 def _each(read: Callable[[Part], tuple[T, ...]], roles: Roles, role: Role) -> tuple[T, ...]:
     """What ``read`` finds in every section of a role."""
     return tuple(found for part in roles.get(role, ()) for found in read(part))
+
+
+def _closed(roles: Roles) -> Field[str] | None:
+    """The date that a resolution states."""
+    stated = (entry for part in roles.get(Role.RESOLUTION, ()) for entry in entries(part.source, part.blocks))
+    dated = (entry for entry in stated if entry.key in _CLOSED and _DATE.match(entry.plain))
+    return next((field(entry.value, entry.plain) for entry in dated), None)
 
 
 def _acting(sections: Sequence[Part]) -> list[Part]:
@@ -194,8 +202,12 @@ def _locations(roles: Roles) -> tuple[Location, ...]:
     return _each(read_locations, roles, Role.LOCATION) or _each(read_mentioned, roles, Role.FILES_CHANGED)
 
 
-def _relations(roles: Roles) -> tuple[Relation, ...]:
-    return _each(read_relations, roles, Role.RELATED) + _each(read_references, roles, Role.REFERENCES)
+def _relations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Relation, ...]:
+    return (
+        *stated_relations(source, metadata.entries.values()),
+        *_each(read_relations, roles, Role.RELATED),
+        *_each(read_references, roles, Role.REFERENCES),
+    )
 
 
 def _summary(roles: Roles) -> Text | None:

@@ -1,33 +1,62 @@
-"""Related findings: a table, or a list of IDs with notes."""
+"""Related findings: a table, a list of IDs with notes, or text that names them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.blocks import Block, walk
-from finding_tickets.markdown.entries import text_of
+from finding_tickets.markdown.entries import Entry, text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.tables import records
+from finding_tickets.markdown.source import Source
+from finding_tickets.markdown.tables import columns, records
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Relation
-from finding_tickets.model.vocabulary import Relationship, word_for
+from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
 
-_NOTHING = re.compile(r"(none|n/?a|-+|\u2014)\b.*|\W*", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"[\W_]*(?:(?:none|n/?a|nothing|tbd)(?![^\W_]).*|no (?:known |directly )?(?:related|other|duplicate).*)?",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(r"related (?:ticket|finding)s?\s*:", re.IGNORECASE)
 _BEFORE_NOTE = " \t:-\u2013\u2014"
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_TO = re.compile(r"\s*(?:-|\u2013|\u2014|\.\.\.?|to|through|thru)\s*", re.IGNORECASE)
+_AND = re.compile(r"\s*(?:,|/|&|\band\b|;)\s*(?:and\s+)?", re.IGNORECASE)
+_ROWS = frozenset(
+    map(
+        squeeze,
+        [
+            "Related",
+            "Related to",
+            "Related Tickets",
+            "Related Findings",
+            "Duplicate of",
+            "Duplicates",
+            "Blocks",
+        ],
+    )
+) | {"blockedby", "dependson", "seealso"}
+_LONGEST_RANGE = 100
+_LONGEST_REASON = 200
 _RELATIONSHIPS = {
-    Relationship.RELATED.value: ("related to", "see also"),
-    Relationship.DUPLICATE.value: ("duplicate of", "duplicates"),
-    Relationship.BLOCKS.value: ("blocking",),
-    Relationship.BLOCKED_BY.value: ("depends on",),
+    Relationship.RELATED.value: ("related to", "see also", "see", "relates to"),
+    Relationship.DUPLICATE.value: ("duplicate of", "duplicates", "duplicated by", "same as"),
+    Relationship.BLOCKS.value: ("blocking", "blocker for"),
+    Relationship.BLOCKED_BY.value: ("depends on", "blocked", "requires", "dependencies", "depends"),
 }
+# The last of these before an ID says how it is related; a negation takes it back.
+_IN_WORDS = re.compile(
+    r"(?P<no>\b(?:not|no|non)\b[\w\s-]{0,12})?"
+    r"(?P<kind>\bblocked[ -]by\b|\bdepends on\b|\bduplicates?(?: of)?\b|\bblock(?:s|ing)\b|\brelated\b|\bsee\b)",
+    re.IGNORECASE,
+)
 
 
 def read_relations(part: Part) -> tuple[Relation, ...]:
     """The tickets that a section of related findings names."""
-    return tuple(relation for block in part.blocks for relation in _of_block(part, block))
+    return tuple(_of_blocks(part.source, part.blocks))
 
 
 def read_references(part: Part) -> tuple[Relation, ...]:
@@ -40,72 +69,184 @@ def read_references(part: Part) -> tuple[Relation, ...]:
         for text, match in matches
         if match
         for relation in _of_line(
-            part, part.source.text(text.span.start + len(match[0].encode()), text.span.end)
+            part.source, part.source.text(text.span.start + len(match[0].encode()), text.span.end), None
         )
     )
 
 
-def _of_block(part: Part, block: Block) -> Iterator[Relation]:
-    if block.kind == "Table":
-        yield from _of_table(part, block)
-    elif block.kind == "List":
-        for item in (each for each in walk([block]) if each.kind == "Item"):
-            yield from _of_line(part, part.source.text(*text_of(item)))
-    elif block.kind == "Paragraph":
-        yield from _of_line(part, part.source.text(block.start, block.end))
+def stated_relations(source: Source, stated: Iterable[Entry]) -> Iterator[Relation]:
+    """The tickets that rows of the metadata name, such as ``Duplicate Of`` or ``Blocked By``."""
+    for entry in stated:
+        if entry.key in _ROWS and entry.value.raw:
+            yield from _of_line(source, entry.value, _kind(entry.label))
 
 
-def _of_table(part: Part, table: Block) -> Iterator[Relation]:
-    for row in records(part.source, table):
-        cells = list(row.values())
-        text = plain(cells[0].raw)
-        if not re.fullmatch(part.source.vocabulary.id_pattern, text, re.IGNORECASE):
-            _report(part, cells[0])
-            continue
-        kind = next((cell for title, cell in row.items() if title.startswith("relation")), None)
-        note = next((cell for title, cell in row.items() if title.startswith("note")), cells[-1])
-        yield Relation(
-            raw=cells[0].raw,
-            span=cells[0].span,
-            id=text.upper(),
-            relationship=_relationship(part, kind),
-            note=plain(note.raw) if note is not cells[0] else "",
-        )
+def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Relation]:
+    """Relations of tables, lists and paragraphs; a heading or a line such as ``Blocks:`` says of which kind."""
+    kind: Relationship | None = None
+    for block in blocks:
+        if block.kind == "Table":
+            yield from _of_table(source, block, kind)
+        elif block.kind == "List":
+            for item in (each for each in walk([block]) if each.kind == "Item"):
+                yield from _of_line(source, source.text(*text_of(item)), kind)
+        elif block.kind in ("Paragraph", "Heading"):
+            text = (
+                source.text(block.first, block.last) if block.level else source.text(block.start, block.end)
+            )
+            words = plain(text.raw)
+            if block.level or words.endswith(":"):
+                kind = _kind(words)
+            else:
+                yield from _of_line(source, text, kind)
 
 
-def _of_line(part: Part, text: Text) -> Iterator[Relation]:
-    """``B7-PT-03: note``, ``B7-PT-03 (duplicate): note`` or ``B7-PT-03``."""
-    words = plain(text.raw)
-    if _NOTHING.fullmatch(words):
+def _of_table(source: Source, table: Block, kind: Relationship | None) -> Iterator[Relation]:
+    titles = columns(source, table)
+    related = next((title for title in titles if title.startswith(("relation", "type", "link"))), None)
+    noted = next(
+        (title for title in titles if title.startswith(("note", "desc", "reason", "why"))), titles[-1]
+    )
+    for row in records(source, table):
+        cells = [row[title] for title in titles]
+        cell = next((cell for cell in cells if _ids(source, plain(cell.raw))), cells[0])
+        found = _ids(source, plain(cell.raw))
+        if not found and not all(_NOTHING.fullmatch(plain(each.raw)) for each in row.values()):
+            _report(source, cell)
+        how = _relationship(source, row[related], kind) if related and found else kind
+        note = row[noted] if row[noted] is not cell else None
+        for ticket in found:
+            yield Relation(
+                raw=cell.raw,
+                span=cell.span,
+                id=ticket,
+                relationship=how or Relationship.RELATED,
+                note=plain(note.raw) if note else "",
+            )
+
+
+def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[Relation]:
+    """``B7-PT-03: note``, ``B7-PT-03 (duplicate): note``, ``B7-PT-03 to B7-PT-05``, or text with IDs."""
+    words = _LINK.sub(r"\1", plain(text.raw))
+    leading = _leading(source, words)
+    if leading is None:
+        yield from _of_prose(source, text, words, kind)
         return
-    match = re.match(
-        rf"(?P<id>{part.source.vocabulary.id_pattern})\s*(?:\((?P<kind>[^)]*)\))?", words, re.IGNORECASE
-    )
+    found, rest = leading
+    aside = re.match(r"\s*\((?P<kind>[^)]*)\)", rest)
+    stated = word_for(aside["kind"], _RELATIONSHIPS) if aside else None
+    if aside and stated:
+        rest = rest[aside.end() :]
+    how = Relationship(stated) if stated else kind or Relationship.RELATED
+    for ticket in found:
+        yield _relation(text, ticket, how, rest.strip(_BEFORE_NOTE))
+
+
+def _of_prose(source: Source, text: Text, words: str, kind: Relationship | None) -> Iterator[Relation]:
+    """Every ID that a text names, each once, related as the words before it say."""
+    pattern = re.compile(rf"(?<![\w-])(?:{source.vocabulary.id_pattern})(?![\w-])")
+    named: dict[str, Relationship] = {}
+    at = 0
+    while match := pattern.search(words, at):
+        found, at = _run(source, words, match.start())
+        before = words[max(0, match.start() - _LONGEST_REASON) : match.start()]
+        for ticket in found:
+            named.setdefault(ticket, _in_words(before) or kind or Relationship.RELATED)
+    for ticket, how in named.items():
+        yield _relation(text, ticket, how, words)
+    if not named and not _NOTHING.fullmatch(words):
+        _report(source, text)
+
+
+def _in_words(before: str) -> Relationship | None:
+    """How the words before an ID say that it is related, by the last sentence of them."""
+    last = None
+    for match in _IN_WORDS.finditer(re.split(r"[.;]\s", before)[-1]):
+        last = match
+    return _kind(last["kind"]) if last and not last["no"] else None
+
+
+def _leading(source: Source, words: str) -> tuple[list[str], str] | None:
+    """The IDs that a line begins with, and what follows them."""
+    match = re.match(rf"[\[(]?(?={source.vocabulary.id_pattern})", words, re.IGNORECASE)
     if match is None:
-        _report(part, text)
-        return
-    kind = word_for(match["kind"] or "", _RELATIONSHIPS)
-    rest = words[match.end() :] if kind else words[match.end("id") :]
-    yield Relation(
-        raw=text.raw,
-        span=text.span,
-        id=match["id"].upper(),
-        relationship=Relationship(kind or Relationship.RELATED),
-        note=rest.strip(_BEFORE_NOTE),
+        return None
+    found, end = _run(source, words, match.end())
+    return found, words[end:].removeprefix("]")
+
+
+def _run(source: Source, words: str, start: int) -> tuple[list[str], int]:
+    """A run of IDs from ``start`` on, with ranges of them spelled out, and where it ends.
+
+    ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
+    """
+    first = re.compile(source.vocabulary.id_pattern, re.IGNORECASE).match(words, start)
+    if first is None:
+        return [], start
+    found, end = [first[0].upper()], first.end()
+    while True:
+        to, more = _TO.match(words, end), _AND.match(words, end)
+        joint = more or to
+        following = _next(source, words, joint.end(), found[-1]) if joint else None
+        if following is None:
+            return found, end
+        ticket, end = following
+        found += [ticket] if more else _between(found[-1], ticket)
+
+
+def _next(source: Source, words: str, start: int, before: str) -> tuple[str, int] | None:
+    """The ID at ``start``, perhaps only its number in the series of the ID before, and its end."""
+    whole = re.compile(source.vocabulary.id_pattern, re.IGNORECASE).match(words, start)
+    if whole:
+        return whole[0].upper(), whole.end()
+    stem, _, last = before.rpartition("-")
+    number = re.compile(rf"-?(\d{{{len(last)}}})(?![\w.-]*\w)").match(words, start)
+    return (f"{stem}-{number[1]}", number.end()) if number else None
+
+
+def _between(first: str, last: str) -> list[str]:
+    """The IDs behind the first up to the last, where both are of one series."""
+    (stem, _, low), (other, _, high) = first.rpartition("-"), last.rpartition("-")
+    count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
+    if not 0 < count <= _LONGEST_RANGE:
+        return [last]
+    return [f"{stem}-{number:0{len(low)}d}" for number in range(int(low) + 1, int(high) + 1)]
+
+
+def _ids(source: Source, words: str) -> list[str]:
+    """The IDs that a cell consists of; a remark in brackets may follow them."""
+    leading = _leading(source, _LINK.sub(r"\1", words))
+    return leading[0] if leading and re.fullmatch(r"\s*(?:\(.*\))?", leading[1]) else []
+
+
+def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Relation:
+    return Relation(raw=text.raw, span=text.span, id=ticket, relationship=how, note=note)
+
+
+def _kind(words: str) -> Relationship | None:
+    """The relationship that words such as ``Blocked by`` state or begin with."""
+    squeezed = squeeze(words)
+    for word, spellings in _RELATIONSHIPS.items():
+        if squeezed in (squeeze(word), *map(squeeze, spellings)):
+            return Relationship(word)
+    found = (
+        word
+        for word, spellings in reversed(_RELATIONSHIPS.items())
+        if any(squeezed.startswith(squeeze(each)) for each in (word, *spellings))
     )
+    beginning = next(found, None)
+    return Relationship(beginning) if beginning else None
 
 
-def _relationship(part: Part, cell: Text | None) -> Relationship:
-    words = plain(cell.raw) if cell else ""
-    word = word_for(words, _RELATIONSHIPS)
-    if cell is not None and words and word is None:
+def _relationship(source: Source, cell: Text, kind: Relationship | None) -> Relationship | None:
+    words = plain(cell.raw)
+    how = _kind(words) if words else kind
+    if words and how is None:
         hint = f"one of {', '.join(_RELATIONSHIPS)}"
-        part.source.report("unknown-word", cell.span.start, f"the relationship is {words!r}", hint=hint)
-    return Relationship(word or Relationship.RELATED)
+        source.report("unknown-word", cell.span.start, f"the relationship is {words!r}", hint=hint)
+    return how
 
 
-def _report(part: Part, text: Text) -> None:
+def _report(source: Source, text: Text) -> None:
     message = f"no ticket ID in {plain(text.raw)[:60]!r}"
-    part.source.report(
-        "related-id", text.span.start, message, hint="start with the ID: B1-PT-02: why it matters"
-    )
+    source.report("related-id", text.span.start, message, hint="start with the ID: B1-PT-02: why it matters")

@@ -50,8 +50,8 @@ _NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
 _LEAD = re.compile(rb"[^\w*\r\n]*\*\*([^*]+)\*\*")
 _OPENING = re.compile(
     r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
-    r"(?:fixed|implemented|won['\u2019]?t[ -]fix|not a bug|duplicate of|working as (?:designed|intended)|by design"
-    r"|no (?:action|changes?|fix) (?:needed|required)|acceptable as[ -]is)\b)",
+    r"(?:fixed|implemented|won['\u2019]?t[ -]fix|not a bug|duplicate of|working as (?:designed|intended)"
+    r"|by design|no (?:action|changes?|fix) (?:needed|required)|acceptable as[ -]is)\b)",
     re.IGNORECASE,
 )
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
