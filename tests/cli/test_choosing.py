@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 from tests.verify.test_session import add
+
+from finding_tickets.cli.choosing import complete_word
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -86,3 +89,22 @@ def test_a_query_verifies_what_can_be_verified(repository: Repository, tickets: 
     ran = tickets("verify", "id:A-*", "--format", "json")
     assert ["A-1"] == [one["ticket"] for one in json.loads(ran.out)["data"]]
     assert (0, "1 of 2 documents with a verifier") == (ran.code, ran.err.splitlines()[0])
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("b1", ["b1-PT-01", "b1-PT-02"]),
+        ("rel", ["related:"]),
+        ("S", ["severity:", "status:", "sort:"]),
+        ("b", ["b1-PT-01", "b1-PT-02", "batch:"]),
+        ("status:", ["status:"]),
+        ("x", []),
+    ],
+)
+def test_words_complete_in_the_shell(repository: Repository, typed: str, expected: list[str]) -> None:
+    """IDs keep what was typed of them; keys end where their value begins."""
+    context = typer.Context(typer.main.get_command(typer.Typer(callback=print)))
+    context.params["root"] = repository.root
+    assert expected == complete_word(context, typed)

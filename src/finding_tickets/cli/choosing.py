@@ -9,13 +9,22 @@ import typer
 
 from finding_tickets.cli.options import complete_id
 from finding_tickets.register.query import Facts, Lexicon, select
+from finding_tickets.register.query.grammar import SORT
+from finding_tickets.register.query.keys import KEYS
 from finding_tickets.register.row import Row
+
+
+def complete_word(context: typer.Context, incomplete: str) -> list[str]:
+    """The IDs and the keys of a query that begin with what was typed."""
+    keys = (f"{key}:" for key in (*KEYS, SORT))
+    return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]
+
 
 Query = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[QUERY]...",
-        autocompletion=complete_id,
+        autocompletion=complete_word,
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
 ]
