@@ -33,6 +33,9 @@ def report_unfinished(source: Source, blocks: Iterable[Block]) -> None:
 
 def _merge_marks(data: bytes) -> Iterator[int]:
     """Where git left its marks; a line of equal signs is one within a conflict only."""
+    # Most files have none, and looking for one at the start of each line takes as long as parsing.
+    if not any(mark in data for mark in (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")):
+        return
     within = False
     for mark in _MERGE.finditer(data):
         if within or not mark["between"]:

@@ -185,10 +185,10 @@ def _reading(path: str, values: list[Any] | None, line: int, told: list[list[Any
         Problem(level=Level(level), rule=rule, file=path, line=at, column=column, message=message, hint=hint)
         for level, rule, at, column, message, hint in told
     )
-    return Reading(Row(*_frozen(values)) if values else None, line, problems)
+    fields: list[Any] = [_frozen(each) if type(each) is list else each for each in values or ()]
+    return Reading(Row(*fields) if fields else None, line, problems)
 
 
-def _frozen(values: list[Any]) -> Iterator[Any]:
+def _frozen(values: list[Any]) -> tuple[Any, ...]:
     """JSON has lists where a row has tuples, and tuples of tuples."""
-    for value in values:
-        yield tuple(_frozen(value)) if type(value) is list else value
+    return tuple(tuple(each) if type(each) is list else each for each in values)
