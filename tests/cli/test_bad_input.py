@@ -102,3 +102,32 @@ def test_a_wrong_configuration_names_file_and_key(
     assert (4, "") == (ran.code, ran.out)
     assert file in ran.err
     assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["list", "has:verifier"], ["report"], ["graph"], ["show", "B1-PT-01"]]
+)
+def test_an_id_may_be_any_text(tickets: Tickets, repository: Repository, command: list[str]) -> None:
+    """IDs that are no numbers, no words or no names of files are warnings, and in nobody's way."""
+    repository.ticket()
+    ids = [
+        "9" * 5000,
+        "A-" + "9" * 5000,
+        "\u00b2",
+        "../../up",
+        "/etc",
+        "a/b",
+        "-x",
+        "*",
+        "\u2713",
+        "\x01",
+        "'",
+    ]
+    for number, ticket_id in enumerate(ids):
+        repository.write(f"tickets/{number}.md", f"# Finding Ticket: x\n\n**Ticket ID:** {ticket_id}\n")
+    ran = tickets(*command)
+    assert 0 == ran.code
+    if "show" not in command:
+        # The second is what an ID looks like, as long as it is.
+        warned = {line.partition(":")[0] for line in ran.err.splitlines() if "[id-form]" in line}
+        assert {f"tickets/{number}.md" for number in range(len(ids)) if number != 1} == warned

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+LONGEST_NAME = 150
+"""Bytes, so that a name with a suffix or two stays below the 255 that file systems take."""
+
 
 def slug(ticket_id: str) -> str:
     """The ID as file names and Python spell it: ``B7-PT-02`` is ``b7_pt_02``."""
-    return ticket_id.lower().replace("-", "_")
+    return safe_name(ticket_id).lower().replace("-", "_")
 
 
 def verifier_path(ticket_id: str) -> str:
@@ -21,5 +24,10 @@ def fixes_folder(ticket_id: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name as every file system takes it: that of the folder with a document's evidence, from its ID."""
-    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+    """A name as every file system takes it, of one part and not too long; two long names stay two."""
+    safe = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+    if len(safe.encode()) <= LONGEST_NAME:
+        return safe
+    import hashlib
+
+    return f"{safe[:30]}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
