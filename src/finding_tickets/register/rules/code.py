@@ -27,6 +27,7 @@ _RESTATED = re.compile(
     re.IGNORECASE,
 )
 """Beside a place: that what follows is not what stands there."""
+_PATTERN = re.compile(r"[*?{}<>]")
 _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 _CITED = "def clip(parameters, limit):\n    if norm(parameters).item() > limit:\n        scale(parameters)\n"
 _QUOTE = "## Detailed Description\n\n```python\n# src/clip.py:2\nif {}.item() > limit:\n```"
@@ -83,7 +84,9 @@ def missing_file(document: Document, context: Context) -> Iterator[Remark]:
     if not _is_about_this_code(document, context):
         return
     for path, span, _ in _located(document):
-        if not is_absolute(path) and _resolved(path, document, context) is None:
+        if is_absolute(path) or _PATTERN.search(path):
+            continue
+        if _resolved(path, document, context) is None:
             yield Remark(
                 span,
                 f"{path} does not exist in this repository",
