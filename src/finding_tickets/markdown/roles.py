@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 
 from finding_tickets.markdown.parts import Part, words_of
 from finding_tickets.markdown.reviewers import is_cross_review
@@ -83,16 +84,22 @@ _ID_ROW = b"ticket id"
 
 def role_of(part: Part) -> Role | None:
     """The role of a section, a number before its title and a remark behind it aside; None where not known."""
-    if is_cross_review(part.title):
-        return Role.CROSS_REVIEW
-    title = _NUMBER.sub("", part.title.strip(), count=1)
-    for name in (words_of(title), words_of(_ASIDE.sub("", title, count=1))):
-        if name == _SUMMARY_OF_FIX and _ID_ROW in part.source.data[part.start : part.end].lower():
-            return Role.METADATA
-        role = next((role for role, pattern in _COMPILED if pattern.fullmatch(name)), None)
-        if role:
-            return role
-    return None
+    role, of_fix = _meaning(part.title)
+    if of_fix and _ID_ROW in part.source.data[part.start : part.end].lower():
+        return Role.METADATA
+    return role
+
+
+# Most titles are those of a template: asking again what they mean would take a fifth of reading a ticket.
+@lru_cache(maxsize=1024)
+def _meaning(title: str) -> tuple[Role | None, bool]:
+    """The role that a title gives, and whether it is that of metadata which says how a fix was made."""
+    if is_cross_review(title):
+        return Role.CROSS_REVIEW, False
+    title = _NUMBER.sub("", title.strip(), count=1)
+    names = (words_of(title), words_of(_ASIDE.sub("", title, count=1)))
+    roles = (role for name in names for role, pattern in _COMPILED if pattern.fullmatch(name))
+    return next(roles, None), names[0] == _SUMMARY_OF_FIX
 
 
 def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:
