@@ -18,6 +18,7 @@ document has two. What sorts stands outside of any parentheses and does not say 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from finding_tickets.register.query.keys import KEYS, is_pattern
@@ -121,7 +122,7 @@ class _Parser:
 
     def condition(self, name: str, key: str) -> Node:
         if name not in KEYS:
-            hint = close_words(name, [*KEYS, SORT]) or "quote what is not a key"
+            hint = close_words(name, [*KEYS, SORT], "quote what is not a key")
             raise self.scan.wrong(f"no such key as {name!r}", hint=hint)
         self.scan.take(key)
         conditions = [self.value(name)]
@@ -136,28 +137,28 @@ class _Parser:
         if relation not in {"", "="} and not key.ordered:
             raise self.scan.wrong(f"{name} has no order that {relation!r} could mean")
         self.scan.take(relation)
-        start = self.scan.at
-        word, detail = self.value_word(name), None
+        written = self.written(name, relation)
         if self.scan.next == "=":
             if not key.detailed:
                 raise self.scan.wrong(
                     f"{name} takes one value, without '='", hint="quote a value that has one"
                 )
             self.scan.take("=")
-            detail = self.value_word(name)
-        return self.tested(Written(name, relation, word, detail, start, self.scan.text))
+            written = replace(written, detail=self.written(name, ""))
+        return self.tested(written)
 
-    def value_word(self, name: str) -> str:
+    def written(self, name: str, relation: str) -> Written:
         start = self.scan.at
         word = self.scan.word(VALUE).strip()
         if not word:
             raise self.scan.wrong(f"{name} has no value", start)
-        return word
+        return Written(name, relation, word, start, self.scan.text)
 
     def tested(self, written: Written) -> Condition:
         key = KEYS[written.key]
         test = key.read(written, self.lexicon)
-        return Condition(written.key, written.relation, written.text, written.detail, test, key.cost)
+        detail = written.detail.text if written.detail else None
+        return Condition(written.key, written.relation, written.text, detail, test, key.cost)
 
     def sort(self, key: str) -> Node:
         if self.depth:
@@ -183,7 +184,7 @@ class _Parser:
             hint = f"write {word.upper()}, or quote the word to search for it"
             raise self.scan.wrong(f"{word!r} is no operator", start, hint)
         if not quoted and self.lexicon.is_id(word):
-            return self.tested(Written("id", "", word, None, start, self.scan.text))
+            return self.tested(Written("id", "", word, start, self.scan.text))
         wanted, facts = folded(word), self.lexicon.facts
         return Text(word, lambda row: wanted in facts.text(row))
 

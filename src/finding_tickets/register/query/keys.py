@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -31,6 +32,7 @@ VERDICTS: Words = {verdict.value: () for verdict in Verdict}
 KINDS: Words = {"finding": ("ticket",), "review": ()}
 RELATIONSHIPS: Words = {relationship.value: () for relationship in Relationship}
 ANYBODY = "*"
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
     "": operator.eq,
     "=": operator.eq,
@@ -62,10 +64,9 @@ def _word(written: Written, words: Words) -> str:
     return word
 
 
-def _no_such(what: str, written: Written, words: Iterable[str], text: str | None = None) -> QueryError:
-    """The error that a value, or the part of it that is ``text``, is none of ``words``."""
-    wrong = text or written.text
-    return written.wrong(f"no such {what} as {wrong!r}", close_words(wrong, words))
+def _no_such(what: str, written: Written, words: Iterable[str]) -> QueryError:
+    """The error that a value is none of ``words``."""
+    return written.wrong(f"no such {what} as {written.text!r}", close_words(written.text, words))
 
 
 def _is(get: Get, words: Callable[[Lexicon], Words]) -> Read:
@@ -90,7 +91,7 @@ def _verdict(written: Written, lexicon: Lexicon) -> Test:
 
 def _number(get: Callable[[Row], int | None]) -> Read:
     def read(written: Written, _lexicon: Lexicon) -> Test:
-        if not (written.text.isascii() and written.text.isdigit()):
+        if not _NUMBER.fullmatch(written.text):
             raise written.wrong(f"{written.key} takes a number, not {written.text!r}")
         wanted, compare = int(written.text), _COMPARE[written.relation]
         return lambda row: (number := get(row)) is not None and compare(number, wanted)
@@ -140,9 +141,9 @@ def _person(written: Written, lexicon: Lexicon) -> Callable[[str | None], bool]:
 def _opinion(written: Written, lexicon: Lexicon) -> Callable[[str], bool]:
     if written.detail is None:
         return lambda _: True
-    wanted = word_for(written.detail, lexicon.opinions)
+    wanted = word_for(written.detail.text, lexicon.opinions)
     if wanted is None:
-        raise _no_such("opinion", written, lexicon.opinions, written.detail)
+        raise _no_such("opinion", written.detail, lexicon.opinions)
     return lambda opinion: alike(opinion) == alike(wanted)
 
 
@@ -188,9 +189,9 @@ def _related(written: Written, lexicon: Lexicon) -> Test:
         raise written.wrong(f"no document has or names the ID {written.text!r}", hint)
     facts, how = lexicon.facts, None
     if written.detail is not None:
-        how = word_for(written.detail, RELATIONSHIPS)
+        how = word_for(written.detail.text, RELATIONSHIPS)
         if how is None:
-            raise _no_such("relationship", written, RELATIONSHIPS, written.detail)
+            raise _no_such("relationship", written.detail, RELATIONSHIPS)
     return lambda row: any(
         fnmatchcase(other, wanted) and how in {None, relationship}
         for other, relationship in facts.relations.by_id.get(row.id.casefold(), ())

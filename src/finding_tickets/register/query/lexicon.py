@@ -74,9 +74,12 @@ class Lexicon:
 
     def agent(self, name: str) -> str:
         """The register's word for a person or agent, else the name itself."""
-        from finding_tickets.markdown.reviewers import reviewer_word
+        word = word_for(name, self.vocabulary.agents)
+        if word is None:
+            # Most names are words; the reader of Markdown is loaded for the others.
+            from finding_tickets.markdown.reviewers import reviewer_word
 
-        word = word_for(name, self.vocabulary.agents) or reviewer_word(name, self.vocabulary)
+            word = reviewer_word(name, self.vocabulary)
         return word or name
 
 

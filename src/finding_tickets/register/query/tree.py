@@ -133,14 +133,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One value of a condition as it stands in a query; ``position`` is that of the value."""
+    """One value of a condition as it stands in a query, at a position of it; ``detail`` is what follows ``=``."""
 
     key: str
     relation: str
     text: str
-    detail: str | None
     position: int
     query: str
+    detail: Written | None = None
 
     def wrong(self, message: str, hint: str | None = None) -> QueryError:
         """The error that something is wrong with the value."""
