@@ -133,7 +133,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One value of a condition as it stands in a query, at a position of it; ``detail`` is what follows ``=``."""
+    """One value of a condition as it stands in a query; ``detail`` is what follows a ``=``."""
 
     key: str
     relation: str
