@@ -19,7 +19,8 @@ FLAGS = {
     "relate": "--as --dry-run --format --help --note --root",
     "tick": "--dry-run --format --help --root --undo",
     "graph": "--format --help --root",
-    "probe": "--devices --format --help --meter --root --sweep --timeout --verifier",
+    "probe": "--agent --batch --devices --draft --format --help --meter --root --severity --sweep --timeout --title "
+    "--verifier",
     "lint": "--fix --format --help --ignore --root --rules --select",
     "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.cli.verify import MeterName
-from finding_tickets.errors import ExitCode
+from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import read_config
 from finding_tickets.register.place import repository_of
 
 if TYPE_CHECKING:
-    from finding_tickets.verify.probing import Probed
+    from finding_tickets.verify.probing import Probed, Wanted
 
 
 def probe(
@@ -33,6 +34,14 @@ def probe(
     verifier: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Call the function with what this verifier builds.")
     ] = None,
+    draft: Annotated[
+        str | None,
+        typer.Option(metavar="SITE", help="Write a ticket about a site: its number, or FILE:LINE."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the ticket: what is wrong.")] = None,
+    severity: Annotated[str | None, typer.Option(metavar="WORD", help="Of the ticket: P0 to P4.")] = None,
+    batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="WORD", help="Who found it, for its ID.")] = None,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,
     meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
@@ -47,6 +56,9 @@ def probe(
     from finding_tickets.verify.probing import PRELOAD, Wanted
     from finding_tickets.verify.probing import probe as run
 
+    given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
+    if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
+        raise UsageError(f"{', '.join(named)}: of which ticket?", hint="--draft SITE writes one")
     # Loading torch takes longer than looking around: it starts first.
     with Isolation(PRELOAD) as isolation:
         place = repository_of(root)
@@ -66,13 +78,50 @@ def probe(
     if isinstance(probed, str):
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
-    if output_format is Format.JSON:
-        write_json("probe", [as_json(probed)])
-    else:
+    if output_format is Format.TABLE:
         write("\n".join(lines(probed, style)))
     for doubt in doubts(probed):
         say(f"{target}: {doubt}")
+    drafted = _drafted(wanted, probed, draft, given) if draft else None
+    if output_format is Format.JSON:
+        write_json("probe", [as_json(probed) | {"draft": drafted}])
+    if drafted:
+        say(f"created {drafted['id']}: {', '.join(drafted['files'])}")
     return _code(probed)
+
+
+def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the ticket about a site; its ID and its files."""
+    from finding_tickets.cli.adding import add, taken_in
+    from finding_tickets.register.committed import committed
+    from finding_tickets.register.load import load
+    from finding_tickets.report.findings import Finding, site_of
+
+    register = load(wanted.root)
+    words = register.config.vocabulary
+    own = set(probed.files) - {wanted.verifier_path}
+    finding = Finding(
+        probed=probed,
+        site=site_of(probed, site),
+        root=register.root,
+        command=_command(wanted),
+        verifier=wanted.verifier_path,
+        revision=committed(register.root, own),
+    )
+    content = {name: value for name, value in given.items() if value is not None}
+    if "severity" in content:
+        (content["severity"],) = known("severity", [content["severity"]], words.severities)
+    draft = finding.draft(words.categories, content)
+    ticket_id, files = add(register, draft, taken_in(register), finding.attached())
+    return {"id": ticket_id, "files": files}
+
+
+def _command(wanted: Wanted) -> str:
+    """The command line that measures the same again."""
+    options = [f"--sweep {text}" for text in wanted.sweep]
+    options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
+    arguments = ["--", *wanted.arguments] if wanted.arguments else []
+    return " ".join(["tickets probe", wanted.target, *options, *arguments])
 
 
 def _code(probed: Probed) -> ExitCode:

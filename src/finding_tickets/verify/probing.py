@@ -93,6 +93,15 @@ class Wanted:
     timeout: float = 120.0
     memory: int = 8 * 1024**3
 
+    @property
+    def verifier_path(self) -> str | None:
+        """The verifier by its path from the root.
+
+        Raises:
+            UsageError: There is no such file in the repository.
+        """
+        return _below(self.verifier, self.root) if self.verifier else None
+
 
 def order_of(wanted: Wanted) -> dict[str, Any]:
     """The order for ``meter.probe`` to run a target; nothing is imported for it.
@@ -113,7 +122,7 @@ def order_of(wanted: Wanted) -> dict[str, Any]:
         "name": name,
         "arguments": list(wanted.arguments),
         "sweep": points(wanted.sweep),
-        "verifier": _below(wanted.verifier, wanted.root) if wanted.verifier else "",
+        "verifier": wanted.verifier_path or "",
         "meter": wanted.meter,
         "devices": wanted.devices,
     }

@@ -1,0 +1,208 @@
+"""``tickets probe``: a table, JSON, and tickets drafted from a line, which pass lint and can be verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.report.findings import Finding, site_of
+from finding_tickets.verify.probing import Cost, Probed, ProbedSite
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Git, Repository
+
+Tickets = Callable[..., "Ran"]
+CODE = """\
+import torch
+
+
+def norms(n):
+    total = 0.0
+    for tensor in [torch.ones(8, device="cuda") for _ in range(n)]:
+        total += tensor.norm().item()
+    return total
+
+
+def named(*, n):
+    return norms(n)
+
+
+def broken(n):
+    norms(n)
+    raise ValueError("no")
+"""
+SIMULATED = ("--meter", "simulated")
+SWEEP = ("--sweep", "n=1,2,3,5", *SIMULATED)
+
+
+@pytest.fixture
+def _code(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.write("src/pkg/mod.py", CODE)
+    repository.write("src/pkg/__init__.py", "")
+    repository.write("train.py", "from pkg.mod import norms\n\nnorms(3)\n")
+    monkeypatch.chdir(repository.root)
+
+
+@pytest.mark.usefixtures("_code")
+def test_the_table(tickets: Tickets) -> None:
+    """A line for each site with its law, place and text, heaviest first, and the laws of the whole run."""
+    ran = tickets("probe", "pkg.mod:norms", *SWEEP)
+    lines = [line.split(maxsplit=5) for line in ran.out.splitlines()]
+    text = "total += tensor.norm().item()"
+    assert (0, ["1", "n", "stream_syncs", "src/pkg/mod.py:7", "norms", text]) == (ran.code, lines[2])
+    assert ["syncs", "n"] in lines
+    assert "" == ran.err
+
+
+@pytest.mark.usefixtures("_code")
+def test_json(tickets: Tickets) -> None:
+    """Numbers, places, texts and laws; without a draft that key is null. 3 tensors wait 3 times."""
+    ran = tickets("probe", "train.py", *SIMULATED, "--format", "json")
+    (item,) = ran.data
+    assert ("probe", 0) == (json.loads(ran.out)["kind"], ran.code)
+    assert {
+        "number": 1,
+        "file": "src/pkg/mod.py",
+        "line": 7,
+        "function": "norms",
+        "what": "stream_syncs",
+        "source": "total += tensor.norm().item()",
+        "values": [3],
+        "law": None,
+        "growth": None,
+    } == item["sites"][0]
+    assert ("script", [{"run": 1}], None) == (item["kind"], item["points"], item["draft"])
+
+
+@pytest.mark.usefixtures("_code")
+def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """The ticket passes lint without a note, quotes the function, and its claims about the commit hold."""
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    head = git("rev-parse", "--short=12", "HEAD").strip()
+    ran = tickets("probe", "pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "p1", "--format", "json")
+    assert {"id": "T-01", "files": ["tickets/T-01.md", "verifiers/t_01.py"]} == ran.data[0]["draft"]
+    assert [] == tickets("lint", "--format", "json").data
+    (item,) = tickets("list", "--format", "json").data
+    assert "norms waits for the GPU in src/pkg/mod.py:7" == item["title"]
+    assert [{"file": "src/pkg/mod.py", "lines": [[7, 7]], "symbol": "norms"}] == item["locations"]
+    assert "P1" == item["severity"]
+    assert f"src/pkg/mod.py:norms@{head}" == item["remediation"]["variants"]["found"]
+    text = (repository.root / "tickets/T-01.md").read_text(encoding="utf-8")
+    assert "```python\n# src/pkg/mod.py:4-8\n" + "\n".join(CODE.splitlines()[3:8]) + "\n```\n" in text
+    # What was measured stays true of that commit when the work tree changes.
+    repository.write("src/pkg/mod.py", CODE.replace(".item()", ""))
+    (verification,) = tickets("verify", "T-01", *SIMULATED, "--format", "json").data
+    assert "reproduced" == verification["verdict"]
+    assert [("found.syncs", "n", True)] == [
+        (claim["id"], claim["claimed"], claim["holds"]) for claim in verification["claims"]
+    ]
+
+
+@pytest.mark.usefixtures("_code")
+def test_a_draft_from_code_that_is_not_committed(tickets: Tickets) -> None:
+    """The code as found is that of the work tree; arguments that are named are passed on by a function."""
+    ran = tickets("probe", "pkg.mod:named", *SWEEP, "--draft", "src/pkg/mod.py:7")
+    assert "created T-01: tickets/T-01.md, verifiers/t_01.py, fixes/t_01/found.py\n" == ran.err
+    (verification,) = tickets("verify", "T-01", *SIMULATED, "--format", "json").data
+    assert ("reproduced", "n") == (
+        verification["verdict"],
+        verification["variants"]["found"]["laws"]["syncs"],
+    )
+    assert [] == tickets("lint", "--format", "json").data
+
+
+@pytest.mark.usefixtures("_code")
+def test_a_draft_from_a_script(tickets: Tickets) -> None:
+    """There is no function to call: what was seen is stated as not measured, and lint has nothing to say."""
+    assert 0 == tickets("probe", "train.py", *SIMULATED, "--draft", "1").code
+    (item,) = tickets("list", "--format", "json").data
+    claim = "norms waits for the GPU 3 times in line 7 of src/pkg/mod.py"
+    assert claim == item["remediation"]["unmeasured"][0]["claim"]
+    assert [] == tickets("lint", "--format", "json").data
+
+
+@pytest.mark.usefixtures("_code")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("pkg.mod:broken", *SWEEP), 3, "pkg.mod:broken: not run to its end: at n=1: src/pkg/mod.py:17: "),
+        (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not run to its end"),
+        (("pkg.mod:norms", *SWEEP, "--draft", "9"), 2, "--draft 9: there is no such site (1 to 4, "),
+        (("pkg.mod:norms", *SWEEP, "--draft", "0"), 2, "--draft 0: there is no such site"),
+        (("pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "x"), 2, "--severity x: no such severity"),
+        (("pkg.mod:norms", *SWEEP, "--title", "x"), 2, "--title: of which ticket?"),
+        (("pkg.mod:nothing",), 2, "pkg.mod: has no function nothing"),
+        (("pkg.mod:norms", "--sweep", "n=1", "--meter", "cuda"), 3, "not measured: no real GPU"),
+    ],
+)
+def test_how_it_ends(
+    tickets: Tickets, repository: Repository, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    """Wrong usage ends with 2, what cannot be measured with 3; the message says why; nothing is written."""
+    ran = tickets("probe", *arguments)
+    assert (code, True) == (ran.code, message in ran.err)
+    assert [] == list((repository.root / "tickets").iterdir())
+
+
+def site(what: str = "allocations", file: str = "a.py", line: int = 2) -> ProbedSite:
+    """A site that counts 3 and then 5."""
+    return ProbedSite(file, line, "f", what, "x = `y`", Cost((3, 5), None, "no law, 3..5"))
+
+
+def made_up(*sites: ProbedSite) -> Probed:
+    """A probe of a function at two points."""
+    return Probed(
+        target="a:f",
+        kind="function",
+        meter="simulated",
+        torch="2.13.0",
+        device="h200-cuda13",
+        points=({"n": 1}, {"n": 2}),
+        metrics={"allocations": Cost((3, 5)), "peak_bytes": Cost((64, 64), "64")},
+        sites=sites,
+        errors=(),
+        not_measured=(),
+        unknown=(),
+        approximate=(),
+        printed=0,
+        function="a.py:f",
+        positional=True,
+        files=("a.py",),
+    )
+
+
+def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:
+    """Where no law was found, what was measured lies between the smallest and the largest value."""
+    probed = made_up(site())
+    attached = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").attached()
+    assert {"allocations": "3..5", "peak_bytes": "64"} == attached.context["claims"]
+
+
+def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
+    """The ticket is about the function that was probed; there is no code of the repository to quote."""
+    probed = made_up(site(file="library/x.py"))
+    draft = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
+    assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
+    assert "```" not in draft.description
+
+
+def test_a_long_function_is_quoted_in_part(tmp_path: Path) -> None:
+    """Six lines on each side of the line, within the function; fences in the code do not end the quote."""
+    (tmp_path / "a.py").write_text("def f():\n    '''```'''\n" + "    x = 1\n" * 40)
+    probed = made_up(site(line=5))
+    text = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {}).description
+    quoted = text.partition("````python\n")[2].partition("\n````")[0].split("\n")
+    assert ["# a.py:1-11", "def f():", "    '''```'''", *["    x = 1"] * 9] == quoted
+
+
+def test_sites_by_line() -> None:
+    """Of several sites on a line, the first and heaviest one is meant."""
+    probed = made_up(site("d2h"), site(), site(line=3))
+    assert probed.sites[0] is site_of(probed, "a.py:2")
+    assert probed.sites[2] is site_of(probed, "3")
