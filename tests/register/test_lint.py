@@ -178,12 +178,46 @@ def test_contradiction(repository: Repository, status: str, resolution: str, con
     assert ([("contradiction", "tickets/B1-PT-01.md", STATUS)] if contradicts else []) == problems
 
 
-@pytest.mark.parametrize(("folder", "misfiled"), [("wontfix", True), ("triaged", False)])
-def test_folder(repository: Repository, folder: str, misfiled: bool) -> None:
-    """A ticket that is open in a folder of settled ones is found at its status."""
-    repository.ticket(status="open", path=f"tickets/{folder}/B1-PT-01.md")
-    expected = [("folder", f"tickets/{folder}/B1-PT-01.md", STATUS)] if misfiled else []
-    assert expected == [problem for problem in found(repository) if problem[0] == "folder"]
+@pytest.mark.parametrize(
+    ("folder", "status", "message"),
+    [
+        ("wontfix", "open", "the status is open, the folder wontfix"),
+        ("triaged", "wont-fix", "the status is wont-fix, the folder triaged"),
+        ("in-review", "wont-fix", "the status is wont-fix, the folder in-review"),
+        ("fixed", "wont-fix", "the ticket is wont-fix, the folder fixed"),
+        ("triaged", "open", None),
+        ("closed", "wont-fix", None),
+        # What was not fixed may be told apart as invalid or not: the folder of either will do.
+        ("not-a-bug", "wont-fix", None),
+        ("2025", "open", None),
+    ],
+)
+def test_folder(repository: Repository, folder: str, status: str, message: str | None) -> None:
+    """A folder called after a status or an outcome is compared with the ticket, at its status."""
+    repository.ticket(status=status, path=f"tickets/{folder}/B1-PT-01.md")
+    problems = [problem for problem in lint(repository.load()) if problem.rule == "folder"]
+    assert ([message] if message else []) == [problem.message for problem in problems]
+    assert {STATUS} >= {problem.line for problem in problems}
+
+
+@pytest.mark.parametrize(("second", "rejected"), [("ENDORSE", False), ("REFINE", False), ("NEUTRAL", True)])
+def test_unanswered_objection(repository: Repository, second: str, rejected: bool) -> None:
+    """An objection counts unless somebody agrees with the finding; a neutral review takes no side."""
+    repository.ticket(
+        status="open",
+        more="## Cross-Review\n\n| Reviewer | Verdict | Evaluation |\n|---|---|---|\n"
+        f"| drl | OBJECT | No. |\n| pytorch | {second} | Perhaps. |\n",
+    )
+    assert rejected is ("unanswered-objection" in [rule for rule, *_ in found(repository)])
+
+
+def test_a_circle_of_three(repository: Repository) -> None:
+    """Tickets that block one another by way of others are each found; one that they block is not."""
+    for number, blocked in ((1, (2,)), (2, (3,)), (3, (1, 4)), (4, ())):
+        lines = [f"- B1-PT-0{other} (blocks): first" for other in blocked] or ["None."]
+        repository.ticket(f"B1-PT-0{number}", more="\n".join(["## Related Findings", "", *lines]))
+    circle = [file for rule, file, _ in found(repository) if rule == "blocking-cycle"]
+    assert [f"tickets/B1-PT-0{number}.md" for number in (1, 2, 3)] == circle
 
 
 def test_missing_remediation(repository: Repository) -> None:

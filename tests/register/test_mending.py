@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.markdown.reading import Document
+from finding_tickets.markdown.splice import Splice
 from finding_tickets.register import mending
 from finding_tickets.register.lint import EVERYTHING, Choice, lint
 from finding_tickets.register.mending import Mended, mend
-from finding_tickets.register.rules import RULES
+from finding_tickets.register.rules import RULES, Context, Remark
+from finding_tickets.register.rules.vocabulary import spelling
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -50,6 +55,36 @@ def test_only_chosen_rules_and_documents_are_mended(repository: Repository) -> N
     )
 
 
+def test_of_one_file_only_the_chosen_rules_are_mended(repository: Repository) -> None:
+    """A comment with nothing to ignore stays where only the spelling was chosen."""
+    file = repository.ticket(severity="p2", more="<!-- lint-ignore folder: it moves -->\n")
+    before = file.read_text()
+    assert (Mended(PATH, 1),) == mend(repository.load(), None, Choice(select=frozenset({"spelling"})))
+    assert before.replace("p2", "P2") == file.read_text()
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [(b"B1-PT-01", b"B1-PT-10"), (b"# Finding", b"<<<<<<< HEAD\n# Finding")],
+    ids=["another ID", "an error"],
+)
+def test_a_fix_that_does_harm_is_not_made(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, worse: tuple[bytes, bytes]
+) -> None:
+    """An edit that mends its breach and changes the ID, or brings an error into the file, is left alone."""
+    data = repository.ticket(severity="p2").read_bytes()
+    start = data.index(worse[0])
+    harm = Splice(start, start + len(worse[0]), worse[1])
+
+    def check(document: Document, context: Context) -> Iterator[Remark]:
+        for remark in spelling(document, context):
+            yield remark._replace(fix=[*remark.fix, harm])
+
+    monkeypatch.setitem(RULES, "spelling", dataclasses.replace(RULES["spelling"], check=check))
+    assert () == mend(repository.load(), None, EVERYTHING)
+    assert data == (repository.root / PATH).read_bytes()
+
+
 def test_a_suppressed_breach_is_not_mended(repository: Repository) -> None:
     """What a ticket has lint ignore is meant to stay."""
     file = repository.ticket(severity="p2", more="<!-- lint-ignore spelling: as in the other tool -->\n")
@@ -64,6 +99,7 @@ def test_a_suppressed_breach_is_not_mended(repository: Repository) -> None:
         "| drl | ENDORSE | a | b |",  # the pipe is in no code
         "| drl | ENDORSE | `a | b` and c | d |",  # two too many, one of them in code
         "| drl | ENDORSE | `a | b | c |",  # the code is not closed
+        "| `drl | x` | `c | d` |",  # one too many, and two of them in code
     ],
 )
 def test_a_pipe_that_may_be_meant_is_left_alone(repository: Repository, row: str) -> None:

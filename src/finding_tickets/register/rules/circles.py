@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def circles(edges: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """The number of the circle for every node that lies on one: its strongly connected component.
+    """The number of the strongly connected component that each node belongs to.
 
-    ``edges`` has the successors of each node. Takes time in proportion to nodes and edges (two searches in
-    depth, the second one against the edges: Kosaraju's algorithm).
+    Nodes of one component follow one another in a circle. ``edges`` has the successors of each node. Takes
+    time in proportion to nodes and edges: two searches in depth, the second one against the edges (Kosaraju's
+    algorithm).
     """
     backwards: dict[str, list[str]] = {}
     for node, successors in edges.items():
@@ -18,9 +19,7 @@ def circles(edges: Mapping[str, Sequence[str]]) -> dict[str, int]:
     found: dict[str, int] = {}
     seen: set[str] = set()
     for number, node in enumerate(reversed(_finished(edges))):
-        component = _reached(node, backwards, seen)
-        if len(component) > 1:
-            found.update(dict.fromkeys(component, number))
+        found.update(dict.fromkeys(_reached(node, backwards, seen), number))
     return found
 
 

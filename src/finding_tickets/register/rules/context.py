@@ -96,7 +96,7 @@ class Context:
 
     @cached_property
     def circles(self) -> Mapping[str, int]:
-        """Which circle an ID, in lower case, is in, for tickets that block one another in one."""
+        """Numbers of IDs, in lower case: those with the same one block one another in a circle."""
         edges: dict[str, list[str]] = defaultdict(list)
         for document in self.documents:
             for relation in document.related if isinstance(document, Ticket) else ():
