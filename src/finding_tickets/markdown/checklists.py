@@ -17,9 +17,10 @@ _CHECKED = (Role.VERIFICATION, Role.RESOLUTION, Role.CORRECTION)
 
 def checked(sections: Iterable[Part]) -> Iterator[Part]:
     """The parts whose check boxes are checks: the verification, what was done, and parts so headed within."""
+    sections = list(sections)
     for part in sections:
         role = role_of(part)
-        if role in _CHECKED:
+        if role in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
         elif role is not Role.CROSS_REVIEW:
             yield from checked(each for each in part.parts if each.heading)

@@ -15,7 +15,7 @@ from finding_tickets.markdown.entries import entries
 from finding_tickets.markdown.file_name import file_name
 from finding_tickets.markdown.identity import read_id, read_title
 from finding_tickets.markdown.inline import plain
-from finding_tickets.markdown.locations import read_locations, read_mentioned
+from finding_tickets.markdown.locations import read_locations, read_mentioned, stated_locations
 from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.outcomes import outcome_of
 from finding_tickets.markdown.parts import Part
@@ -36,7 +36,17 @@ from finding_tickets.model.vocabulary import Outcome, Severity, Status, word_for
 
 T = TypeVar("T")
 
-_FIXED = ("fixed", "datefixed", "fixdate", "fixedon")
+_SUMMARIES = (
+    "Summary",
+    "Problem",
+    "Description",
+    "Issue",
+    "Symptom",
+    "Observed Behaviour",
+    "Observed Behavior",
+)
+_FIXES = ("Recommended Fix", "Proposed Fix", "Suggested Fix", "Fix Plan", "Fix", "Recommendation")
+_FIXED = ("fixed", "datefixed", "fixedon")
 _CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -74,11 +84,12 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         created=metadata.string("Created"),
         updated=metadata.string("Updated"),
         code_repository=metadata.string("Code Repository"),
-        locations=_locations(roles),
-        summary=_summary(roles),
+        locations=_locations(source, metadata, roles),
+        summary=_summary(roles) or _flat(metadata, _SUMMARIES),
         categories=_each(read_categories, roles, Role.SUMMARY),
         evidence=tuple(read_code(described)),
-        recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None),
+        recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None)
+        or _flat(metadata, _FIXES),
         checklist=tuple(item for part in checked(sections) for item in read_checklist(part)),
         related=_relations(source, metadata, roles),
         reviews=tuple(review for part in reviewing(sections) for review in read_reviews(part)),
@@ -197,9 +208,18 @@ def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
     return Field[Outcome | None](raw=row.value.raw, span=row.value.span, value=Outcome.FIXED) if row else None
 
 
-def _locations(roles: Roles) -> tuple[Location, ...]:
-    """The location section's places; without one, the files that the ticket says were changed."""
-    return _each(read_locations, roles, Role.LOCATION) or _each(read_mentioned, roles, Role.FILES_CHANGED)
+def _locations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Location, ...]:
+    """The location section's places; without one, those in the metadata, or the files that were changed."""
+    if Role.LOCATION in roles:
+        return _each(read_locations, roles, Role.LOCATION)
+    stated = tuple(stated_locations(source, metadata.entries.values()))
+    return stated or _each(read_mentioned, roles, Role.FILES_CHANGED)
+
+
+def _flat(metadata: Metadata, names: Sequence[str]) -> Text | None:
+    """What a ticket without sections says under the first of the labels that it has."""
+    entry = next((found for name in names if (found := metadata.get(name))), None)
+    return entry.value if entry else None
 
 
 def _relations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Relation, ...]:

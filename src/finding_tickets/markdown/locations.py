@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _FILES = re.compile(r".*(?:files?|paths?)|location")
 _LINES = re.compile(r"lines?(?:numbers?|ranges?|affected)?")
-_SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?|components?|names?)+")
+_SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
 _BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
 _LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)

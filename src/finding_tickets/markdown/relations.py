@@ -49,7 +49,7 @@ _RELATIONSHIPS = {
 # The last of these before an ID says how it is related; a negation takes it back.
 _IN_WORDS = re.compile(
     r"(?P<no>\b(?:not|no|non)\b[\w\s-]{0,12})?"
-    r"(?P<kind>\bblocked[ -]by\b|\bdepends on\b|\bduplicates?(?: of)?\b|\bblock(?:s|ing)\b|\brelated\b|\bsee\b)",
+    r"\b(?P<kind>blocked[ -]by|depends on|duplicates?(?: of)?|block(?:s|ing)|related|see)\b",
     re.IGNORECASE,
 )
 
@@ -82,7 +82,7 @@ def stated_relations(source: Source, stated: Iterable[Entry]) -> Iterator[Relati
 
 
 def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Relation]:
-    """Relations of tables, lists and paragraphs; a heading or a line such as ``Blocks:`` says of which kind."""
+    """Relations of tables, lists and paragraphs; a heading or a line ``Blocks:`` says of which kind."""
     kind: Relationship | None = None
     for block in blocks:
         if block.kind == "Table":

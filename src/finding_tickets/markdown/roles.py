@@ -74,6 +74,18 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.REMEDIATION, r"remediation"),
     (Role.APPENDIX, r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?"),
 )
+_PLAIN_TITLES = frozenset(
+    {
+        "ticket metadata",
+        "metadata",
+        "location",
+        "summary",
+        "description",
+        "detailed description",
+        "remediation",
+    }
+    | {"verification", "related findings", "cross review", "resolution", "appendix", "recommended fix"}
+)
 _COMPILED = tuple((role, re.compile(pattern)) for role, pattern in _TITLES)
 _NUMBER = re.compile(r"(?:\d+[.)]\s+)+")
 _ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
@@ -83,7 +95,12 @@ _ID_ROW = b"ticket id"
 
 
 def role_of(part: Part) -> Role | None:
-    """The role of a section, a number before its title and a remark behind it aside; None where not known."""
+    """The role of a section, a number before its title and a remark behind it aside; None where not known.
+
+    A heading of level 1 is the document's title, unless it is nothing but the name of a section.
+    """
+    if part.heading and part.heading.level == 1 and part.name not in _PLAIN_TITLES:
+        return None
     role, of_fix = _meaning(part.title)
     if of_fix and _ID_ROW in part.source.data[part.start : part.end].lower():
         return Role.METADATA
