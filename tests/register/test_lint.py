@@ -183,6 +183,7 @@ def test_contradiction(repository: Repository, status: str, resolution: str, con
     [
         ("wontfix", "open", "the status is open, the folder wontfix"),
         ("triaged", "wont-fix", "the status is wont-fix, the folder triaged"),
+        ("backlog", "wont-fix", "the status is wont-fix, the folder backlog"),
         ("in-review", "wont-fix", "the status is wont-fix, the folder in-review"),
         ("fixed", "wont-fix", "the ticket is wont-fix, the folder fixed"),
         ("triaged", "open", None),

@@ -63,6 +63,15 @@ def test_of_one_file_only_the_chosen_rules_are_mended(repository: Repository) ->
     assert before.replace("p2", "P2") == file.read_text()
 
 
+def test_metadata_that_are_no_table_are_mended(repository: Repository) -> None:
+    """With its delimiter row the table is one, and the ticket's own ID replaces that of the file's name."""
+    file = repository.ticket(path="tickets/BUG-1.md")
+    sound = file.read_text()
+    file.write_text(sound.replace("|-------|-------|\n", "", 1))
+    assert (Mended("tickets/BUG-1.md", 1),) == mend(repository.load(), None, EVERYTHING)
+    assert sound.replace("|-------|-------|\n", "|---|---|\n", 1) == file.read_text()
+
+
 @pytest.mark.parametrize(
     "worse",
     [(b"B1-PT-01", b"B1-PT-10"), (b"# Finding", b"<<<<<<< HEAD\n# Finding")],

@@ -19,6 +19,8 @@ from finding_tickets.register.writing import rewrite
 PASSES = 5
 """A mended place may show another breach, which the next pass mends."""
 
+NO_ID = "id-missing"
+
 Key = tuple[str, str]
 
 
@@ -33,8 +35,8 @@ class Mended:
 def mend(register: Register, documents: Collection[Document] | None, choice: Choice) -> tuple[Mended, ...]:
     """Mend the chosen breaches that take no judgement, in the files of a register or of some documents.
 
-    An edit is made only where the file, read again, no longer has the breach, has the same ID, and has no new
-    error; every other byte stays as it is.
+    An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
+    one), and has no new error; every other byte stays as it is.
 
     Raises:
         BadDataError: A file cannot be written, or was changed meanwhile.
@@ -86,7 +88,8 @@ class _Attempt:
 
     def _mends(self, old: bytes, new: bytes, gone: Counter[Key], count: int) -> bool:
         before, after = self._read(old), self._read(new)
-        return gone.total() >= count and before[0] == after[0] and _errors(after[1]) <= _errors(before[1])
+        same_id = before[0] == after[0] or any(each.problem.rule == NO_ID for each in before[1])
+        return gone.total() >= count and same_id and _errors(after[1]) <= _errors(before[1])
 
     def _gone(self, old: bytes, new: bytes) -> Counter[Key]:
         return Counter(map(_key, self._read(old)[1])) - Counter(map(_key, self._read(new)[1]))

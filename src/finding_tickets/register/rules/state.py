@@ -22,8 +22,8 @@ FITTING = {
     Status.WONT_FIX: {Outcome.WONT_FIX, Outcome.ACCEPTABLE, Outcome.DUPLICATE},
     Status.INVALID: {Outcome.NOT_A_BUG, Outcome.DUPLICATE},
 }
-OPEN_FOLDERS = frozenset(["triaged", "todo", "backlog", "inbox", "active"])
-"""Folders of open tickets that are not called after a status."""
+OPEN_FOLDERS = frozenset(["todo", "backlog", "inbox", "active"])
+"""Folders of open tickets that are not called after a status of the register."""
 
 _FIXED = (
     "| **Status** | `closed` |\n\n## Resolution\n\n**Status:** Fixed\n\n"

@@ -10,7 +10,7 @@ from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Words, word_for
+from finding_tickets.model.vocabulary import Words, squeeze, word_for
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 from finding_tickets.verify.expressions import suggest
@@ -62,21 +62,20 @@ def unknown_category(document: Document, context: Context) -> Iterator[Remark]:
 @rule(
     "spelling",
     Level.NOTE,
-    "Severity and status are written as the vocabulary has them, so that a search for one finds them all.",
+    "Severity and status are written with the letters of the vocabulary, so that a search finds them all.",
     wrong="| **Severity** | `p2` |\n| **Status** | `Won't fix` |",
     right="| **Severity** | `P2` |\n| **Status** | `wont-fix` |",
     mends=True,
 )
 def spelling(document: Document, context: Context) -> Iterator[Remark]:
-    """Words of the vocabulary in another spelling, which stand alone: a remark beside one is kept."""
+    """Words of the vocabulary, standing alone, in other letters; a synonym such as `triaged` says more."""
     if not isinstance(document, Ticket):
         return
-    words = context.vocabulary
-    for field, known in ((document.severity, words.severities), (document.status, words.statuses)):
+    for field in (document.severity, document.status):
         if field is None or field.value is None:
             continue
         written = plain(field.raw)
-        if written != field.value and word_for(written, known) == field.value and written in field.raw:
+        if written != field.value and squeeze(written) == squeeze(field.value) and written in field.raw:
             start = field.span.start + len(field.raw[: field.raw.index(written)].encode())
             fix = Splice(start, start + len(written.encode()), field.value.encode())
             yield Remark(field.span, f"{written} is a spelling of {field.value}", fix=[fix])
