@@ -85,3 +85,17 @@ def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:
     facts = facts_of(repository)
     assert ["A-1", "A-2"] == [row.id for row in select("has:verifier", facts)]
     assert ["A-3"] == [row.id for row in select("no:verifier", facts)]
+
+
+def test_no_document_is_read_for_evidence_that_is_not_there(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two documents, the one with evidence alone is read whole for its verdict."""
+    repository.ticket("A-1")
+    repository.ticket("A-2")
+    repository.write("evidence/A-2/simulated.json", "{")
+    facts = facts_of(repository)
+    read: list[str] = []
+    monkeypatch.setattr(facts, "document", lambda row: read.append(row.id))
+    assert ["A-1", "A-2"] == [row.id for row in select("verdict:unverified", facts)]
+    assert ["A-2"] == read
