@@ -82,7 +82,11 @@ def read_id(source: Source, metadata: Metadata, title: Text | None) -> Field[str
     if stated:
         return _checked(source, stated)
     words = plain(title.raw) if title else ""
-    leading, task = _leading_id(source, words), _TASK.search(_before(words))
+    before = _before(words)
+    leading, task = (
+        _leading_id(source, words),
+        _TASK.search(words if _REVIEW_TITLE.search(before) else before),
+    )
     if title and leading:
         return field(title, leading)
     if title and task:

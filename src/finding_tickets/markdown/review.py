@@ -24,6 +24,7 @@ from finding_tickets.model.review import Artifact, Commits, ImplementationReview
 from finding_tickets.model.ticket import Location
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
+_RANGE = re.compile(r"([\w./~^@-]*\w[~^]*\d*)\.{2,3}([\w/~^@-][\w./~^@-]*)")
 _NOT_CODE = (Role.REMEDIATION, Role.RESOLUTION)
 
 
@@ -61,11 +62,19 @@ def read_review(
 
 
 def _commits(source: Source, metadata: Metadata) -> Commits | None:
-    """``base -> head``, or one commit alone."""
+    """``base -> head``, ``base..head``, a row for each of them, or one commit alone."""
     entry = metadata.get("Commits")
+    first, last = metadata.get("Base"), metadata.get("Head")
+    if last and (entry is None or first):
+        return Commits(
+            raw=last.value.raw,
+            span=last.value.span,
+            base=_revision(first.plain) if first else None,
+            head=_revision(last.plain),
+        )
     if entry is None:
         return None
-    hashes = _HASH.findall(plain(entry.value.raw))
+    hashes = _HASH.findall(plain(entry.value.raw)) or _between(entry.plain)
     if not hashes:
         source.report(
             "commits",
@@ -76,6 +85,16 @@ def _commits(source: Source, metadata: Metadata) -> Commits | None:
         return None
     base = hashes[0] if len(hashes) > 1 else None
     return Commits(raw=entry.value.raw, span=entry.value.span, base=base, head=hashes[-1])
+
+
+def _revision(text: str) -> str:
+    return next(iter(_HASH.findall(text)), text)
+
+
+def _between(text: str) -> Sequence[str]:
+    """The two ends of a range of branches or tags: ``main..topic``."""
+    match = _RANGE.search(text)
+    return match.groups() if match else ()
 
 
 def _files(artifacts: Sequence[Artifact]) -> tuple[Location, ...]:
