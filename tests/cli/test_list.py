@@ -83,6 +83,12 @@ def test_a_condition_that_is_not_to_hold_is_no_option(tickets: Tickets) -> None:
     assert 2 == tickets("list", "--status", "open").code
 
 
+def test_a_text_of_another_command_stays_as_it_is(tickets: Tickets, repository: Repository) -> None:
+    """What looks like an excluded condition is none where there is no query."""
+    assert 0 == tickets("new", "--title", "-status:open is read as an option", "--severity", "P2").code
+    assert "-status:open is read as an option" == repository.load().documents[0].title.value
+
+
 @pytest.mark.usefixtures("three")
 def test_a_query_that_means_nothing_is_wrong_usage(tickets: Tickets) -> None:
     """A misspelt word does not silently list nothing: its place and close words are named."""

@@ -39,6 +39,7 @@ EXIT_CODES = (
 )
 VERSION = f"tickets {__version__}"
 DEBUG = "TICKETS_DEBUG"
+QUERIED = {"list", "graph", "lint", "verify", "report"}
 # No option has a colon in its name, but what a query excludes looks like one: -status:open.
 NEGATED = re.compile(r"^-(?=[a-z][a-z-]*:)", re.IGNORECASE)
 
@@ -62,8 +63,8 @@ def run(arguments: Sequence[str]) -> int:
         return ExitCode.OK
     try:
         wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
-        words = [NEGATED.sub("NOT ", argument) for argument in arguments]
-        application(wanted or COMMANDS).main(words, prog_name="tickets")
+        words = arguments if QUERIED.isdisjoint(wanted) else [NEGATED.sub("NOT ", each) for each in arguments]
+        application(wanted or COMMANDS).main(list(words), prog_name="tickets")
     except SystemExit as end:
         return int(end.code or 0)
     except TicketsError as error:
