@@ -297,7 +297,8 @@ def test_reopening_keeps_what_closed_the_ticket() -> None:
     assert "| **Status** | `open` |" in new
     assert "| **Resolution** |  |" in new
     assert "## Earlier Resolution\n\n**Status:** Not a bug\n**Closed:** 2031-05-07\n**Reason:** rare\n" in new
-    assert new.endswith("\n## Reopened\n\n**Reopened:** 2031-05-07\n**Reason:** not that rare\n")
+    record = "**Reopened:** 2031-05-07\n**Reason:** not that rare\n**Before:** Resolution not-a-bug\n"
+    assert new.endswith(f"\n## Reopened\n\n{record}")
     again = edited(new, close(Outcome.WONT_FIX))
     assert again.endswith("\n\n## Resolution\n\n**Status:** Won't fix\n**Closed:** 2031-05-07\n")
 

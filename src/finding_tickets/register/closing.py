@@ -10,6 +10,7 @@ from finding_tickets.errors import GateError, UsageError
 from finding_tickets.markdown.edit.headings import add_below, add_section, mark_earlier
 from finding_tickets.markdown.edit.page import Page, Splices
 from finding_tickets.markdown.edit.rows import row_of
+from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.reading import Document
 from finding_tickets.markdown.roles import Role, role_of
@@ -17,9 +18,10 @@ from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome
 from finding_tickets.register.disposition import outcome_of, status_of
-from finding_tickets.register.edits import Plan, Step, row_plan
+from finding_tickets.register.edits import TITLES, Plan, Step, row_plan
 from finding_tickets.register.keys import KEYS, Key
 from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
+from finding_tickets.register.meaning import touched
 from finding_tickets.register.row import Row
 
 _WORDS = {
@@ -29,7 +31,7 @@ _WORDS = {
     Outcome.DUPLICATE: "Duplicate",
 }
 _RESOLUTION = Key(("Resolution",), lambda value, _: value, "")
-_FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", "titles"})
+_FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
 _CLOSED, _REOPENED = "Resolution", "Reopened"
 
 
@@ -82,13 +84,18 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         if row_of(page, _RESOLUTION.labels):
             plans.append(row_plan(page, _RESOLUTION, [wanted.outcome]))
 
-        def expected(document: Document) -> bool:
-            return outcome_of(document) is wanted.outcome and _stated(document, wanted)
-
         others = [splice for plan in plans for splice in plan.splices]
+        settled = page.after(others)
+
+        def expected(document: Document) -> bool:
+            # A record that is taken for metadata is in the wrong place.
+            apart = settled is not None and len(document.metadata) == len(settled.metadata)
+            return apart and outcome_of(document) is wanted.outcome and _stated(document, wanted)
+
         tries = ([*others, *each] for each in _records(page, wanted, verdict))
         found = page.first(tries, expected, f"the resolution {wanted.outcome}")
-        return [*plans, Plan(found[len(others) :], expected, _FIELDS)]
+        fields = _mark(page, _resolutions(page)).fields
+        return [*plans, Plan(found[len(others) :], expected, fields)]
 
     return step
 
@@ -104,11 +111,15 @@ def reopening(reason: str, today: date) -> Step:
     def step(page: Page) -> Sequence[Plan]:
         ticket = _ticket(page)
         check(status_of(ticket), "reopen", REOPENED_AS)
-        plans = [row_plan(page, KEYS["status"], [REOPENED_AS])]
-        if row_of(page, _RESOLUTION.labels):
-            plans.append(row_plan(page, _RESOLUTION, []))
-        plans.append(Plan(_marked(page), fields=_FIELDS))
-        body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
+        plans = [row_plan(page, KEYS["status"], [REOPENED_AS]), _mark(page, _resolutions(page))]
+        cleared: list[str] = []
+        while stated := _stating(page, plans):
+            if isinstance(stated, Part):
+                plans.append(_mark(page, [stated]))
+            else:
+                plans.append(row_plan(page, Key((stated,), lambda value, _: value, ""), []))
+                cleared.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
+        body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}", *cleared]
 
         def expected(document: Document) -> bool:
             return outcome_of(document) is None and _has_section(document, _REOPENED, body[-1])
@@ -119,6 +130,30 @@ def reopening(reason: str, today: date) -> Step:
         return [*plans, Plan(found[len(others) :], expected, _FIELDS)]
 
     return step
+
+
+def _mark(page: Page, parts: Sequence[Part]) -> Plan:
+    """Make sections earlier ones; what is read from them may be read no more."""
+    splices = [mark_earlier(part.heading) for part in parts if part.heading]
+    fields = (touched(page.document, part.start, part.end) for part in parts)
+    return Plan(splices, fields=_FIELDS.union(*fields))
+
+
+def _stating(page: Page, plans: Sequence[Plan]) -> str | Part | None:
+    """The row of the metadata or the section from which an outcome is still read after ``plans``."""
+    splices = [splice for plan in plans for splice in plan.splices]
+    document = page.after(splices)
+    outcome = document.outcome if isinstance(document, Ticket) else None
+    if document is None or outcome is None:
+        return None
+    for label, value in document.metadata.items():
+        if value.raw and value.span == outcome.span:
+            return label
+    at = outcome.span.start
+    sections = zip(page.parts, document.sections, strict=True)
+    parts = (part for part, each in sections if each.heading.start <= at <= each.body.span.end)
+    marked = {splice.start for splice in splices}
+    return next((part for part in parts if part.heading and part.heading.first not in marked), None)
 
 
 def original_of(duplicate: Row, original: Row) -> Row:
@@ -144,23 +179,21 @@ def _ticket(page: Page) -> Ticket:
 def _records(page: Page, wanted: Closing, verdict: Verdict) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
     lines, resolutions = wanted.record(verdict), _resolutions(page)
-    outdated = _marked(page) if outcome_of(page.document) not in {None, wanted.outcome} else []
+    earlier = _mark(page, resolutions).splices
+    outdated = earlier if outcome_of(page.document) not in {None, wanted.outcome} else []
     if not outdated:
         for part in resolutions[:1]:
             if part.heading and part.name == _CLOSED.lower():
                 yield add_below(page, part.heading, lines)
-    for marked in (outdated, _marked(page)):
+    for marked in (outdated, earlier):
         for added in add_section(page, _CLOSED, lines, [Role.REMEDIATION, Role.APPENDIX]):
             yield [*marked, *added]
 
 
-def _marked(page: Page) -> Splices:
-    return [mark_earlier(part.heading) for part in _resolutions(page) if part.heading]
-
-
 def _resolutions(page: Page) -> list[Part]:
     """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
-    below = [part for part in page.parts if part.heading and part.heading.level > 1]
+    title = page.document.title.span.start
+    below = [part for part in page.parts if part.heading and not part.start <= title < part.heading.end]
     return [part for part in below if role_of(part) is Role.RESOLUTION]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from enum import Enum
-from typing import Any
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.edit.boxes import tick
@@ -15,12 +13,12 @@ from finding_tickets.markdown.edit.relations import Link, relate
 from finding_tickets.markdown.edit.rows import row_of, set_row
 from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
 from finding_tickets.register.lifecycle import check
+from finding_tickets.register.meaning import differences, titles, touched
 from finding_tickets.register.row import Row
 from finding_tickets.register.writing import Edit
 
@@ -32,8 +30,8 @@ CONVERSE: Mapping[Relationship, Relationship] = {
 }
 """What the second ticket is to the first one, by what the first one is to the second."""
 
-_PLACES = frozenset(["span", "line", "column"])
-_METADATA = "metadata"
+TITLES = "titles"
+"""Stands for the titles of the sections, among the fields that an edit may change."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Plan:
     Attributes:
         splices: The bytes that it replaces.
         expected: Whether a document reads as it should afterwards.
-        fields: The fields of the record that may differ; ``titles`` stands for those of its sections.
+        fields: The fields of the record that may differ.
         labels: The rows of the metadata that may differ, as they are compared.
     """
 
@@ -79,15 +77,15 @@ class _Editing:
     def confirm(self, old: bytes, new: bytes) -> None:
         before, had = read_document(old, self.row.path, self.vocabulary)
         after, has = read_document(new, self.row.path, self.vocabulary)
-        if after is None or not all(plan.expected(after) for plan in self.plans):
+        if before is None or after is None or not all(plan.expected(after) for plan in self.plans):
             raise self._refusal("does not read back")
-        labels = frozenset[str]().union(*(plan.labels for plan in self.plans))
-        fields = frozenset[str]().union(*(plan.fields for plan in self.plans))
-        changed = _differences(before, after, fields, labels)
-        if "titles" not in fields and _titles(before) != _titles(after):
+        labels = {label for plan in self.plans for label in plan.labels}
+        fields = {name for plan in self.plans for name in plan.fields}
+        changed = differences(before, after, fields, labels)
+        if TITLES not in fields and titles(before) != titles(after):
             changed.append("sections")
-        if changed or _rows(before, labels) != _rows(after, labels):
-            raise self._refusal(f"would change {', '.join(changed) or 'other metadata'} as well")
+        if changed:
+            raise self._refusal(f"would change {', '.join(changed)} as well")
         if _errors(has) - _errors(had):
             raise self._refusal(f"would be an error: {', '.join(sorted(_errors(has) - _errors(had)))}")
 
@@ -131,7 +129,7 @@ def row_plan(page: Page, key: Key, values: Sequence[str]) -> Plan:
         return reads(document, key, values, words)
 
     def same(document: Document) -> bool:
-        return expected(document) and not _differences(page.document, document, fields, labels)
+        return expected(document) and not differences(page.document, document, fields, labels)
 
     labels = frozenset(map(squeeze, key.labels))
     # What a resolution amounts to is read in the light of the status.
@@ -153,9 +151,9 @@ def relating(other: str, kind: Relationship, note: str = "") -> Step:
             return (other, kind) in named and rest == {each for each in before if each[0] != other}
 
         def same(document: Document) -> bool:
-            return expected(document) and not _differences(page.document, document, fields)
+            return expected(document) and not differences(page.document, document, fields, ())
 
-        fields = frozenset({"related", "titles"})
+        fields = frozenset({"related", TITLES})
         if not isinstance(page.document, Ticket):
             message = f"{page.document.id.value} is a review, which has no list of related findings"
             raise UsageError(message)
@@ -185,7 +183,8 @@ def ticking(numbers: Sequence[int], done: bool) -> Step:
         def expected(document: Document) -> bool:
             return [item.done for item in document.checklist] == wanted
 
-        return [Plan(splices, expected, frozenset({"checklist"}))]
+        around = (touched(page.document, splice.start, splice.end) for splice in splices)
+        return [Plan(splices, expected, frozenset({"checklist"}.union(*around)))]
 
     return step
 
@@ -204,53 +203,6 @@ def _updated(page: Page, plans: Sequence[Plan], today: date) -> Sequence[Plan]:
     if not isinstance(page.document, Ticket):
         key = Key(key.labels, key.check, "")
     return [row_plan(page, key, [today.isoformat()])]
-
-
-def _differences(
-    before: Document | None,
-    after: Document | None,
-    fields: frozenset[str],
-    labels: frozenset[str] = frozenset(),
-) -> list[str]:
-    """The fields that differ in more than their place in the file, ``fields`` and those of ``labels`` aside.
-
-    The text of a section is no field: it is the bytes that an edit leaves as they are, or replaces.
-    """
-    but = {*fields, _METADATA, "sections", *_read_from(before, labels), *_read_from(after, labels)}
-    old, new = _meaning(before), _meaning(after)
-    return [name for name in {**old, **new} if name not in but and old.get(name) != new.get(name)]
-
-
-def _read_from(document: Document | None, labels: frozenset[str]) -> Iterator[str]:
-    """The fields that are read from rows of the metadata."""
-    if document is None:
-        return
-    rows = [value.span for label, value in document.metadata.items() if squeeze(label) in labels]
-    for name in type(document).model_fields:
-        stated = getattr(document, name)
-        for each in stated if isinstance(stated, tuple) else (stated,):
-            if isinstance(each, Text) and any(row.start <= each.span.start <= row.end for row in rows):
-                yield name
-
-
-def _meaning(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float | Enum):
-        return value
-    if isinstance(value, Mapping):
-        return {key: _meaning(each) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return [_meaning(each) for each in value]
-    names = getattr(type(value), "model_fields", None) or value.__dataclass_fields__
-    return {name: _meaning(getattr(value, name)) for name in names if name not in _PLACES}
-
-
-def _rows(document: Document | None, but: frozenset[str]) -> dict[str, str]:
-    rows = document.metadata.items() if document else ()
-    return {label: value.raw for label, value in rows if squeeze(label) not in but}
-
-
-def _titles(document: Document | None) -> list[tuple[int, str]]:
-    return [(each.level, each.title) for each in document.sections] if document else []
 
 
 def _errors(problems: Sequence[Problem]) -> set[str]:
