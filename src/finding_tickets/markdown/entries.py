@@ -10,7 +10,7 @@ from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.front_matter import pairs
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import body_rows, cells, columns, is_text
+from finding_tickets.markdown.tables import body_rows, cell_spans, columns, is_text
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import squeeze
 
@@ -98,8 +98,8 @@ def _of_table(source: Source, table: Block) -> Iterator[Entry]:
     titles = columns(source, table)
     titled = titles[0] in _COLUMN_TITLES
     for row in body_rows(table) if titled else table.children:
-        texts = cells(source, row)
+        spans = cell_spans(source, row)
         if is_text(source, table, row):
             yield from labelled(source, row.start, row.end)
-        elif len(texts) == _FIELD_AND_VALUE or (titled and len(texts) > 1 and titles[1] == "value"):
-            yield Entry(plain(texts[0].raw).rstrip(" :"), texts[1], row.start)
+        elif len(spans) == _FIELD_AND_VALUE or (titled and len(spans) > 1 and titles[1] == "value"):
+            yield Entry(plain(source.raw(*spans[0])).rstrip(" :"), source.text(*spans[1]), row.start)

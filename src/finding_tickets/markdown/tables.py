@@ -16,7 +16,12 @@ _PIPE = re.compile(rb"(?<!\\)\|")
 
 
 def cells(source: Source, row: Block) -> tuple[Text, ...]:
-    """The cells of a row, as many as its header has.
+    """The cells of a row, as many as its header has."""
+    return tuple(source.text(*span) for span in cell_spans(source, row))
+
+
+def cell_spans(source: Source, row: Block) -> list[tuple[int, int]]:
+    """Where the cells of a row stand, with the white space around them.
 
     For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
     pipes inside backticks do not count in a row that has the right number of cells without them; in any
@@ -26,9 +31,10 @@ def cells(source: Source, row: Block) -> tuple[Text, ...]:
     if end > row.children[-1].end:
         meant = _meant(source.data, row, end)
         if len(meant) == len(row.children):
-            return tuple(source.text(*span) for span in meant)
-    ends = [*(cell.end for cell in row.children[:-1]), max(row.children[-1].end, end)]
-    return tuple(source.text(cell.start, end) for cell, end in zip(row.children, ends, strict=True))
+            return meant
+    spans = [(cell.start, cell.end) for cell in row.children]
+    spans[-1] = (spans[-1][0], max(spans[-1][1], end))
+    return spans
 
 
 def _meant(data: bytes, row: Block, end: int) -> list[tuple[int, int]]:
@@ -48,7 +54,7 @@ def body_rows(table: Block) -> list[Block]:
 
 def columns(source: Source, table: Block) -> list[str]:
     """The titles of a table's columns, in lower case."""
-    return [plain(cell.raw).lower() for cell in cells(source, table.children[0])]
+    return [plain(source.raw(*span)).lower() for span in cell_spans(source, table.children[0])]
 
 
 def records(source: Source, table: Block) -> Iterator[dict[str, Text]]:
