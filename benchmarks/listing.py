@@ -1,6 +1,6 @@
 """``tickets list`` on generated registers, cold and warm, against Backlog.md on tasks of the same texts.
 
-Cold, there is no index and every file is read. Warm, nothing has changed since the list before. The claims, of
+Cold, there is no index and each file is read. Warm, nothing has changed since the list before. The claims, of
 a warm list of 10 000 tickets: at most a fifth of Backlog.md's time, and below 150 MB at the peak. Backlog.md
 is taken from npm, not looking at git; where it cannot be had, its times are those that were measured once.
 """
