@@ -20,10 +20,34 @@ _BOLD = re.compile(r"(?:\d+[.)]\s*)?\*\*(?P<words>.+?)\*\*", re.DOTALL)
 _LABEL_END = re.compile(r":|.\s*:")
 _COUNT = re.compile(r"\d{1,6}\b")
 _SEVERITIES = frozenset(
-    "critical blocker blocking high major important medium moderate minor low trivial nit nits nitpicks suggestion "
-    "suggestions optional p0 p1 p2 p3 p4".split()
+    [
+        "critical",
+        "blocker",
+        "blocking",
+        "high",
+        "major",
+        "important",
+        "medium",
+        "moderate",
+        "minor",
+        "low",
+        "trivial",
+        "nit",
+        "nits",
+        "nitpicks",
+        "suggestion",
+        "suggestions",
+        "optional",
+        "p0",
+        "p1",
+        "p2",
+        "p3",
+        "p4",
+    ]
 )
-_ISSUES = frozenset("issue issues suggestion suggestions findings concerns problems bugs nits".split())
+_ISSUES = frozenset(
+    ["issue", "issues", "suggestion", "suggestions", "findings", "concerns", "problems", "bugs", "nits"]
+)
 _COLUMN = re.compile(r"issue|description|title|finding|problem|summary")
 _NAME = re.compile(r"id|#|no\.?")
 

@@ -23,7 +23,7 @@ _VERDICTS = (
 )
 _SAYS_VERDICT = re.compile(
     r"\W*(?:approve[d]?|ready\b|accept(?:ed|able)?|reject(?:ed)?|changes requested|request changes|needs \w+"
-    r"|not ready|blocked|pass(?:ed)?|fail(?:ed)?|lgtm|merge|ship|conditional\w*|complete|do not merge|no-go)\b",
+    r"|not ready|blocked|pass(?:ed)?|fail(?:ed)?|lgtm|merge|ship|conditional\w*|complete|do not merge)\b",
     re.IGNORECASE,
 )
 _OVERALL = ("overall", "overallscore", "qualityscore", "score", "total", "overallrating", "overallgrade")
