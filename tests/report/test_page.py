@@ -79,7 +79,9 @@ def plain(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
     return text
 
 
-def shown(repository: Repository, verdict: Verdict, **known: Verification | str) -> list[str]:
+def shown(
+    repository: Repository, verdict: Verdict, **known: Verification | str | tuple[str, ...]
+) -> list[str]:
     """The lines of the page of the only document."""
     (document,) = repository.load().documents
     return page(Entry(document, verdict, **known), plain).splitlines()  # type: ignore[arg-type] # as named

@@ -52,7 +52,7 @@ ALLOWED: dict[str, Case] = {
     "a host scalar": lambda d, h: d + h[0, 0],
     "a host scalar in a list": lambda d, h: torch._foreach_mul([d], h[0, 0])[0],
     "host scalars in a list": lambda d, h: torch._foreach_mul([d, d], [h[0, 0], d])[0],
-    "host scalars in a list, in place": lambda d, h: torch._foreach_div_([d, d], [h[0, 0], d])[0],
+    "host scalars in a list, in place": lambda d, h: (torch._foreach_div_([d, d], [h[0, 0], d]), d)[1],
     "an index from the host": lambda d, h: d[h[0].long()],
     "a mask from the host": lambda d, h: d[h > 0],
     "a copy": lambda d, h: d.copy_(h),

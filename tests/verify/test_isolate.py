@@ -179,6 +179,7 @@ def test_nothing_outlives_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def kill_once_started(server: Isolation, note: Path) -> None:
     """Kill a server when its task has left its note."""
     wait_for(note.exists)
+    assert server._server is not None
     server._server.kill()
 
 
