@@ -108,3 +108,16 @@ def test_a_meter_that_does_not_exist_says_so() -> None:
     """Nothing is guessed from a name that is no meter's."""
     with pytest.raises(CannotMeasureError, match="no meter is called 'gpu'"):
         choose("gpu")
+
+
+def test_what_stands_beside_a_verifier_comes_with_it(repository: Repository) -> None:
+    """Code of another root is found there first, but the verifier's own helpers are those of its folder."""
+    repository.write("here/verifiers/sizes.py", "SIZE = 1\n")
+    repository.write("there/verifiers/sizes.py", "SIZE = 2\n")
+    repository.write("here/made.py", "NAME = 'here'\n")
+    repository.write("there/made.py", "NAME = 'there'\n")
+    importing = "from made import NAME\nfrom verifiers.sizes import SIZE\n"
+    verifier = VERIFIER.replace('"X"', "NAME").format(sweep="Point(n=SIZE)")
+    repository.write("here/verifiers/x.py", importing + verifier)
+    loaded = load_workload("verifiers/x.py", repository.root / "here", repository.root / "there")
+    assert ("there", 1) == (loaded.ticket, loaded.sweep[0].n)

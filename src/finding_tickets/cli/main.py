@@ -32,6 +32,7 @@ COMMANDS = {
     "probe": "probe",
     "lint": "lint",
     "verify": "verify",
+    "check": "check",
     "report": "report",
 }
 EXIT_CODES = (

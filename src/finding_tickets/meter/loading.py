@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,15 +20,28 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
     """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises.
 
     What the verifier imports comes from ``code``, where that is another folder than the root, before it comes
-    from the root.
+    from the root; but what stands beside it in a folder of verifiers comes from the root, as it does itself.
     """
     for folder in dict.fromkeys((root, code or root)):
         import_from(folder)
+    if code and code != root:
+        _keep_together((root / path).parent, root)
     workload = getattr(_from_file(root / path, root), "workload", None)
     if not isinstance(workload, Workload):
         raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
     check_sweep(workload, path)
     return workload
+
+
+def _keep_together(folder: Path, root: Path) -> None:
+    """Have a folder of verifiers come from the root; a package is the code's, whatever verifiers it has."""
+    parts = folder.relative_to(root).parts
+    name = ".".join(parts)
+    if not parts or parts[0] == "src" or (folder / "__init__.py").exists() or name in sys.modules:
+        return
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules[name] = importlib.util.module_from_spec(spec)
 
 
 def check_sweep(workload: Workload, path: str) -> None:

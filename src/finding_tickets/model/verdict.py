@@ -15,3 +15,15 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
     STALE = "stale"
     UNVERIFIED = "unverified"
+
+
+BEST_FIRST = (
+    Verdict.VERIFIED,
+    Verdict.REPRODUCED,
+    Verdict.REFUTED,
+    Verdict.FAILED,
+    Verdict.INCONCLUSIVE,
+    Verdict.STALE,
+    Verdict.UNVERIFIED,
+)
+"""How much a verdict is worth to whoever guards a register: what is known and good, known, not known."""

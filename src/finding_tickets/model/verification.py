@@ -72,6 +72,11 @@ class ClaimResult(Record):
         """Whether the outcome is the one the ticket expects; an unchecked claim is not."""
         return self.holds is (self.expect == "holds")
 
+    @property
+    def is_surprise(self) -> bool:
+        """Whether it was checked and came out otherwise than the ticket expects."""
+        return self.holds is not None and not self.as_expected
+
 
 class NotMeasured(Record):
     """A point of the sweep that this meter could not run, and why."""

@@ -103,6 +103,22 @@ def verifier_of(document: Document, root: Path) -> str | None:
     return usual if (root / usual).is_file() else None
 
 
+def places_of(document: Document, root: Path) -> dict[str, str]:
+    """Where each variant lives, as ``module:function`` with ``@REV`` where one is stated.
+
+    Raises:
+        BadDataError: The files of the usual folder are not what they must be.
+    """
+    remediation = document.remediation
+    refs = remediation.variants if remediation else {}
+    sources = _variants(document.id.value, root, refs, remediation.claims if remediation else ())
+    revisions = {name: ref.revision for name, ref in refs.items() if ref.revision}
+    return {
+        name: f"{source.module}:{source.function}" + (f"@{revisions[name]}" if name in revisions else "")
+        for name, source in sources.items()
+    }
+
+
 def _plan(
     document: Document,
     root: Path,

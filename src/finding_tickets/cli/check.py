@@ -1,0 +1,127 @@
+"""``tickets check``: the gate of a pull request, which trusts nothing that a branch says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.output import counted, say, style, write, write_json
+from finding_tickets.cli.verify import MeterName
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.register.load import load
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.branch import Pair
+    from finding_tickets.verify.gate import Judged
+
+CONFIGURATION = "configuration"
+
+
+class CheckFormat(StrEnum):
+    """How the outcome is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    GITHUB = "github"
+
+
+def check(
+    base: Annotated[
+        str, typer.Option(metavar="REV", help="What the branch is to be merged into, such as origin/main.")
+    ],
+    root: Root = HERE,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A ticket whose changed claims or worse verdict are meant."),
+    ] = None,
+    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a verification after this time.")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Add the outcome as Markdown to a file as well.")
+    ] = None,
+    output_format: Annotated[
+        CheckFormat, typer.Option("--format", case_sensitive=False, help="How the outcome is printed.")
+    ] = CheckFormat.TEXT,
+) -> ExitCode:
+    """Measure again what a branch changes and compare with its base."""
+    from finding_tickets.report.gate import gate_page
+    from finding_tickets.verify.branch import base_of, pairs
+    from finding_tickets.verify.gate import configuration, exit_code, judge, measure, unread
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.session import Settings
+
+    head = load(root)
+    then = base_of(head.root, base)
+    named = accept or []
+    found = pairs(then, head, named)
+    _check_named(named, found)
+    settings = Settings(
+        root=head.root.resolve(),
+        evidence=head.config.evidence,
+        meter=meter,
+        timeout=timeout or head.config.timeout,
+        memory=head.config.memory,
+    )
+    with Isolation(at_once=False) as isolation:
+        done = measure(found, head, isolation, settings, say)
+    judged = judge(found, done, named)
+    config = then.register.config if then.register else None
+    others = [*configuration(config, head.config, accepted=CONFIGURATION in named)]
+    others += unread(then.register, head)
+    _print(judged, others, base, output_format)
+    if summary:
+        _add(gate_page(base, judged, others), summary)
+    problems = [*others, *(problem for each in judged for problem in each.problems)]
+    _say_all(judged, problems, len(found))
+    return exit_code(problems)
+
+
+def _check_named(named: Iterable[str], found: Sequence[Pair]) -> None:
+    """Refuse to accept what is not there: a misspelt ID would accept nothing in silence."""
+    known = {pair.id.casefold() for pair in found} | {CONFIGURATION}
+    for name in named:
+        if name.casefold() not in known:
+            raise UsageError(f"--accept {name}: no such ticket", hint="tickets list shows them all")
+
+
+def _print(
+    judged: Sequence[Judged], others: Sequence[Problem], base: str, output_format: CheckFormat
+) -> None:
+    from finding_tickets.report.annotations import annotation
+    from finding_tickets.report.gate import gate_item, gate_lines, gate_page
+
+    problems = [*others, *(problem for each in judged for problem in each.problems)]
+    if output_format is CheckFormat.JSON:
+        write_json("check", [gate_item(each) for each in judged])
+    elif output_format is CheckFormat.MARKDOWN:
+        write(gate_page(base, judged, others))
+    elif output_format is CheckFormat.GITHUB:
+        if problems:
+            write("\n".join(map(annotation, problems)))
+    elif judged:
+        write("\n\n".join("\n".join(gate_lines(each, style)) for each in judged))
+
+
+def _add(page: str, file: Path) -> None:
+    try:
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(page)
+    except OSError as error:
+        raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None
+
+
+def _say_all(judged: Sequence[Judged], problems: Sequence[Problem], tickets: int) -> None:
+    failed = sum(any(each.level is Level.ERROR for each in one.problems) for one in judged)
+    for problem in problems:
+        if problem.level is Level.ERROR:
+            say(f"gate failed: {problem.message}")
+    say(f"{len(judged)} of {counted(tickets, 'ticket')} looked at again, {failed} failed the gate")

@@ -1,0 +1,100 @@
+"""What a branch changes in what decides about a ticket."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import Repository
+
+from finding_tickets.verify.changes import Kind, Side, accepted, changes
+
+POINTS = [{"n": 1, "size": 7}, {"n": 4, "size": 9}]
+
+
+def side(repository: Repository, claims: str) -> Side:
+    """The one ticket with these claims about found."""
+    more = f"## Remediation\n\n```yaml\nclaims: {{found: {{{claims}}}}}\n```\n"
+    repository.ticket(more=more)
+    repository.write("fixes/b1_pt_01/found.py", "def check(): ...\n")
+    (document,) = repository.load().documents
+    return Side(document, repository.root)
+
+
+def compared(repository: Repository, before: str, after: str) -> list[tuple[Kind, str | None, str | None]]:
+    """How claims about found have changed."""
+    base, head = side(repository, before), side(repository, after)
+    return [(each.kind, each.before, each.after) for each in changes(base, head, POINTS, ())]
+
+
+CHANGED = {
+    ("syncs: 1", "syncs: 1"): [],
+    ("syncs: 1", ""): [(Kind.REMOVED, "1", None)],
+    ("", "syncs: 1"): [(Kind.ADDED, None, "1")],
+    ("syncs: 1", "syncs: <= 1"): [(Kind.LOOSENED, "1", "<= 1")],
+    ("syncs: <= 1", "syncs: 0..1"): [(Kind.TIGHTENED, "<= 1", "0..1")],
+    ("syncs: < n", "syncs: <= n - 1"): [(Kind.TIGHTENED, "< n", "<= n - 1")],
+    # 2*1 > 1 + 1 is false at the first point and 2*4 > 4 + 1 true at the second.
+    ("syncs: <= n + 1", "syncs: <= 2*n"): [(Kind.LOOSENED, "<= n + 1", "<= 2*n")],
+    ("syncs: '>= 2'", "syncs: '> 1'"): [(Kind.TIGHTENED, ">= 2", "> 1")],
+    ("syncs: O(n)", "syncs: O(n*n)"): [(Kind.CHANGED, "O(n)", "O(n*n)")],
+    ("syncs: '!= 3'", "syncs: <= 2"): [(Kind.CHANGED, "!= 3", "<= 2")],
+    # One of several is gone, whatever its number was; the other one says nothing about it.
+    ("syncs: [<= 9, O(n)]", "syncs: O(n)"): [(Kind.REMOVED, "<= 9", None)],
+    # What is still demanded by another claim is not lost.
+    ("syncs: [<= 9, n]", "syncs: n"): [(Kind.TIGHTENED, "<= 9", "n")],
+    ("syncs: n", "syncs: {is: n, at: {n: '> 1'}}"): [(Kind.LOOSENED, "n", "n where n > 1")],
+    ("syncs: {is: n, at: {n: '> 1'}}", "syncs: n"): [(Kind.TIGHTENED, "n where n > 1", "n")],
+    ("syncs: n", "syncs: {is: n, expect: refuted, why: x}"): [
+        (Kind.LOOSENED, "n", "n (expected to be refuted)")
+    ],
+    ("syncs: {is: n, expect: refuted, why: x}", "syncs: {is: n, expect: refuted, why: y}"): [],
+    ("same_result_as: fix", "same_result_as: {is: fix, tolerance: 0.1}"): [
+        (Kind.LOOSENED, "fix", "fix within 0.1")
+    ],
+    ("same_result_as: {is: fix, tolerance: 0.1}", "same_result_as: {is: fix, tolerance: 0.01}"): [
+        (Kind.TIGHTENED, "fix within 0.1", "fix within 0.01")
+    ],
+    ("same_result_as: fix", "same_result_as: recommended"): [(Kind.CHANGED, "fix", "recommended")],
+    ("syncs: m", "syncs: m + 1"): [(Kind.CHANGED, "m", "m + 1")],
+}
+
+
+@pytest.mark.parametrize("texts", CHANGED, ids=" | ".join)
+def test_claims_are_compared_text_by_text(repository: Repository, texts: tuple[str, str]) -> None:
+    """What another text demands is decided at the points of the sweep, where it can be."""
+    assert CHANGED[texts] == compared(repository, *texts)
+
+
+def test_without_a_sweep_nobody_can_tell(repository: Repository) -> None:
+    """Nothing is known of the values that the variables take."""
+    base, head = side(repository, "syncs: <= n"), side(repository, "syncs: <= n - 1")
+    assert [Kind.CHANGED] == [each.kind for each in changes(base, head, (), ())]
+
+
+@pytest.mark.parametrize(
+    ("line", "who"),
+    [
+        ("**Accepted change:** found.syncs: as measured", "the ticket: as measured"),
+        ("- **Accepted change:** verifier, found.syncs : as measured", "the ticket: as measured"),
+        ("**Accepted change:** found: all of them", "the ticket: all of them"),
+        ("**Accepted change:** found.syncs", None),
+        ("**Accepted change:** found.sync: misspelt", None),
+        ("**Accepted change:** fix.syncs: another one", None),
+        ("found.syncs: no such mark", None),
+    ],
+)
+def test_a_new_line_of_the_ticket_names_changes(repository: Repository, line: str, who: str | None) -> None:
+    """It names them with a reason; a line that was there before names nothing."""
+    found = changes(side(repository, "syncs: 1"), side(repository, "syncs: 2"), POINTS, ())
+    (change,) = accepted(found, b"text\n", f"text\n{line}\n".encode(), None)
+    assert (who, who is None) == (change.accepted, change.is_open)
+    (change,) = accepted(found, f"{line}\n".encode(), f"text\n{line}\n".encode(), None)
+    assert change.is_open
+
+
+def test_a_decision_is_a_change(repository: Repository) -> None:
+    """To keep the code turns what the claims mean around."""
+    base = side(repository, "syncs: 1")
+    repository.ticket(more="## Remediation\n\n```yaml\ndecision: keep\nclaims: {found: {syncs: 1}}\n```\n")
+    (document,) = repository.load().documents
+    (change,) = changes(base, Side(document, repository.root), POINTS, ())
+    assert "changed decision: fix -> keep" == str(change)
