@@ -18,6 +18,7 @@ HOSTILE = [
     "#quot; #35;",
     "%%{init: {}}%%",
     "`code` {a} [b] |c|",
+    "style:#a; classDef x:#b;",
     "two\nlines\r\n\x1b[31m",
     "\\N \\G",
     "ünï-çödé 漢",
@@ -56,6 +57,8 @@ def test_names_are_quoted_for_mermaid(name: str) -> None:
     assert "flowchart LR" == lines[0]
     assert [] == [line for line in lines[1:] if not MERMAID_LINE.fullmatch(line)]
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(name.split()))
+    # Mermaid cuts entities short in what looks like a style: `style`, a colon and a number sign.
+    assert [] == [line for line in lines if re.search(r"(style|classDef).*:\S*#.*;", line)]
     read = [re.sub(r"#(\d+);", lambda entity: chr(int(entity[1])), line) for line in lines]
     assert f'  n0["A-1<br>{shown}"]' in read
 

@@ -11,7 +11,7 @@ from finding_tickets.report.verification import aligned
 
 MISSING = "missing from the register"
 INDENT = "  "
-_UNSAFE_IN_MERMAID = re.compile(r"[^\w .,:/()+=*-]")
+_UNSAFE_IN_MERMAID = re.compile(r"[^\w .,/()+=*-]")
 
 
 def text(graph: Graph) -> str:
