@@ -12,7 +12,9 @@ from finding_tickets.markdown.source import Source
 from finding_tickets.model.ticket import CodeBlock, Location
 
 _PLACE = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
-_COMMENT = re.compile(rb"(?m)^[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?P<text>[^\r\n]*?)[ \t]*(?:-->)?[ \t]*$")
+_COMMENT = re.compile(
+    rb"(?<![^\r\n])[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?P<text>[^\r\n]*?)[ \t]*(?:-->)?[ \t]*(?=[\r\n]|\Z)"
+)
 _FILE = re.compile(rf"(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)", re.DOTALL)
 _COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
 _NAMED_LINES = re.compile(

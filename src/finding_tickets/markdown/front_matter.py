@@ -21,7 +21,7 @@ _FRONT_MATTER = re.compile(
     + rb")*?)"
     rb"(?:---|\.\.\.)[ \t]*(?:" + _END + rb"|\Z)"
 )
-_KEY = re.compile(rb"(?m)^(?P<quote>[\"']?)(?P<key>\w[^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)")
+_KEY = re.compile(rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>\w[^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)")
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*\Z")
 
 
@@ -46,7 +46,7 @@ def pairs(data: bytes, start: int, end: int) -> Iterator[tuple[str, int, int, in
 
 def _unquoted(data: bytes, start: int, end: int) -> tuple[int, int]:
     piece = data[start:end].rstrip()
-    if b"\n" not in piece and not piece.lstrip().startswith((b'"', b"'")):
+    if not re.search(rb"[\r\n]", piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
         piece = _COMMENT.sub(b"", piece).rstrip()
     first, last = start + len(piece) - len(piece.lstrip()), start + len(piece)
     text = data[first:last]

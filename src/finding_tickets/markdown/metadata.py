@@ -47,7 +47,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The labels under which a value is looked for, the best first."""
 
-_BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|\n)[ \t]*-[ \t]")
+_BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
 _BARE = re.compile("|".join(squeeze(label) for labels in KEYS.values() for label in labels))
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 

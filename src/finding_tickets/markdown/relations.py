@@ -40,12 +40,14 @@ _ROWS = frozenset(
 ) | {"blockedby", "dependson", "seealso"}
 _LONGEST_RANGE = 100
 _LONGEST_REASON = 200
-_RELATIONSHIPS = {
+RELATIONSHIPS: dict[str, tuple[str, ...]] = {
     Relationship.RELATED.value: ("related to", "see also", "see", "relates to"),
     Relationship.DUPLICATE.value: ("duplicate of", "duplicates", "duplicated by", "same as"),
     Relationship.BLOCKS.value: ("blocking", "blocker for"),
     Relationship.BLOCKED_BY.value: ("depends on", "blocked", "requires", "dependencies", "depends"),
 }
+"""The words that documents state a relationship in, beside the vocabulary's own."""
+
 # The last of these before an ID says how it is related; a negation takes it back.
 _IN_WORDS = re.compile(
     r"(?P<no>\b(?:not|no|non)\b[\w\s-]{0,12})?"
@@ -134,7 +136,7 @@ def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[
         return
     found, rest = leading
     aside = re.match(r"\s*\((?P<kind>[^)]*)\)", rest)
-    stated = word_for(aside["kind"], _RELATIONSHIPS) if aside else None
+    stated = word_for(aside["kind"], RELATIONSHIPS) if aside else None
     if aside and stated:
         rest = rest[aside.end() :]
     how = Relationship(stated) if stated else kind or Relationship.RELATED
@@ -226,12 +228,12 @@ def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Relation
 def _kind(words: str) -> Relationship | None:
     """The relationship that words such as ``Blocked by`` state or begin with."""
     squeezed = squeeze(words)
-    for word, spellings in _RELATIONSHIPS.items():
+    for word, spellings in RELATIONSHIPS.items():
         if squeezed in (squeeze(word), *map(squeeze, spellings)):
             return Relationship(word)
     found = (
         word
-        for word, spellings in reversed(_RELATIONSHIPS.items())
+        for word, spellings in reversed(list(RELATIONSHIPS.items()))
         if any(squeezed.startswith(squeeze(each)) for each in (word, *spellings))
     )
     beginning = next(found, None)
@@ -242,7 +244,7 @@ def _relationship(source: Source, cell: Text, kind: Relationship | None) -> Rela
     words = plain(cell.raw)
     how = _kind(words) if words else kind
     if words and how is None:
-        hint = f"one of {', '.join(_RELATIONSHIPS)}"
+        hint = f"one of {', '.join(RELATIONSHIPS)}"
         source.report("unknown-word", cell.span.start, f"the relationship is {words!r}", hint=hint)
     return how
 
