@@ -10,7 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from finding_tickets.markdown.reading import read_document
+from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
+from finding_tickets.model.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -49,3 +51,4 @@ def test_white_space_alone() -> None:
     severity = document.metadata["Severity"]
     # 21 bytes of title and 14 of label, then a space, a form feed and a space.
     assert ("", 35 + 3, 35 + 3) == (severity.raw, severity.span.start, severity.span.end)
+    assert (3, 3) == Source("A-1.md", b"a \n", Vocabulary()).trimmed(1, 3)

@@ -39,13 +39,13 @@ def test_first_last_and_authors(repository: Repository, git: Git) -> None:
     repository.ticket("A-1", severity="P1")
     commit(git, "Raise it", who="Bob", when="2026-01-03")
     repository.ticket("A-1", severity="P0")
-    commit(git, "Raise it more", who="Ada", when="2026-01-04")
+    commit(git, "Raise it more", who="Bob", when="2026-01-04")
     commit(git, "Something else", who="Eve", when="2026-01-05")
     found = history(repository.root)
     assert found.created
     assert found.updated
     assert ("2026-01-02T12:00:00+00:00", "Ada", "File it") == found.created[1:]
-    assert ("2026-01-04T12:00:00+00:00", "Ada", "Raise it more") == found.updated[1:]
+    assert ("2026-01-04T12:00:00+00:00", "Bob", "Raise it more") == found.updated[1:]
     assert git("rev-parse", "HEAD~3", "HEAD~1").split() == [found.created.id, found.updated.id]
     assert (("Ada", "Bob"), ()) == (found.authors, found.gaps)
 
@@ -130,6 +130,17 @@ def test_without_git(repository: Repository, git: Git, monkeypatch: pytest.Monke
     commit(git, "File it")
     monkeypatch.setenv("PATH", str(repository.root))
     assert History(gaps=("the history is not known: git is not installed",)) == history(repository.root)
+
+
+def test_messages_are_in_english(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git's reason is passed on in the language that everything else is in, without its first word."""
+    fake = repository.write("bin/git", '#!/bin/sh\necho "fatal: in $LC_ALL" >&2\nexit 1\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert ("the history is not known: in C",) == history(repository.root).gaps
 
 
 @pytest.mark.parametrize("worktree", [False, True])

@@ -50,8 +50,10 @@ def test_remote_branches(repository: Repository, git: Git, tmp_path: Path) -> No
 @pytest.mark.usefixtures("branches")
 def test_what_was_deleted_on_every_branch_is_free(repository: Repository, git: Git) -> None:
     """The tips count, not the past of the branches."""
-    git("branch", "--quiet", "-D", "branch-2")
-    assert "tickets/deep/A-2.md" not in on_branches(repository.root, ["tickets"])
+    git("checkout", "--quiet", "branch-2")
+    git("rm", "--quiet", "tickets/deep/A-2.md")
+    git("commit", "--quiet", "-m", "Withdraw A-2")
+    assert not [path for path in on_branches(repository.root, ["tickets"]) if "A-2" in path]
 
 
 def test_without_commits(repository: Repository, git: Git) -> None:
