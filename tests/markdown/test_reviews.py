@@ -50,6 +50,55 @@ FORMS = {
     ),
     "a labelled verdict, and what follows": "## Cross-Review (DRL)\n\n**Verdict:** REFINE\n\nNearly right.\n",
     "an item of a list": "## Cross-Review\n\n- **DRL**: REFINE - Nearly right.\n",
+    "a heading with the verdict": "## Cross-Review\n\n### DRL Specialist: REFINE\n\nNearly right.\n",
+    "a heading with the verdict and a date": "## Cross-Review (DRL, 2024-12-27) - REFINE\n\nNearly right.\n",
+    "a heading that ends with the words": (
+        "## DRL Specialist Cross-Review\n\n**Verdict:** REFINE\n\nNearly right.\n"
+    ),
+    "a heading for the verdict": (
+        "## Cross-Review: DRL\n\n### Verdict: REFINE\n\n### Evaluation\n\nNearly right.\n"
+    ),
+    "a heading above the verdict": "## Cross-Review: DRL\n\n### Verdict\n\n**REFINE**\n\nNearly right.\n",
+    "a labelled paragraph with the reviewer": (
+        "## Cross-Review\n\n**DRL Specialist:** REFINE - Nearly right.\n"
+    ),
+    "a label with the verdict": "## Cross-Review\n\n**DRL (REFINE):** Nearly right.\n",
+    "labels of one reviewer": (
+        "## Cross-Review\n\n**DRL Verdict:** REFINE\n**DRL Evaluation:** Nearly right.\n"
+    ),
+    "labels without bold marks": (
+        "## Cross-Review\n\nReviewer: DRL\nVerdict: REFINE\nEvaluation: Nearly right.\n"
+    ),
+    "a bold line": "## Cross-Review (DRL)\n\n**Verdict: REFINE**\n\nNearly right.\n",
+    "a verdict that begins the text": "## Cross-Review (DRL)\n\n**REFINE** - Nearly right.\n",
+    "items of labelled values": (
+        "## Cross-Review\n\n- **Reviewer:** DRL\n- **Verdict:** REFINE\n- **Evaluation:** Nearly right.\n"
+    ),
+    "an item that begins with the verdict": "## Cross-Review\n\n- REFINE (DRL): Nearly right.\n",
+    "a quotation": "## Cross-Review (DRL)\n\n> **Verdict:** REFINE\n>\n> Nearly right.\n",
+    "the verdict below the text": "## Cross-Review (DRL)\n\nNearly right.\n\n**Verdict:** REFINE\n",
+    "a column for each reviewer": (
+        "## Cross-Review\n\n| | DRL | Nobody |\n|---|---|---|\n| **Verdict** | REFINE | |\n"
+        "| **Evaluation** | Nearly right. | |\n"
+    ),
+    "the reviewer as the table's header": (
+        "## Cross-Review\n\n| Reviewer | DRL |\n|---|---|\n| Verdict | REFINE |\n"
+        "| Evaluation | Nearly right. |\n"
+    ),
+    "a column of another name": (
+        "## Cross-Review\n\n| Reviewer | Assessment | Rationale |\n|---|---|---|\n"
+        "| DRL | REFINE | Nearly right. |\n"
+    ),
+    "a reason in the cell of the verdict": (
+        "## Cross-Review\n\n| Reviewer | Verdict |\n|---|---|\n| DRL | REFINE - Nearly right. |\n"
+    ),
+    "no pipe at the end of a row": (
+        "## Cross-Review: DRL\n\n| Verdict | **REFINE** |\n|---|---|\n| **Evaluation** | Nearly right.\n"
+    ),
+    "no pipes at the ends of rows": (
+        "## Cross-Review\n\nAgent | Verdict | Evaluation\n---|---|---\nDRL | REFINE | Nearly right.\n"
+    ),
+    "within another section": "## Notes\n\n### Cross-Review (DRL)\n\n**Verdict:** REFINE\n\nNearly right.\n",
     "a title with other marks": "## Cross Review \u2013 DRL\n\n**Verdict:** `REFINE`\n\nNearly right.\n\n---",
 }
 
@@ -89,6 +138,10 @@ def test_every_piece_knows_its_bytes(finding: Finding, form: str) -> None:
         ("`code-review`", "codereview"),
         ("feature-dev:code-reviewer", "codereview"),
         ("Code Quality", "codereview"),
+        ("RL", "drl"),
+        ("Deep Reinforcement Learning Expert", "drl"),
+        ("PT", "pytorch"),
+        ("PyTorch Expert (seconding DRL)", "pytorch"),
     ],
 )
 def test_reviewer(finding: Finding, name: str, word: str) -> None:
@@ -161,3 +214,108 @@ def test_two_tables(finding: Finding) -> None:
     assert [("drl", "OBJECT"), ("pytorch", "ENDORSE")] == [
         (review.reviewer and review.reviewer.value, review.opinion) for review in reading.ticket.reviews
     ]
+
+
+def test_a_reviewer_is_no_part_of_a_word(finding: Finding) -> None:
+    """A short spelling is a word of its own: the letters of one inside another name mean nobody."""
+    [review] = finding("## Cross-Review (Early Script Team)\n\n**Verdict:** OBJECT\n\nNo.\n").ticket.reviews
+    assert review.reviewer
+    assert "Early Script Team" == review.reviewer.value
+
+
+@pytest.mark.parametrize(
+    ("verdict", "opinion", "condition"),
+    [
+        ("`NEUTRAL` (with caveat)", "NEUTRAL", "with caveat"),
+        ("ENDORSE - lower to P3", "ENDORSE", "lower to P3"),
+        ("Endorsed", "ENDORSE", ""),
+        ("Objection", "OBJECT", ""),
+        ("Strongly ENDORSE", "ENDORSE", ""),
+        ("NOT A BUG", None, ""),
+        ("Cannot endorse", None, ""),
+        ("does not OBJECT", None, ""),
+    ],
+)
+def test_verdict(finding: Finding, verdict: str, opinion: str | None, condition: str) -> None:
+    """An opinion in any form and with a remark is one; what negates it is none, and its text is kept."""
+    reading = finding(
+        f"## Cross-Review (DRL)\n\n{FIELDS}| **Verdict** | {verdict} |\n\n**Evaluation:** So.\n"
+    )
+    [review] = reading.ticket.reviews
+    assert (opinion, condition, verdict.replace("`", "")) == (
+        review.opinion,
+        review.condition,
+        review.verdict.value,
+    )
+    # Heading 5, table header 7, rule 8, verdict 9.
+    assert ([] if opinion else [("unknown-word", 9)]) == reading.rules
+
+
+def test_an_unknown_verdict_as_the_header(finding: Finding) -> None:
+    """A verdict outside the vocabulary may be the header of its table as well."""
+    reading = finding(
+        "## Cross-Review: DRL\n\n| Verdict | **NOT A BUG** |\n|---|---|\n"
+        "| **Evaluation** | It is meant so. |\n"
+    )
+    assert [("NOT A BUG", "It is meant so.")] == [
+        (review.verdict.value, review.evaluation and review.evaluation.raw)
+        for review in reading.ticket.reviews
+    ]
+    assert [("unknown-word", 7)] == reading.rules
+
+
+def test_what_stands_beside_an_evaluation(finding: Finding) -> None:
+    """Text below a row, and further cells, are remarks on the same review, with its date."""
+    [review] = finding(
+        "## Cross-Review: DRL\n\n| Verdict | Evaluation | Date | Confidence |\n|---|---|---|---|\n"
+        "| ENDORSE | Right. | 2024-12-27 | high |\n\n**Recommendation:** Do it.\n\nSoon.\n"
+    ).ticket.reviews
+    assert review.date
+    assert ("2024-12-27", "Right.\n\nhigh\n\n**Recommendation:** Do it.\n\nSoon.") == (
+        review.date.value,
+        review.words,
+    )
+
+
+def test_text_behind_several_rows(finding: Finding) -> None:
+    """A paragraph below a table of several reviews is nobody's, unless a label says whose it is."""
+    reading = finding(
+        "## Cross-Review\n\n| Agent | Verdict |\n|---|---|\n| DRL | ENDORSE |\n| PyTorch | NEUTRAL |\n\n"
+        "All agree.\n\n**PyTorch Specialist:** Rarely.\n\nVery rarely.\n\n**Evaluation (DRL):** Often.\n"
+    )
+    assert [("drl", "Often."), ("pytorch", "Rarely.\n\nVery rarely.")] == [
+        (review.reviewer and review.reviewer.value, review.words) for review in reading.ticket.reviews
+    ]
+
+
+def test_reviews_one_after_the_other(finding: Finding) -> None:
+    """Each further reviewer or verdict among labelled lines begins another review."""
+    reading = finding(
+        "## Cross-Review\n\n**Reviewer:** DRL\n**Verdict:** ENDORSE\n**Evaluation:** Yes.\n\n"
+        "**Reviewer:** PyTorch\n**Verdict:** OBJECT\n\nNo.\n"
+    )
+    assert [("drl", "ENDORSE", "Yes."), ("pytorch", "OBJECT", "No.")] == [
+        (review.reviewer and review.reviewer.value, review.opinion, review.words)
+        for review in reading.ticket.reviews
+    ]
+
+
+def test_what_a_fence_quotes_is_text(finding: Finding) -> None:
+    """A heading and a table inside a fence belong to the evaluation around them."""
+    reading = finding(
+        "## Cross-Review (DRL)\n\n**Verdict:** ENDORSE\n\nSee:\n\n```\n## Cross-Review\n"
+        "| Verdict | OBJECT |\n"
+        "|---|---|\n```\n\n- in a list:\n  ```\n  ### Verdict: OBJECT\n  ```\n"
+    )
+    assert ["ENDORSE"] == [review.opinion for review in reading.ticket.reviews]
+    assert [] == reading.rules
+
+
+def test_a_row_that_waits_for_its_review(finding: Finding) -> None:
+    """A row with neither verdict nor evaluation is no review yet."""
+    reading = finding(
+        "## Cross-Review\n\n| Agent | Verdict | Evaluation |\n|---|---|---|\n| DRL | | |\n"
+        "| PyTorch | OBJECT | No. |\n"
+    )
+    assert ["OBJECT"] == [review.opinion for review in reading.ticket.reviews]
+    assert [] == reading.rules
