@@ -61,12 +61,13 @@ def parse(data: bytes) -> list[Block]:
     for event, span in events:
         what, detail = event.popitem() if isinstance(event, dict) else (event, "")
         name = detail if isinstance(detail, str) else _name(detail)
+        if what == "End" and name in _BLOCKS:
+            current = outer.pop()
+            continue
         start, end = span["start"] + skipped, span["end"] + skipped
         if what == "Start" and name in _BLOCKS:
             outer.append(current)
             current = _opened(name, detail, start, end, outer)
-        elif what == "End" and name in _BLOCKS:
-            current = outer.pop()
         elif what == "Rule":
             current.children.append(Block(what, start, end))
         elif what == "TaskListMarker":

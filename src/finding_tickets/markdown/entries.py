@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.front_matter import pairs
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import body_rows, cell_spans, columns, is_text
+from finding_tickets.markdown.tables import begins_with_pipe, body_rows, cell_spans, columns
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import squeeze
 
@@ -35,12 +36,12 @@ class Entry:
     value: Text
     start: int
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The label as it is compared: ``File(s)`` is ``files``."""
         return squeeze(self.label)
 
-    @property
+    @cached_property
     def plain(self) -> str:
         """The value without markup."""
         return plain(self.value.raw)
@@ -97,9 +98,10 @@ def text_of(item: Block) -> tuple[int, int]:
 def _of_table(source: Source, table: Block) -> Iterator[Entry]:
     titles = columns(source, table)
     titled = titles[0] in _COLUMN_TITLES
+    piped = begins_with_pipe(source, table.children[0])
     for row in body_rows(table) if titled else table.children:
         spans = cell_spans(source, row)
-        if is_text(source, table, row):
+        if piped and not begins_with_pipe(source, row):
             yield from labelled(source, row.start, row.end)
         elif len(spans) == _FIELD_AND_VALUE or (titled and len(spans) > 1 and titles[1] == "value"):
             yield Entry(plain(source.raw(*spans[0])).rstrip(" :"), source.text(*spans[1]), row.start)

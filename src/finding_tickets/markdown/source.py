@@ -53,7 +53,8 @@ class Source:
         begun = piece.lstrip()
         written = begun.rstrip()
         first = start + len(piece) - len(begun)
-        return Text(raw=written.decode(), span=self.span(first, first + len(written)))
+        line = bisect_right(self.line_starts, first)
+        return Text(raw=written.decode(), span=Span(start=first, end=first + len(written), line=line))
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
         """``[start, end)`` without the white space around it; of white space alone, its empty end."""

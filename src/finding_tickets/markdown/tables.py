@@ -64,9 +64,9 @@ def records(source: Source, table: Block) -> Iterator[dict[str, Text]]:
         yield dict(zip(titles, cells(source, row), strict=True))
 
 
-def is_text(source: Source, table: Block, row: Block) -> bool:
-    """Whether a row is a line of text that Markdown takes into the table above it."""
-    return _begins_with_pipe(source, table.children[0]) and not _begins_with_pipe(source, row)
+def begins_with_pipe(source: Source, row: Block) -> bool:
+    """Whether a row does; one that does not, below a header that does, is text that Markdown takes in."""
+    return source.data[row.start : row.end].lstrip().startswith(b"|")
 
 
 def report_malformed(source: Source, blocks: Iterable[Block]) -> None:
@@ -79,8 +79,9 @@ def report_malformed(source: Source, blocks: Iterable[Block]) -> None:
 
 
 def _report_rows(source: Source, table: Block) -> None:
+    piped = begins_with_pipe(source, table.children[0])
     for row in body_rows(table):
-        if is_text(source, table, row):
+        if piped and not begins_with_pipe(source, row):
             message = "no blank line between this line and the table above, so Markdown makes it a row"
             source.report("table-text", row.start, message)
         elif _end(source, row) > row.children[-1].end:
@@ -107,7 +108,3 @@ def _end(source: Source, row: Block) -> int:
     text = source.data[row.start : row.end].rstrip()
     closed = text.endswith(b"|") and not text.endswith(rb"\|")
     return row.start + len(text) - closed
-
-
-def _begins_with_pipe(source: Source, row: Block) -> bool:
-    return source.data[row.start : row.end].lstrip().startswith(b"|")
