@@ -22,6 +22,7 @@ FLAGS = {
     "probe": "--agent --batch --devices --draft --format --help --meter --root --severity --sweep --timeout --title "
     "--verifier",
     "lint": "--fix --format --help --ignore --root --rules --select",
+    "history": "--format --help --root",
     "check": "--accept --base --format --help --meter --root --summary --timeout",
     "verify": "--all --format --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",

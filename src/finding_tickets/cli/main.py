@@ -33,6 +33,7 @@ COMMANDS = {
     "lint": "lint",
     "verify": "verify",
     "check": "check",
+    "history": "history",
     "report": "report",
 }
 EXIT_CODES = (

@@ -21,6 +21,13 @@ def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) 
     Raises:
         GitError: Git is not installed, ``root`` is in no repository, or git does not understand.
     """
+    return ask_bytes(root, *arguments, settings=settings).decode(errors="replace")
+
+
+def ask_bytes(
+    root: Path, *arguments: str, settings: Mapping[str, str] | None = None, given: bytes = b""
+) -> bytes:
+    """What ``ask`` gives before it is decoded; ``given`` is what git reads from its input."""
     git = shutil.which("git")
     if git is None:
         raise GitError("git is not installed")
@@ -29,14 +36,14 @@ def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) 
     environment = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
-            command, capture_output=True, check=False, env=environment, stdin=subprocess.DEVNULL
+            command, capture_output=True, check=False, env=environment, input=given
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from None
     if ran.returncode:
         said = ran.stderr.decode(errors="replace").strip()
         raise GitError(said.partition("\n")[0].removeprefix("fatal: ") or f"git ended with {ran.returncode}")
-    return ran.stdout.decode(errors="replace")
+    return ran.stdout
 
 
 def cut_off(root: Path) -> frozenset[str]:
