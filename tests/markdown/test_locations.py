@@ -39,6 +39,18 @@ def places(finding: Finding, text: str) -> list[Place]:
         ("~120", [(120, 120)]),
         ("a.py:5-6", [(5, 6)]),
         ("Multiple", []),
+        ("`All`", []),
+        ("N/A", []),
+        ("Entire file", []),
+        ("(throughout)", []),
+        ("~50 (definition)", [(50, 50)]),
+        ("~50 (definition), 120-130 (usage)", [(50, 50), (120, 130)]),
+        ("310-322 (pre-fix)", [(310, 322)]),
+        ("12 (and 4 other calls)", [(12, 12)]),
+        ("45, 50, and 60-65", [(45, 45), (50, 50), (60, 65)]),
+        ("10 to 20", [(10, 20)]),
+        ("forward(): 10-20, backward(): 30", [(10, 20), (30, 30)]),
+        ("7 (2024-12-27)", [(7, 7)]),
         ("N/A - missing test", []),
         ("", []),
     ],
@@ -149,3 +161,80 @@ def test_changed_files_stand_in_for_a_location(finding: Finding) -> None:
     """A ticket that only says which files were changed speaks of these."""
     text = "## Files Changed\n\n| File | Change |\n|------|--------|\n| `src/a.py` | Call `f` |\n"
     assert [("src/a.py", [], None)] == places(finding, text)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ("`/home/x/src/a.py`, `src/b.py`", ["/home/x/src/a.py", "src/b.py"]),
+        ("`a.py`<br>`b.py`", ["a.py", "b.py"]),
+        ("a.py and b.py", ["a.py", "b.py"]),
+        ("`a.py` (calls `f()`)", ["a.py"]),
+        ("src/a.py (the update loop)", ["src/a.py"]),
+        ("Multiple files in `src/agent/`", ["src/agent/"]),
+        ("`src/agent/*.py`", ["src/agent/*.py"]),
+        ("Multiple", []),
+        ("All", []),
+        ("N/A", []),
+    ],
+)
+def test_files(finding: Finding, files: str, expected: list[str]) -> None:
+    """Files are listed in any way, with remarks; a word for many files, or for none, is no file."""
+    assert expected == [file for file, _, _ in places(finding, section(files))]
+
+
+@pytest.mark.parametrize(
+    ("files", "lines", "expected"),
+    [
+        ("`a.py` (lines 10-20), `b.py` (line 5)", "", [[(10, 20)], [(5, 5)]]),
+        ("`a.py:10-20`, `b.py:5, 7`", "", [[(10, 20)], [(5, 5), (7, 7)]]),
+        ("a.py:10-20, 30, b.py", "", [[(10, 20), (30, 30)], []]),
+        ("`a.py`, `b.py`", "a.py 10-20, 30; b.py 5", [[(10, 20), (30, 30)], [(5, 5)]]),
+        ("`a.py`, `b.py`", "`1-2` / `3-4`", [[(1, 2)], [(3, 4)]]),
+        ("`a.py`, `b.py`", "Multiple", [[], []]),
+    ],
+)
+def test_lines_of_each_file(
+    finding: Finding, files: str, lines: str, expected: list[list[tuple[int, int]]]
+) -> None:
+    """Lines stand behind their file, in the row of lines with the files' names, or in their order."""
+    assert expected == [found for _, found, _ in places(finding, section(files, lines))]
+
+
+@pytest.mark.parametrize(
+    ("written", "symbol", "names"),
+    [
+        ("`A.f()`", "A.f()", ("A.f",)),
+        ("`A.f()`, `g(x, y)`", "A.f(), g(x, y)", ("A.f", "g")),
+        ("`A.f` / `A.g`", "A.f / A.g", ("A.f", "A.g")),
+        ("`class A`", "class A", ("A",)),
+        ("A.f() and some_helper", "A.f() and some_helper", ("A.f", "some_helper")),
+        ("`A` ratio computation", "A ratio computation", ("A",)),
+        ("Module-level imports", "Module-level imports", ()),
+        ("the training loop", "the training loop", ()),
+        ("Multiple", None, ()),
+        ("N/A", None, ()),
+    ],
+)
+def test_symbol(finding: Finding, written: str, symbol: str | None, names: tuple[str, ...]) -> None:
+    """A symbol is kept as it is written, and the names in it are told from prose."""
+    [place] = finding(section("`a.py`", "", written)).ticket.locations
+    assert (symbol, names) == (place.symbol, place.symbols)
+
+
+def test_rows_for_each_file(finding: Finding) -> None:
+    """A further row of files begins further places, below headings as well."""
+    text = "## Location\n\n**File:** `a.py`\n**Line:** 3\n\n### Also\n\nFile: b.py\nLines: 4-5\n"
+    assert [("a.py", [(3, 3)], None), ("b.py", [(4, 5)], None)] == places(finding, text)
+
+
+def test_paths_in_prose(finding: Finding) -> None:
+    """Without backticks and labels, what looks like a path is one."""
+    text = "## Location\n\n- src/a.py:10-20 waits, and/or copies\n- the folder src/agent/ as well\n"
+    assert [("src/a.py", [(10, 20)], None), ("src/agent/", [], None)] == places(finding, text)
+
+
+def test_a_number_for_each_row(finding: Finding) -> None:
+    """The column of files need not be the first one."""
+    text = "## Location\n\n| # | File | Line |\n|---|---|---|\n| 1 | `a.py` | 3 |\n| 2 | `b.py` | 4 |\n"
+    assert [("a.py", [(3, 3)], None), ("b.py", [(4, 4)], None)] == places(finding, text)

@@ -21,7 +21,9 @@ def row(name: str, value: str) -> str:
     return f"{TABLE}| **{name}** | {value} |\n"
 
 
-@pytest.mark.parametrize("written", ["`P2`", "P2", "**P2**", "p2"])
+@pytest.mark.parametrize(
+    "written", ["`P2`", "P2", "**P2**", "p2", "P2 (was P1)", "P1 \u2192 P2", "~~P1~~ P2", "Medium (P2)"]
+)
 def test_severity(finding: Finding, written: str) -> None:
     """Any marking and case is the same severity; the raw text is kept."""
     severity = finding(row("Severity", written)).ticket.severity
@@ -36,10 +38,24 @@ def test_severity(finding: Finding, written: str) -> None:
         ("`Won't Fix`", Status.WONT_FIX),
         ("wont_fix", Status.WONT_FIX),
         ("FIXED", Status.FIXED),
+        ("open", Status.OPEN),
+        ("investigating", Status.INVESTIGATING),
+        ("fix-in-progress", Status.IN_PROGRESS),
+        ("in-review", Status.IN_REVIEW),
+        ("closed", Status.CLOSED),
+        ("fixed", Status.FIXED),
+        ("already-fixed", Status.FIXED),
+        ("wont-fix", Status.WONT_FIX),
+        ("wontfix", Status.WONT_FIX),
+        ("invalid", Status.INVALID),
+        ("closed (2024-12-28)", Status.CLOSED),
+        ("\u2705 Fixed in `abc1234`", Status.FIXED),
+        ("`open` \u2192 `closed`", Status.CLOSED),
+        ("Closed - Won't Fix", Status.CLOSED),
     ],
 )
 def test_status(finding: Finding, written: str, status: Status) -> None:
-    """Spellings differ in case and punctuation."""
+    """Spellings differ in case and punctuation; remarks and earlier states are left out."""
     field = finding(row("Status", written)).ticket.status
     assert field
     assert status == field.value
@@ -71,6 +87,8 @@ def test_further_spellings() -> None:
         ("`simic/agent`, `tamiyo/policy`", ["simic/agent", "tamiyo/policy"]),
         ("simic/agent", ["simic/agent"]),
         ("simic, tamiyo", ["simic", "tamiyo"]),
+        ("simic / tamiyo", ["simic", "tamiyo"]),
+        ("**simic** and tamiyo", ["simic", "tamiyo"]),
         ("", []),
     ],
 )
@@ -79,9 +97,10 @@ def test_domains(finding: Finding, written: str, domains: list[str]) -> None:
     assert domains == [domain.value for domain in finding(row("Domain", written)).ticket.domains]
 
 
-def test_batch(finding: Finding) -> None:
+@pytest.mark.parametrize("written", ["7", "`7`", "Batch 7", "B7", "7 (telemetry)"])
+def test_batch(finding: Finding, written: str) -> None:
     """A batch is a number, or reported."""
-    reading = finding(row("Batch", "7"))
+    reading = finding(row("Batch", written))
     assert reading.ticket.batch
     assert 7 == reading.ticket.batch.value
     assert [("metadata-number", 9)] == finding(row("Batch", "seven")).rules
@@ -141,6 +160,9 @@ def test_every_value_knows_its_bytes() -> None:
         ("# Finding Ticket: It waits", "It waits"),
         ("# Bug Ticket: It breaks: badly", "It breaks: badly"),
         ("# Fix: Penalty", "Penalty"),
+        ("# Finding Ticket: A-1: It waits", "It waits"),
+        ("# Bug Ticket A-1 - It waits", "It waits"),
+        ("# [A-1] It waits", "It waits"),
         ("# NaN: how it spreads", "NaN: how it spreads"),
     ],
 )
@@ -193,3 +215,100 @@ def test_an_id_of_another_form() -> None:
     assert ticket
     assert "SEVEN" == ticket.id.value
     assert [("id-form", 3)] == [(problem.rule, problem.line) for problem in problems]
+
+
+def test_keys_in_another_order_and_beside_others(finding: Finding) -> None:
+    """The order of the rows and rows that mean nothing to us change nothing."""
+    reading = finding(
+        f"{TABLE}| **Fixed** | 2024-12-28 |\n| **Colour** | red |\n| **Status** | closed |\n"
+        f"| **Severity** | P1 |\n"
+    )
+    assert reading.ticket.severity
+    assert reading.ticket.closed
+    assert ("P1", "2024-12-28", "red") == (
+        reading.ticket.severity.value,
+        reading.ticket.closed.value,
+        reading.ticket.metadata["Colour"].raw,
+    )
+    assert [] == reading.rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Ticket ID:** B11-TELEM-01 | **Severity:** P1 | **Status:** open\n",
+        "Ticket ID: B11-TELEM-01\nSeverity: P1\nStatus: open\n",
+        "> **Ticket ID:** B11-TELEM-01\n> **Severity:** P1\n> **Status:** open\n",
+        "| Ticket ID | Severity | Status |\n|---|---|---|\n| `B11-TELEM-01` | **P1** | open |\n",
+        (
+            "| Field | Value | Note |\n|---|---|---|\n| ID | B11-TELEM-01 | |\n| Severity | P1 | hm |\n"
+            "| Status | open | |\n"
+        ),
+        "__Ticket ID:__ B11-TELEM-01  \n__Severity:__ P1  \n__Status:__ open\n",
+        "**Ticket ID: B11-TELEM-01**\n**Severity: P1**\n**Status: open**\n",
+    ],
+)
+def test_without_a_table_of_fields(text: str) -> None:
+    """Lines with and without bold labels, several on a line, quoted, or a column for each say the same."""
+    ticket, problems = read_document(f"# Finding Ticket: t\n\n{text}".encode(), "a.md")
+    assert isinstance(ticket, Ticket)
+    assert ticket.severity
+    assert ticket.status
+    assert ("B11-TELEM-01", "P1", "open", ()) == (
+        ticket.id.value,
+        ticket.severity.value,
+        ticket.status.value,
+        problems,
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "agent"),
+    [
+        ("`pytorch`", "pytorch"),
+        ("DRL Specialist", "drl"),
+        ("`ux-auditor`", "ux-auditor"),
+        ("`cr`, `drl`", "codereview"),
+    ],
+)
+def test_agent(finding: Finding, written: str, agent: str) -> None:
+    """An agent has the register's word where there is one; the first of several counts."""
+    field = finding(row("Agent", written)).ticket.agent
+    assert field
+    assert (agent, written) == (field.value, field.raw)
+
+
+@pytest.mark.parametrize("written", ["B-METRIC-01", "`b11-telem-01`", "B1-PT-07 (was B1-PT-02)"])
+def test_id(written: str) -> None:
+    """An ID has any number of parts; its case and what is said behind it do not matter."""
+    ticket, problems = read_document(f"# Finding Ticket: t\n\n**Ticket ID:** {written}\n".encode(), "a.md")
+    assert ticket
+    assert written.strip("`").split()[0].upper() == ticket.id.value
+    assert () == problems
+
+
+def test_a_pattern_of_the_register() -> None:
+    """The register's own pattern says what an ID is."""
+    vocabulary = Vocabulary(id_pattern=r"\d{4}")
+    ticket, problems = read_document(b"# Finding Ticket: t\n\n**Ticket ID:** 0042\n", "a.md", vocabulary)
+    assert ticket
+    assert ("0042", ()) == (ticket.id.value, problems)
+
+
+def test_without_metadata(finding: Finding) -> None:
+    """A ticket without any metadata has no severity and no status, and that is no mistake of reading."""
+    reading = finding("## Summary\n\nIt waits.\n")
+    assert (None, None, []) == (reading.ticket.severity, reading.ticket.status, reading.rules)
+
+
+def test_a_column_of_the_place(finding: Finding) -> None:
+    """What is not understood is reported where its value begins."""
+    # The row is `| **Status** | limbo |`: the value begins behind 15 characters.
+    assert [(9, 16)] == [(each.line, each.column) for each in finding(row("Status", "limbo")).problems]
+
+
+def test_a_title_is_no_section() -> None:
+    """The words of a title do not make it the section of that name."""
+    ticket, _ = read_document(b"# Fix: Decision heads\n\n**Ticket ID:** A-1\n**Status:** open\n", "a.md")
+    assert isinstance(ticket, Ticket)
+    assert (None, None) == (ticket.resolution, ticket.outcome)
