@@ -17,7 +17,7 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import Register, files_of, load
 from finding_tickets.register.query import Facts
 from finding_tickets.report.verification import lines
 
@@ -105,10 +105,11 @@ def _sound(
     for problem in errors:
         say(str(problem))
     broken = {problem.file: problem.line for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
+    sound = [document for document in chosen if broken.keys().isdisjoint(files_of(document))]
     for document in chosen:
-        if line := broken.get(document.path):
-            say(f"{document.id.value}: not measured, for its Remediation section has an error on line {line}")
-    sound = [document for document in chosen if document.path not in broken]
+        for file in sorted(files_of(document) & broken.keys()):
+            what = "its Remediation section" if file == document.path else file
+            say(f"{document.id.value}: not measured, for {what} has an error on line {broken[file]}")
     return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
 
 

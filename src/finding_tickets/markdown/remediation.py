@@ -7,10 +7,13 @@ from typing import Literal
 
 from finding_tickets.markdown.claims import read_claims
 from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.variants import inside_repository, read_variant
 from finding_tickets.markdown.yaml_nodes import YamlNode, read_yaml
-from finding_tickets.model.problem import Level
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.record import Span
 from finding_tickets.model.remediation import Answer, Remediation, Unmeasured, VariantRef
+from finding_tickets.model.vocabulary import Vocabulary
 
 _KEYS = ("verifier", "variants", "decision", "claims", "unmeasured", "checklist")
 
@@ -25,6 +28,25 @@ def read_remediation(part: Part) -> Remediation | None:
         return None
     block = blocks[0]
     root = read_yaml(part.source, block.code, part.source.line(block.first))
+    return _remediation(root, part.source, part.source.span(block.start, block.end))
+
+
+def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
+    """What a file of YAML says in place of a Remediation section, and what is wrong in it."""
+    source = Source(path, data, Vocabulary())
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message, hint = f"byte 0x{data[error.start]:02x} is not UTF-8", "save the file as UTF-8"
+        source.report("remediation-yaml", error.start, message, hint=hint, level=Level.ERROR)
+        text = ""
+    root = read_yaml(source, text, 1)
+    if root is None and not source.problems:
+        source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)
+    return _remediation(root, source, source.span(0, len(data))), tuple(source.problems)
+
+
+def _remediation(root: YamlNode | None, source: Source, span: Span) -> Remediation:
     keys = root.mapping("the Remediation block", _KEYS) if root else {}
     return Remediation(
         verifier=_verifier(keys.get("verifier")),
@@ -33,7 +55,8 @@ def read_remediation(part: Part) -> Remediation | None:
         claims=tuple(read_claims(keys["claims"])) if "claims" in keys else (),
         unmeasured=tuple(_unmeasured(keys.get("unmeasured"))),
         checklist=tuple(_answers(keys.get("checklist"))),
-        span=part.source.span(block.start, block.end),
+        path=source.path,
+        span=span,
     )
 
 

@@ -60,6 +60,7 @@ class Answer(Record):
 class Remediation(Record):
     """The Remediation block of a ticket; what it leaves out follows from the convention of the house.
 
+    ``path`` is the file that it stands in, the ticket's own or one beside it, and ``span`` where it is there.
     ``verifier`` and ``variants`` are the block's own: empty where the convention (``verifiers/<id>.py``,
     ``fixes/<id>/*.py``) applies. ``variants`` keeps the order of the block.
     """
@@ -70,4 +71,5 @@ class Remediation(Record):
     claims: tuple[Claim, ...]
     unmeasured: tuple[Unmeasured, ...]
     checklist: tuple[Answer, ...]
+    path: str
     span: Span

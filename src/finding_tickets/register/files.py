@@ -11,6 +11,7 @@ from typing import NamedTuple
 from finding_tickets.model.problem import Level, Problem
 
 SUFFIX = ".md"
+SIDECAR = ".remediation.yaml"
 ATTEMPTS = 3
 
 _SECOND = 10**9
@@ -60,10 +61,16 @@ def is_settled(state: State, now: int) -> bool:
 
 
 def markdown_files(
-    root: Path, folders: Iterable[Path], problems: list[Problem], *, largest: int
+    root: Path,
+    folders: Iterable[Path],
+    problems: list[Problem],
+    *,
+    largest: int,
+    sidecars: list[File] | None = None,
 ) -> Iterator[File]:
     """Every Markdown file below ``folders``, each once, in the order of their paths.
 
+    Files beside them that are called ``*.remediation.yaml`` are added to ``sidecars``.
     Hidden folders are left out. Links that leave ``root``, linked folders, folders that cannot be read and
     files of more than ``largest`` bytes are reported.
     """
@@ -82,8 +89,10 @@ def markdown_files(
                 if state and state.size > largest:
                     message = f"not read: {state.size} bytes, and largest_file is {largest}"
                     problems.append(_problem(path, "too-large", Level.ERROR, message))
-                else:
+                elif not path.lower().endswith(SIDECAR):
                     yield File(path, entry.path, state)
+                elif sidecars is not None:
+                    sidecars.append(File(path, entry.path, state))
 
 
 def read_file(file: File, problems: list[Problem]) -> Content | None:
@@ -113,7 +122,7 @@ def relative(root: Path, path: Path) -> str:
 
 
 def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """Every entry that has the suffix, with its path from the root."""
+    """Every entry that has one of the suffixes, with its path from the root."""
     waiting = [(os.fspath(folder), "" if folder == root else f"{relative(root, folder)}/")]
     while waiting:
         place, prefix = waiting.pop()
@@ -129,7 +138,7 @@ def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[
             message = "a linked folder is not searched"
             problems.append(_problem(prefix + name, "linked-folder", Level.NOTE, message))
         for entry in entries:
-            if entry.name.lower().endswith(SUFFIX) and entry.name not in folders:
+            if entry.name.lower().endswith((SUFFIX, SIDECAR)) and entry.name not in folders:
                 yield entry, prefix + entry.name
         for name, entry in reversed(folders.items()):
             if not (name.startswith(".") or entry.is_symlink()):

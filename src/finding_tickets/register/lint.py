@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.markdown.reading import Document
 from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.register.load import Register
+from finding_tickets.model.record import Span
+from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.rules import RULES, Context, Remark, Rule
 from finding_tickets.register.rules.suppressions import FORM, UNUSED
 from finding_tickets.register.suppression import Suppression, suppressions, whole_line
@@ -62,7 +64,7 @@ def breaches(
         source = source_of(register, document)
         found += examine(source, document, context.reported(document), context)
     if documents is None:
-        read = {document.path for document in register.documents}
+        read = {path for document in register.documents for path in files_of(document)}
         found += (Breach(problem) for problem in register.problems if problem.file not in read)
     return tuple(sorted(filter(lambda breach: choice.wants(breach.problem), found), key=_place))
 
@@ -71,10 +73,11 @@ def examine(
     source: Source, document: Document, reported: Sequence[Problem], context: Context
 ) -> tuple[Breach, ...]:
     """All that is to be said about one document but for what it has lint ignore."""
+    block = _block_source(source, document, context)
     found = [
         *(_reported(source, problem) for problem in reported),
         *(
-            _remarked(source, rule, remark)
+            _remarked(source if isinstance(remark.place, Span) else block, rule, remark)
             for rule in RULES.values()
             if rule.check
             for remark in rule.check(document, context)
@@ -96,12 +99,22 @@ def source_of(register: Register, document: Document) -> Source:
     return Source(document.path, data, register.config.vocabulary)
 
 
+def _block_source(source: Source, document: Document, context: Context) -> Source:
+    """The file that the remediation of a document stands in, given that of the document."""
+    if document.remediation is None or document.remediation.path == source.path:
+        return source
+    path = document.remediation.path
+    file = context.root / path
+    return Source(path, file.read_bytes() if file.is_file() else b"", context.vocabulary)
+
+
 def exit_code(problems: Sequence[Problem]) -> ExitCode:
     """Bad data where a document cannot be used at all, a failed gate for other errors, else fine."""
     codes = [_code(problem) for problem in problems if problem.level is Level.ERROR]
     return ExitCode.worst(*codes)
 
 
+@cache
 def close_rules(name: str) -> str | None:
     """A hint with the rules that an unknown one may have been meant to be."""
     close = get_close_matches(name.lower(), RULES, n=3)

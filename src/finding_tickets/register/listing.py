@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from finding_tickets.model.problem import Problem
@@ -13,6 +13,7 @@ from finding_tickets.register.ids import Place, duplicates, natural
 from finding_tickets.register.index import Index, Reading, index_of
 from finding_tickets.register.root import chosen_root, folders_of
 from finding_tickets.register.row import Row
+from finding_tickets.register.sidecars import verifiers_of
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,20 @@ def list_rows(root: Path | None = None, *, indexed: bool = True) -> Listing:
     place = chosen_root(root)
     config, folders = folders_of(place)
     problems: list[Problem] = []
-    files = list(markdown_files(place, folders, problems, largest=config.largest_file))
+    sidecars: list[File] = []
+    largest = config.largest_file
+    files = list(markdown_files(place, folders, problems, largest=largest, sidecars=sidecars))
     index = index_of(place, config.vocabulary) if indexed else None
     readings = _readings(files, config.vocabulary, index)
     problems += (problem for reading in readings for problem in reading.problems)
     found = [(reading.row, reading.line) for reading in readings if reading.row]
     problems += duplicates(Place(row.id, row.path, line) for row, line in found)
-    rows = sorted((row for row, _ in found), key=lambda row: (natural(row.id), row.path))
+    verifiers = verifiers_of(((row.path, row.id) for row, _ in found), sidecars, problems)
+    rows = [
+        replace(row, verifier=row.verifier or verifiers[row.path]) if row.path in verifiers else row
+        for row, _ in found
+    ]
+    rows.sort(key=lambda row: (natural(row.id), row.path))
     return Listing(place, config, tuple(rows), tuple(problems))
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.config import Config
-from finding_tickets.register.files import markdown_files, read_file
+from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.ids import Place, duplicates, natural
 from finding_tickets.register.lookup import find
 from finding_tickets.register.root import chosen_root, folders_of
+from finding_tickets.register.sidecars import with_sidecars
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class Register:
         return find(self.documents, document_id)
 
     def problems_of(self, document: Document) -> tuple[Problem, ...]:
-        """The problems met in reading one document."""
-        return tuple(problem for problem in self.problems if problem.file == document.path)
+        """The problems met in reading one document, and its remediation where that stands beside it."""
+        files = files_of(document)
+        return tuple(problem for problem in self.problems if problem.file in files)
 
 
 def load(root: Path | None = None) -> Register:
@@ -50,14 +52,22 @@ def load(root: Path | None = None) -> Register:
     config, folders = folders_of(place)
     problems: list[Problem] = []
     documents: list[Document] = []
-    for file in list(markdown_files(place, folders, problems, largest=config.largest_file)):
+    sidecars: list[File] = []
+    found_files = markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars)
+    for file in list(found_files):
         content = read_file(file, problems)
         if content is not None:
             document, found = read_document(content.data, file.path, config.vocabulary)
             problems.extend(found)
             documents.extend([document] if document else [])
+    documents = list(with_sidecars(documents, sidecars, problems))
     problems.extend(duplicates(map(_place, documents)))
     return Register(place, config, tuple(sorted(documents, key=_order)), tuple(problems))
+
+
+def files_of(document: Document) -> frozenset[str]:
+    """The files that a document is read from: its own, and that of its remediation."""
+    return frozenset([document.path, *([document.remediation.path] if document.remediation else [])])
 
 
 def _order(document: Document) -> tuple[tuple[tuple[int, str], ...], str]:

@@ -136,8 +136,8 @@ def _torch() -> str:
 def _remediation_digest(document: Document, root: Path) -> str:
     if document.remediation is None:
         return ABSENT
-    span = document.remediation.span
-    return hashlib.sha256((root / document.path).read_bytes()[span.start : span.end]).hexdigest()
+    path, span = root / document.remediation.path, document.remediation.span
+    return hashlib.sha256(path.read_bytes()[span.start : span.end]).hexdigest()
 
 
 def _digest(file: Path) -> str:

@@ -90,9 +90,8 @@ def plan(
         return replace(_plan(document, root, verifier, remediation, overrides or {}), verifiers=place)
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
-        raise BadDataError(
-            error.message, file=error.file or document.path, line=line, hint=error.hint
-        ) from None
+        file = error.file or (remediation.path if remediation else document.path)
+        raise BadDataError(error.message, file=file, line=line, hint=error.hint) from None
 
 
 def verifier_of(document: Document, root: Path) -> str | None:

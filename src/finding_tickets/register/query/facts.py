@@ -15,6 +15,7 @@ from finding_tickets.register.convention import safe_name, verifier_path
 from finding_tickets.register.graph import Relations, relations
 from finding_tickets.register.query.tree import folded
 from finding_tickets.register.row import Row, row_of
+from finding_tickets.register.sidecars import with_sidecar
 
 if TYPE_CHECKING:
     from finding_tickets.markdown.reading import Document
@@ -77,7 +78,7 @@ class Facts:
             document = read_document(data, row.path, self.config.vocabulary)[0] if data is not None else None
             if document is None:
                 return None
-            self._documents[row.path] = document
+            self._documents[row.path] = with_sidecar(document, self.root)
         return self._documents[row.path]
 
     def verdict(self, row: Row) -> Verdict:

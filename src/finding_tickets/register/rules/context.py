@@ -13,7 +13,7 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.load import Register
+from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.measured import measured
 from finding_tickets.register.rules.circles import circles
 from finding_tickets.register.rules.history import first_commit
@@ -65,8 +65,8 @@ class Context:
         )
 
     def reported(self, document: Document) -> Sequence[Problem]:
-        """What was reported when the document was read."""
-        return self._by_file.get(document.path, ())
+        """What was reported when the document, and its remediation beside it, were read."""
+        return [problem for file in sorted(files_of(document)) for problem in self._by_file.get(file, ())]
 
     def inside(self, path: str) -> bool:
         """Whether a path, taken from the root, stays in the repository, links followed."""

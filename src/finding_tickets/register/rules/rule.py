@@ -20,8 +20,9 @@ TICKET = "tickets/B1-PT-01.md"
 
 
 class Remark(NamedTuple):
-    """What a rule has to say about one place, a span or a line, of the document it looks at.
+    """What a rule has to say about one place of the document it looks at.
 
+    ``place`` is a span of its file, or a line of the file that its remediation stands in.
     ``fix`` is what mends it, if that takes no judgement: bytes to replace in the document's file.
     """
 

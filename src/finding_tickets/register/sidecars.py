@@ -1,0 +1,102 @@
+"""Remediations that stand beside their tickets, in files of their own: ``ID.remediation.yaml``.
+
+So a ticket can be measured whose file is to stay as it is. The name has the ticket's ID as the register
+spells it, or in lower case, and the file lies in the ticket's folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.register.files import SIDECAR, File, read_file
+
+if TYPE_CHECKING:
+    from finding_tickets.markdown.reading import Document
+    from finding_tickets.model.remediation import Remediation
+
+
+def names_of(path: str, document_id: str) -> tuple[str, ...]:
+    """What the sidecar of the document at ``path`` may be called, from the root."""
+    folder = PurePosixPath(path).parent
+    stems = dict.fromkeys((document_id, document_id.lower()))
+    return tuple((folder / f"{stem}{SIDECAR}").as_posix() for stem in stems if "/" not in stem)
+
+
+def with_sidecars(
+    documents: Iterable[Document], sidecars: Iterable[File], problems: list[Problem]
+) -> Iterator[Document]:
+    """The documents, with the remediations that stand beside them; what is wrong with those is reported."""
+    left = {file.path: file for file in sidecars}
+    taken: set[str] = set()
+    for document in documents:
+        file = _named(left, document.path, document.id.value)
+        taken |= {file.path} if file else set()
+        yield _with(document, file, problems) if file else document
+    problems += (orphan(path) for path in left if path not in taken)
+
+
+def with_sidecar(document: Document, root: Path) -> Document:
+    """One document with the remediation that stands beside it, if one does; problems are not told."""
+    names = names_of(document.path, document.id.value)
+    there = next((name for name in names if (root / name).is_file()), None)
+    return _with(document, File(there, str(root / there), None), []) if there else document
+
+
+def verifiers_of(
+    places: Iterable[tuple[str, str]], sidecars: Iterable[File], problems: list[Problem]
+) -> Mapping[str, str | None]:
+    """The verifiers that sidecars name, by the paths of their documents; ``places`` are paths and IDs.
+
+    What is wrong with a sidecar is reported, also where no document is beside it.
+    """
+    left = {file.path: file for file in sidecars}
+    found: dict[str, str | None] = {}
+    taken: set[str] = set()
+    for path, document_id in places if left else ():
+        if file := _named(left, path, document_id):
+            taken.add(file.path)
+            found[path] = _read(file, problems).verifier
+    problems += (orphan(path) for path in left if path not in taken)
+    return found
+
+
+def orphan(path: str) -> Problem:
+    """What is to be said of a sidecar without a ticket."""
+    name = PurePosixPath(path).name.removesuffix(SIDECAR)
+    message = f"there is no ticket {name} in this folder whose remediation this could be"
+    return Problem(level=Level.ERROR, rule="remediation-sidecar", file=path, line=1, message=message)
+
+
+def _named(files: Mapping[str, File], path: str, document_id: str) -> File | None:
+    return next((files[name] for name in names_of(path, document_id) if name in files), None)
+
+
+def _with(document: Document, file: File, problems: list[Problem]) -> Document:
+    if document.remediation is None:
+        return document.model_copy(update={"remediation": _read(file, problems)})
+    message = f"the ticket has a Remediation section, and {file.path} beside it is one too"
+    line, hint = document.remediation.span.line, "keep one of the two"
+    problems.append(
+        Problem(
+            level=Level.ERROR,
+            rule="remediation-sidecar",
+            file=document.path,
+            line=line,
+            message=message,
+            hint=hint,
+        )
+    )
+    return document
+
+
+def _read(file: File, problems: list[Problem]) -> Remediation:
+    from finding_tickets.markdown.remediation import read_sidecar
+
+    content = read_file(file, problems)
+    remediation, found = read_sidecar(content.data if content else b"", file.path)
+    # A file that cannot be read has said so, and is not empty for that.
+    problems += found if content else ()
+    return remediation
