@@ -19,8 +19,8 @@ FLAGS = {
     "relate": "--as --dry-run --format --help --note --root",
     "tick": "--dry-run --format --help --root --undo",
     "graph": "--format --help --root",
-    "probe": "--agent --batch --devices --draft --format --help --meter --root --severity --sweep --timeout --title "
-    "--verifier",
+    "probe": "--agent --batch --devices --draft --format --help --meter --root --severity --sweep "
+    "--timeout --title --verifier",
     "lint": "--fix --format --help --ignore --root --rules --select",
     "history": "--format --help --root",
     "check": "--accept --base --format --help --meter --root --summary --timeout",
