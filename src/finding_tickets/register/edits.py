@@ -184,7 +184,7 @@ def ticking(numbers: Sequence[int], done: bool) -> Step:
             return [item.done for item in document.checklist] == wanted
 
         around = (touched(page.document, splice.start, splice.end) for splice in splices)
-        return [Plan(splices, expected, frozenset({"checklist"}.union(*around)))]
+        return [Plan(splices, expected, frozenset({"checklist", "categories"}.union(*around)))]
 
     return step
 

@@ -105,7 +105,7 @@ def key_for(name: str, document: Document) -> tuple[str, Key]:
             if wanted in {squeeze(known), *map(squeeze, key.labels)}:
                 return known, key
     label = next((label for label in document.metadata if squeeze(label) == wanted), None)
-    if wanted and label:
+    if label and wanted:
         return label, Key((label,), _text, "", optional=True)
     raise UsageError(f"{name!r} is no key of {document.id.value}", hint=_suggestion(name, document))
 

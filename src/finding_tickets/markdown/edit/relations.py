@@ -13,15 +13,19 @@ from finding_tickets.markdown.edit.page import Page, Splices
 from finding_tickets.markdown.edit.values import code, in_cell, markup_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.relations import RELATIONSHIPS
 from finding_tickets.markdown.roles import Role, role_of
 from finding_tickets.markdown.splice import Splice
 from finding_tickets.markdown.tables import body_rows, cells, columns
 from finding_tickets.model.ticket import Relation
-from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.model.vocabulary import Relationship, word_for
 
 SECTION = "Related Findings"
 _BEFORE = (Role.CROSS_REVIEW, Role.RESOLUTION, Role.REMEDIATION, Role.APPENDIX)
 _HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
+_ID_COLUMNS = ("ticket", "id", "finding")
+_KIND_COLUMNS = ("relation", "type", "link")
+_NOTE_COLUMNS = ("note", "desc", "reason", "why")
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
 _MARKER = re.compile(rb"(?P<number>\d{0,9})(?P<mark>[-*+.)])")
 _OPENING = re.compile(rb"(?:\*\*)?`?")
@@ -71,7 +75,7 @@ def _changed(page: Page, relation: Relation, kind: Relationship) -> Iterator[Spl
         return
     after = at + len(relation.id.encode())
     match = _KIND.match(page.data, after, end)
-    if match and match["kind"] and plain(match["kind"].decode()) not in relation.note:
+    if match and match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS):
         yield [Splice(*match.span("kind"), kind.encode())]
     elif match:
         yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
@@ -81,9 +85,12 @@ def _kind_of_row(page: Page, table: Block, row: Block, kind: Relationship) -> It
     titles = columns(page.source, table)
     for title, cell in zip(titles, cells(page.source, row), strict=True):
         start, end = sorted((cell.span.start, cell.span.end))
-        if title.startswith("relation") and cell.raw:
+        if not title.startswith(_KIND_COLUMNS):
+            continue
+        # Whatever else stands in the cell is not for us to remove.
+        if word_for(plain(cell.raw), RELATIONSHIPS):
             yield [Splice(start, end, markup_of(cell.raw)(kind).encode())]
-        elif title.startswith("relation"):
+        elif not cell.raw:
             yield [Splice(start, start, f" {code(kind)}".encode())]
 
 
@@ -113,7 +120,7 @@ def _row(page: Page, table: Block, link: Link) -> Splice:
     opening, closing = (b"| " if head.startswith(b"|") else b""), (b" |" if head.endswith(b"|") else b"")
     real = [row for row in rows if data[row.start : row.end].lstrip().startswith(b"|") or not opening]
     like = [cell.raw for cell in cells(page.source, real[-1])] if real else []
-    empty = bool(like) and len(real) == 1 and all(map(_says_nothing, like[:1]))
+    empty = bool(like) and len(real) == 1 and all(map(_says_nothing, like))
     if empty or not like:
         like = ["`"] * len(titles)
     written = [in_cell(text) for text in _columns(titles, like, link)]
@@ -128,11 +135,13 @@ def _row(page: Page, table: Block, link: Link) -> Splice:
 
 def _columns(titles: list[str], like: list[str], link: Link) -> Iterator[str]:
     """The cells of a new row under ``titles``, each in the markup of the one above it."""
-    notes = next((index for index, title in enumerate(titles) if title.startswith("note")), len(titles) - 1)
-    for index, title in enumerate(titles):
-        if index == 0:
-            yield markup_of(like[0])(link.id)
-        elif title.startswith("relation"):
+    numbered = list(enumerate(titles))
+    ids = next((index for index, title in numbered if title.startswith(_ID_COLUMNS)), 0)
+    notes = next((index for index, title in numbered if title.startswith(_NOTE_COLUMNS)), len(titles) - 1)
+    for index, title in numbered:
+        if index == ids:
+            yield markup_of(like[index])(link.id)
+        elif title.startswith(_KIND_COLUMNS):
             yield markup_of(like[index])(link.kind)
         else:
             yield link.note if index == notes else ""
