@@ -38,6 +38,62 @@ def test_relation(finding: Finding, text: str, expected: tuple[str, str, str]) -
     assert [] == reading.rules
 
 
+LINES = {
+    "- B1-PT-01 through B1-PT-03: all": [
+        ("B1-PT-01", "related"),
+        ("B1-PT-02", "related"),
+        ("B1-PT-03", "related"),
+    ],
+    "- B1-PT-01, B1-PT-02 and B1-CR-07: all": [
+        ("B1-PT-01", "related"),
+        ("B1-PT-02", "related"),
+        ("B1-CR-07", "related"),
+    ],
+    "- B1-PT-01/02": [("B1-PT-01", "related"), ("B1-PT-02", "related")],
+    "- B1-PT-01, 3 places": [("B1-PT-01", "related")],
+    "- [B1-PT-02](B1-PT-02.md): why": [("B1-PT-02", "related")],
+    "- **Blocks:** B1-PT-02": [("B1-PT-02", "blocks")],
+    "- Duplicate of B1-PT-02": [("B1-PT-02", "duplicate")],
+    "- Not a duplicate of B1-PT-02": [("B1-PT-02", "related")],
+    "- B1-PT-02: as in B1-PT-03": [("B1-PT-02", "related")],
+    "- B1-PT-01: itself": [("B1-PT-01", "related")],
+    "This depends on B1-PT-02. It blocks B1-PT-03; see B1-PT-04.": [
+        ("B1-PT-02", "blocked-by"),
+        ("B1-PT-03", "blocks"),
+        ("B1-PT-04", "related"),
+    ],
+    "**Blocked by:**\n\n- B1-PT-02\n\n**Duplicates:**\n\n- B1-PT-03": [
+        ("B1-PT-02", "blocked-by"),
+        ("B1-PT-03", "duplicate"),
+    ],
+    "### Blocks\n\n- B1-PT-02": [("B1-PT-02", "blocks")],
+    f"{TABLE}| `B1-PT-02`, `B1-PT-03` | related | why |": [("B1-PT-02", "related"), ("B1-PT-03", "related")],
+    f"{TABLE}| B1-PT-02 | duplicate (the first) | why |": [("B1-PT-02", "duplicate")],
+    "| Relation | Finding |\n|---|---|\n| blocks | B-METRIC-02 |": [("B-METRIC-02", "blocks")],
+    f"{TABLE}| None | - | - |": [],
+    "_None_": [],
+    "No related findings.": [],
+}
+
+
+@pytest.mark.parametrize("text", LINES)
+def test_several_relations(finding: Finding, text: str) -> None:
+    """Lists and ranges of IDs, text that names some, and lines that say of which kind they are."""
+    reading = finding(f"## Related Findings\n\n{text}\n")
+    assert LINES[text] == [(each.id, each.relationship) for each in reading.ticket.related]
+    assert [] == reading.rules
+
+
+def test_relations_in_the_metadata(finding: Finding) -> None:
+    """A row of the metadata may name tickets; rows of other names do not."""
+    ticket = finding(
+        "## Metadata\n\n**Duplicate Of:** B1-PT-02\n**Blocks:** B1-PT-03\n**Notes:** B1-PT-04\n"
+    ).ticket
+    assert [("B1-PT-02", "duplicate"), ("B1-PT-03", "blocks")] == [
+        (each.id, each.relationship) for each in ticket.related
+    ]
+
+
 @pytest.mark.parametrize("text", ["None.", "None", "- None", "N/A", "\u2014", "None found so far."])
 def test_none(finding: Finding, text: str) -> None:
     """A section that says that there are none has none."""
