@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.review import ImplementationReview
@@ -228,3 +230,163 @@ def test_a_status_that_says_nothing() -> None:
     assert review.requirements[-1].met is None
     # Line 1 is the title; the table's header is on line 20, its rule on 21, its second row on 23.
     assert [("requirement-status", 23)] == [(problem.rule, problem.line) for problem in problems]
+
+
+def short(text: str, title: str = "# Task 7 Implementation Review: Faster") -> ImplementationReview:
+    """A review that consists of its title and a text."""
+    return read(f"{title}\n\n{text}")[0]
+
+
+def test_header_keys_in_variants() -> None:
+    """The keys of the header have several names each, and may be a table or a list."""
+    review = short(
+        "| Field | Value |\n|---|---|\n| **Reviewed By** | Someone |\n| **Review Date** | 2026-01-02 |\n"
+        "| **Base Commit** | `abcdef1` |\n| **Head SHA** | `1234567` |\n"
+        "| **Implementation Plan** | plan.md |\n"
+    )
+    assert review.commits
+    assert ["Someone", "2026-01-02", "plan.md"] == [
+        field.value for field in (review.reviewer, review.date, review.plan) if field
+    ]
+    assert ("abcdef1", "1234567") == (review.commits.base, review.commits.head)
+
+
+@pytest.mark.parametrize(
+    ("written", "base", "head"),
+    [
+        ("abcdef1 -> 1234567", "abcdef1", "1234567"),
+        ("`abcdef1..1234567`", "abcdef1", "1234567"),
+        ("abcdef1...1234567 (2 commits)", "abcdef1", "1234567"),
+        ("abcdef1 to 1234567", "abcdef1", "1234567"),
+        ("`abcdef1` (first), `1234567` (last)", "abcdef1", "1234567"),
+        ("main..topic/faster", "main", "topic/faster"),
+        ("1234567", None, "1234567"),
+    ],
+)
+def test_notations_of_commits(written: str, base: str | None, head: str) -> None:
+    """A range of commits in the notations of git and of prose."""
+    commits = short(f"**Commit Range:** {written}\n").commits
+    assert commits
+    assert (base, head) == (commits.base, commits.head)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Verdict:** \u2705 APPROVED\n",
+        "**Final Assessment:** APPROVED\n",
+        "**Recommendation:** Add a test.\n\n**Recommendation:** APPROVED\n",
+        "**Recommendation:** APPROVED\n\n## End\n\n**Recommendation:** Merge at night.\n",
+        "**Assessment:** rather good\n\n## End\n\n**Verdict:** APPROVED\n",
+        "## Verdict: \u2705 APPROVED\n\nFine.\n",
+        "## Final Verdict\n\n\u2705 **APPROVED**\n\nFine.\n",
+        "## End\n\n### \u2705 APPROVED\n",
+        "## Plan\n\n**Good** work.\n\n## End\n\nWell then:\n\n**APPROVED** by me.\n",
+    ],
+)
+def test_verdict(text: str) -> None:
+    """A verdict stands in a key, in a heading, in bold, or only at the end; advice on details is none."""
+    verdict = short(text).verdict
+    assert verdict
+    assert "APPROVED" == verdict.value
+
+
+def test_a_table_of_requirements_in_other_words() -> None:
+    """Columns have other names and another order, and a mark is a word or a sign."""
+    review = short(
+        "## Compliance\n\n| # | Requirement | Met? | Notes |\n|---|---|---|---|\n| 1 | one | Yes | here |\n"
+        "| 2 | two | \u2717 | |\n| 3 | three | \U0001f7e1 half | |\n| 4 | four | Satisfied | |\n"
+        "| 5 | five | - | |\n"
+    )
+    assert [
+        ("one", "here", True),
+        ("two", "", False),
+        ("three", "", None),
+        ("four", "", True),
+        ("five", "", None),
+    ] == [(each.text, each.implementation, each.met) for each in review.requirements]
+
+
+def test_tasks_of_a_plan() -> None:
+    """In a section on the plan, a table of tasks with their states is one of requirements."""
+    review = short("## Plan\n\n| Task | State |\n|---|---|\n| one | done |\n\n- [x] two\n- [ ] three\n")
+    assert [("one", True), ("two", True), ("three", False)] == [
+        (each.text, each.met) for each in review.requirements
+    ]
+
+
+def test_a_table_without_states_is_no_requirement() -> None:
+    """In a section on the plan, a table that says nothing of what was done is not one of requirements."""
+    assert () == short("## Plan\n\n| Task | Owner |\n|---|---|\n| one | Ann |\n").requirements
+
+
+def test_issues_in_a_table() -> None:
+    """A table with a column of severities has an issue in each row."""
+    review = short(
+        "## Issues Found\n\n| ID | Severity | Issue | Location | Status |\n|---|---|---|---|---|\n"
+        "| I1 | Minor | A name | `a.py:3` | Fixed |\n"
+    )
+    assert [("minor", "I1", "A name", {"Location": "a.py:3", "Status": "Fixed"})] == [
+        (issue.severity, issue.id, issue.title, issue.details) for issue in review.issues
+    ]
+    assert {"minor": 1} == review.issue_counts
+
+
+def test_issues_in_lists_below_sections() -> None:
+    """A section for each severity, its issues in a numbered list with their details nested."""
+    review = short(
+        "## Critical Issues\n\nNone.\n\n## Important Issues\n\n1. **A leak** of memory\n"
+        "   - **Location:** `a.py:3`\n"
+        "   - **Status:** open\n2. **Docs: none**\n"
+    )
+    assert [
+        ("important", "1", "A leak", {"Location": "a.py:3", "Status": "open"}),
+        ("important", "2", "Docs: none", {}),
+    ] == [(issue.severity, issue.id, issue.title, issue.details) for issue in review.issues]
+    assert {"critical": 0, "important": 2} == review.issue_counts
+
+
+def test_an_issue_below_its_own_heading() -> None:
+    """An issue under a heading has its details in labelled lines."""
+    review = short(
+        "## Issues\n\n### Minor\n\n#### M1. A name (a.py)\n\n**Location:** `b.py`\n**Issue:** long\n"
+    )
+    assert [("minor", "M1", "A name (a.py)", {"Location": "b.py", "Issue": "long"})] == [
+        (issue.severity, issue.id, issue.title, issue.details) for issue in review.issues
+    ]
+
+
+def test_scores_in_a_table() -> None:
+    """A table with a column of scores, and one in words."""
+    review = short(
+        "## Quality\n\n| Aspect | Score | Notes |\n|---|---|---|\n| Tests | 7/10 | few |\n"
+        "| **Overall** | 8.5 / 10 | |\n\n"
+        "**Rating:** 9 out of 10\n"
+    )
+    assert [("Rating", 9.0, ""), ("Tests", 7.0, "few"), ("overall", 8.5, "")] == [
+        (score.name, score.value, score.remark) for score in review.scores
+    ]
+
+
+def test_artifacts_elsewhere() -> None:
+    """A section of files is a group of artifacts; in one of artifacts a line may announce the group."""
+    review = short(
+        "## Files Modified\n\n- `a.py` - waits once\n\n## Artifacts\n\n**Tests:**\n- `test_a.py`\n"
+    )
+    assert [("Files Modified", "a.py", "waits once"), ("Tests", "test_a.py", "")] == [
+        (artifact.group, artifact.name, artifact.remark) for artifact in review.artifacts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "document_id", "name"),
+    [
+        ("# Implementation Review: Task 7 - Faster", "TASK-7", "Task 7 - Faster"),
+        ("# Task 7 Code Review \u2014 Faster", "TASK-7", "Faster"),
+        ("# Review of Phase 2: Faster", "PHASE-2", "Faster"),
+    ],
+)
+def test_titles(title: str, document_id: str, name: str) -> None:
+    """The task may be named before or behind the words for the review."""
+    review = short("**Plan:** plan.md\n", title)
+    assert (document_id, name) == (review.id.value, review.title.value)

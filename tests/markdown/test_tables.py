@@ -100,3 +100,24 @@ def test_rows_without_a_delimiter_row_are_reported(finding: Finding, table: str,
 def test_text_with_pipes_is_text(finding: Finding, text: str) -> None:
     """One line, a formula and code are no rows."""
     assert [] == finding(f"## Notes\n\n{text}").rules
+
+
+CLAIMS = "## Resolution\n\n| Claim | Status | Evidence |\n|---|---|---|\n"
+
+
+def test_a_pipe_in_a_cell_before_the_last(finding: Finding) -> None:
+    """Where all pipes but those in backticks make the right number of cells, these are the cells."""
+    reading = finding(f"{CLAIMS}| `a | b` | TRUE | `c | d` |\n")
+    assert [("a | b", True, "c | d")] == [
+        (each.claim, each.holds, each.evidence) for each in reading.ticket.checked_claims
+    ]
+    # Heading 5, table header 7, rule 8, row 9; the first pipe too many is behind 17 characters.
+    assert [("table-cells", 9, 18)] == [
+        (each.rule, each.line, each.column) for each in reading.problems if each.rule == "table-cells"
+    ]
+
+
+def test_pipes_that_fit_no_header(finding: Finding) -> None:
+    """Where the pipes outside backticks are too many as well, what is left over stays in the last cell."""
+    [claim] = finding(f"{CLAIMS}| a | TRUE | b | c |\n").ticket.checked_claims
+    assert ("a", "b | c") == (claim.claim, claim.evidence)

@@ -50,7 +50,9 @@ def _of_info(info: str) -> str | None:
 
 def _places(source: Source, block: Block) -> Iterator[Location]:
     """The places that comments on lines of their own name."""
-    for match in _COMMENT.finditer(source.data, block.first, block.last):
+    # In a list the code is indented, and its first line begins before the block's text does.
+    start = source.line_starts[source.line(block.first) - 1]
+    for match in _COMMENT.finditer(source.data, start, block.last):
         words = match["text"].decode(errors="replace")
         file = _FILE.search(words[:_LONGEST])
         beside = _COLON_LINES.match(file["behind"]) if file else None
