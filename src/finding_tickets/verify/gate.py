@@ -106,7 +106,7 @@ def measure(
     wanted = []
     for pair in pairs:
         if pair.head and pair.why:
-            if error := _broken(pair.document, head):
+            if error := broken(pair.document, head):
                 done[pair.document.path] = Measurement(own=Verified(pair.document, error=error))
             else:
                 wanted.append(pair)
@@ -172,7 +172,7 @@ def _told(verified: Verified, how: str) -> str:
     return f"{verified.document.id.value}{how}: {what}"
 
 
-def _broken(document: Document, head: Register) -> BadDataError | None:
+def broken(document: Document, head: Register) -> BadDataError | None:
     """What is wrong with a Remediation that was not understood."""
     for problem in head.problems_of(document):
         if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):

@@ -1,0 +1,159 @@
+"""The pytest plugin of finding-tickets: with ``--tickets`` each document that has a verifier is a test.
+
+pytest imports this module in every run, so everything else is imported once it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from finding_tickets.errors import BadDataError
+    from finding_tickets.markdown.reading import Document
+    from finding_tickets.model.verification import Verification
+    from finding_tickets.register.load import Register
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.session import Settings
+
+
+class NotAsExpectedError(Exception):
+    """What came of a ticket that fails, in words."""
+
+
+class TicketFile(pytest.File):
+    """The file of one document."""
+
+    def collect(self) -> Iterator[TicketItem]:
+        """Nothing: its item is made with it."""
+        return iter(())
+
+
+class TicketItem(pytest.Item):
+    """The verification of one document."""
+
+    def __init__(
+        self,
+        *,
+        document: Document,
+        broken: BadDataError | None,
+        isolation: Isolation,
+        settings: Settings,
+        **more: Any,
+    ) -> None:
+        super().__init__(**more)
+        self._document, self._broken = document, broken
+        self._isolation, self._settings = isolation, settings
+
+    def runtest(self) -> None:
+        """Measure it; fail where a claim comes out otherwise than expected, or nothing is known."""
+        from finding_tickets.verify.session import verify
+
+        if self._broken:
+            raise NotAsExpectedError(str(self._broken))
+        (verified,) = verify([self._document], self._isolation, self._settings)
+        if verified.error or verified.verification is None:
+            raise NotAsExpectedError(str(verified.error))
+        if told := _told(verified.verification):
+            raise NotAsExpectedError(told)
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> str | Any:  # the terminal's own representation has no public type
+        """The words alone, for what failed is no line of Python."""
+        if isinstance(excinfo.value, NotAsExpectedError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int | None, str]:
+        """The file and the line (from 0) of the Remediation section."""
+        remediation = self._document.remediation
+        return self.path, remediation.span.line - 1 if remediation else None, self.name
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("tickets", "finding tickets that are measured")
+    group.addoption(
+        "--tickets", action="store_true", help="measure each ticket that has a verifier, as a test"
+    )
+    group.addoption(
+        "--tickets-root", metavar="FOLDER", help="the register, by default that of pytest's rootdir"
+    )
+    group.addoption(
+        "--tickets-meter",
+        choices=("auto", "simulated", "cuda"),
+        default="auto",
+        help="what counts: a real GPU where one is usable (auto, the default), simulated or cuda",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add an item for each document that has a verifier, before any are chosen by ``-k``."""
+    if config.getoption("tickets"):
+        items += _items(session, config)
+
+
+def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketItem]:
+    from finding_tickets.errors import TicketsError
+    from finding_tickets.register.load import load
+    from finding_tickets.register.root import find_root
+    from finding_tickets.verify.gate import broken
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.plan import verifier_of
+
+    chosen = config.getoption("tickets_root")
+    try:
+        register = load(Path(chosen) if chosen else find_root(config.rootpath))
+    except TicketsError as error:
+        raise pytest.UsageError(f"--tickets: {error}") from None
+    isolation = Isolation(at_once=False)
+    config.add_cleanup(lambda: isolation.__exit__(None, None, None))
+    settings = _settings(register, config)
+    for document in register.documents:
+        if verifier_of(document, register.root):
+            file = TicketFile.from_parent(session, path=register.root / document.path)
+            yield TicketItem.from_parent(
+                file,
+                name=document.id.value,
+                document=document,
+                broken=broken(document, register),
+                isolation=isolation,
+                settings=settings,
+            )
+
+
+def _settings(register: Register, config: pytest.Config) -> Settings:
+    from finding_tickets.verify.session import Settings
+
+    return Settings(
+        root=register.root,
+        evidence=register.config.evidence,
+        meter=config.getoption("tickets_meter"),
+        timeout=register.config.timeout,
+        memory=register.config.memory,
+        record=False,
+    )
+
+
+def _told(verification: Verification) -> str:
+    """What is wrong, above the whole report; empty where everything is as expected."""
+    from finding_tickets.model.verdict import Verdict
+    from finding_tickets.report.verification import lines
+
+    told = [
+        f"{claim.id} {'holds' if claim.holds else 'is false'}, which is not expected of it"
+        for claim in verification.claims
+        if claim.is_surprise
+    ]
+    told += [f"{claim.id} was not checked" for claim in verification.claims if claim.holds is None]
+    if not told and verification.verdict is Verdict.INCONCLUSIVE:
+        told = ["nothing was measured"]
+    return "\n".join([*told, "", *lines(verification, lambda text, _: text)]) if told else ""

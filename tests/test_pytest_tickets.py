@@ -1,0 +1,93 @@
+"""The pytest plugin for tickets, as somebody's test suite meets it."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from tests.conftest import Repository
+from tests.verify.test_session import CLAIMS, add
+
+pytest_plugins = ["pytester"]
+
+PLUGIN = ("-p", "pytest_tickets")
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> Repository:
+    """A repository with a test, a ticket that is verified, one that is not as it says, and one unmeasured."""
+    repository = Repository(pytester.path)
+    repository.write("tests/test_other.py", "def test_passes(): ...\n")
+    repository.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
+    add(repository, "A-1")
+    add(repository, "B-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
+    repository.ticket("C-1")
+    return repository
+
+
+def test_the_package_brings_the_plugin() -> None:
+    """Its metadata names it for pytest to find; metadata of an older checkout may not."""
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'pytest_tickets = "pytest_tickets"' in project
+    found = {entry.name: entry.value for entry in entry_points(group="pytest11")}
+    assert found.get("pytest_tickets") in {"pytest_tickets", None}
+
+
+@pytest.mark.usefixtures("suite")
+def test_each_verifier_is_a_test_of_its_id(pytester: pytest.Pytester) -> None:
+    """What holds passes, what does not fails with its report, and no evidence is written."""
+    result = pytester.runpytest_subprocess(*PLUGIN, "--tickets", "-v", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "tests/test_other.py::test_passes PASSED*",
+            "tickets/A-1.md::A-1 PASSED*",
+            "tickets/B-1.md::B-1 FAILED*",
+            "fix.syncs is false, which is not expected of it",
+            "B-1  failed: fix.syncs: claimed 0, measured 1",
+        ]
+    )
+    assert not (pytester.path / "evidence").exists()
+
+
+@pytest.mark.usefixtures("suite")
+def test_tickets_are_chosen_as_tests_are(pytester: pytest.Pytester) -> None:
+    """By ``-k``, among all others."""
+    result = pytester.runpytest_subprocess(*PLUGIN, "--tickets", "-k", "A-1", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, deselected=2)
+
+
+def test_what_cannot_be_measured_fails(pytester: pytest.Pytester, suite: Repository) -> None:
+    """A claim that does not parse, a key that is none and a verifier that raises say why."""
+    add(suite, "A-1", claims="claims: {found: {syncs: 'tensors +'}}")
+    add(suite, "D-1", claims="clams: {}")
+    add(suite, "B-1", verifier="raise RuntimeError('no')\n")
+    result = pytester.runpytest_subprocess(*PLUGIN, "--tickets", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "*claim found.syncs: unexpected the end*",
+            "B-1  inconclusive: verifiers/b_1.py:1: RuntimeError: no",
+            "tickets/D-1.md:*: the Remediation block has no 'clams'*",
+        ]
+    )
+
+
+@pytest.mark.usefixtures("suite")
+def test_without_the_option_nothing_is_read(pytester: pytest.Pytester) -> None:
+    """Neither is a ticket a test, nor is anything of the tool imported."""
+    pytester.makeconftest(
+        "import sys\n\ndef pytest_unconfigure():\n"
+        "    print([name for name in sys.modules if name.startswith('finding_tickets')])\n"
+    )
+    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider", "-p", "no:pytest_simcuda")
+    result.assert_outcomes(passed=1)
+    assert "[]" == result.outlines[-1]
+
+
+def test_a_folder_without_a_register_is_wrong_usage(pytester: pytest.Pytester) -> None:
+    """The message is the tool's, with what to do about it."""
+    result = pytester.runpytest_subprocess(*PLUGIN, "--tickets", "--tickets-root", "nowhere")
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*--tickets: --root nowhere: no such folder*"])
