@@ -43,7 +43,8 @@ _ACTS = frozenset(
     ]
 )
 _FIX = re.compile(
-    r"(\d+[.)] )?(the |final |implemented |actual )*fix(es)?( description| applied| implemented| details)?( \(.*\))?",
+    r"(\d+[.)] )?(the |final |implemented |actual )*fix(es)?"
+    r"( description| applied| implemented| details)?( \(.*\))?",
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)

@@ -10,6 +10,8 @@ from finding_tickets.report.entries import Entry
 
 Item = dict[str, object]
 
+_SETTLED = ("closed", "proposed", "duplicate_of", "severity_changes", "checked_claims", "corrections")
+
 
 def ticket_item(entry: Entry) -> Item:
     """One entry, with the same keys for every kind of document; what is not there is null or empty."""
@@ -41,7 +43,32 @@ def full_item(entry: Entry) -> Item:
     document = entry.document
     summary = document.summary.raw if isinstance(document, Ticket) and document.summary else None
     verification = entry.verification.model_dump(mode="json") if entry.verification else None
-    return ticket_item(entry) | {"summary": summary, "verification": verification}
+    settled = _settled(document) if isinstance(document, Ticket) else dict.fromkeys(_SETTLED)
+    return ticket_item(entry) | settled | {"summary": summary, "verification": verification}
+
+
+def _settled(ticket: Ticket) -> Item:
+    """What was done with a ticket, as far as it says."""
+    resolution = ticket.resolution
+    values = (
+        ticket.closed.value if ticket.closed else None,
+        resolution.proposed if resolution else None,
+        resolution.duplicate_of if resolution else None,
+        [{"original": each.original, "revised": each.revised} for each in ticket.severity_changes],
+        [
+            {"claim": each.claim, "holds": each.holds, "status": each.status, "evidence": each.evidence}
+            for each in ticket.checked_claims
+        ],
+        [
+            {
+                "title": each.title,
+                "date": each.date,
+                "statement": each.statement.raw if each.statement else None,
+            }
+            for each in ticket.corrections
+        ],
+    )
+    return dict(zip(_SETTLED, values, strict=True))
 
 
 def _location(location: Location) -> Item:
@@ -53,7 +80,7 @@ def _review(review: Review) -> Item:
     return {
         "reviewer": reviewer_of(review),
         "verdict": opinion_of(review),
-        "evaluation": review.evaluation.raw if review.evaluation else None,
+        "evaluation": review.words,
     }
 
 
