@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import random
@@ -228,6 +229,38 @@ def test_many_processes_read(register: Repository, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(readings, "MANY", 2)
     monkeypatch.setattr(readings, "_CHUNK", 1)
     assert truth(register) == seen(list_rows(register.root))
+
+
+def test_processes_that_cannot_talk(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no means for it, one process reads everything."""
+
+    def refused(**_: object) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(readings, "MANY", 2)
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", refused)
+    assert truth(register) == seen(list_rows(register.root))
+
+
+def test_an_interrupt(register: Repository) -> None:
+    """Who interrupts while many processes read gets the prompt back, without a word."""
+    code = """
+import os, signal, sys
+from finding_tickets.cli.main import run
+from finding_tickets.register import readings
+actual = readings.read_document
+def slow(data, path, words):
+    if path.endswith("A-10.md"):
+        os.killpg(0, signal.SIGINT)
+    return actual(data, path, words)
+readings.MANY, readings._CHUNK, readings.read_document = 2, 1, slow
+sys.exit(run(["list", "--root", sys.argv[1]]))
+"""
+    for number in range(30):
+        register.ticket(f"A-{number}")
+    line = [sys.executable, "-c", code, str(register.root)]
+    done = subprocess.run(line, capture_output=True, text=True, start_new_session=True, check=False)
+    assert (130, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
 def damages() -> Iterator[Callable[[bytes], bytes]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
@@ -13,6 +15,9 @@ from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.files import File, State, is_settled, read_file
 from finding_tickets.register.index import Reading
 from finding_tickets.register.row import row_of
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 MANY = 500
 """So many files that further processes take less time to start than they save."""
@@ -25,13 +30,26 @@ Taken = tuple[Reading, State | None]
 def read_rows(files: Sequence[File], vocabulary: Vocabulary) -> Iterator[Taken]:
     """What is read of each file, in their order, and its state where a change of it would show in that."""
     read = partial(read_row, vocabulary=vocabulary)
-    if len(files) < MANY or (os.cpu_count() or 1) == 1:
+    pool = _pool() if len(files) >= MANY and (os.cpu_count() or 1) > 1 else None
+    if pool is None:
         yield from map(read, files)
         return
+    try:
+        yield from pool.map(read, files, chunksize=_CHUNK)
+    finally:
+        # Whoever interrupts does not wait for the files that nobody has begun to read.
+        pool.shutdown(cancel_futures=True)
+
+
+def _pool() -> ProcessPoolExecutor | None:
+    """A process for each core; None where the system does not let them talk to each other."""
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor() as pool:
-        yield from pool.map(read, files, chunksize=_CHUNK)
+    try:
+        # An interrupt is for this process, which ends the others.
+        return ProcessPoolExecutor(initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    except (OSError, ImportError, NotImplementedError):
+        return None
 
 
 def read_row(file: File, vocabulary: Vocabulary) -> Taken:
