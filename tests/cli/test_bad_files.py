@@ -93,6 +93,37 @@ def test_what_is_no_file(tickets: Tickets, repository: Repository, command: str)
     check(tickets, command, "tickets/pipe.md:1:1: error [unreadable] not a regular file")
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        "pipe.py",
+        "large.py",
+        "folder.py",
+        "circle.py",
+        "circle.py/a.py",
+        "/dev/zero",
+        "n" * 5000 + ".py",
+        "a\x01",
+    ],
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_ticket_speaks_of(tickets: Tickets, repository: Repository, command: str, file: str) -> None:
+    """Code that cannot be read, or not to an end, keeps nobody waiting: it is code that is not there."""
+    repository.ticket()
+    os.mkfifo(repository.root / "pipe.py")
+    os.truncate(repository.write("large.py", "x = 1\n"), 100 * GIGABYTE)
+    (repository.root / "folder.py").mkdir()
+    (repository.root / "circle.py").symlink_to("circle.py")
+    code = f"## Detailed Description\n\n```python\n# {file}:1-2\nx = 1\n```\n"
+    lines = (
+        f"## Location\n\n| Field | Value |\n|---|---|\n| **File(s)** | `{file}` |\n| **Line(s)** | 1-2 |\n"
+    )
+    repository.write("tickets/B1-PT-02.md", f"{TICKET}\n{lines}\n{code}")
+    ran = tickets(command)
+    assert 0 == ran.code
+    assert command == "lint" or "B1-PT-01" in ran.out
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_that_vanishes(
     tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, command: str

@@ -131,3 +131,11 @@ def test_an_id_may_be_any_text(tickets: Tickets, repository: Repository, command
         # The second is what an ID looks like, as long as it is.
         warned = {line.partition(":")[0] for line in ran.err.splitlines() if "[id-form]" in line}
         assert {f"tickets/{number}.md" for number in range(len(ids)) if number != 1} == warned
+
+
+def test_lint_takes_any_id(tickets: Tickets, repository: Repository) -> None:
+    """A ticket may relate to one whose number has five thousand digits, whether or not that is there."""
+    repository.ticket("A-" + "9" * 5000, path="tickets/long.md")
+    repository.ticket(more=f"## Related Findings\n\n- A-{'9' * 4999}8: the same\n")
+    ran = tickets("lint")
+    assert (0, True) == (ran.code, "[dangling-relation]" in ran.out)

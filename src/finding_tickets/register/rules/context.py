@@ -115,8 +115,8 @@ class Context:
         return found
 
     @cached_property
-    def _by_numbers(self) -> Mapping[tuple[int, ...], Sequence[str]]:
-        found: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    def _by_numbers(self) -> Mapping[tuple[str, ...], Sequence[str]]:
+        found: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for key in self._by_id:
             found[_numbers(key)].append(key)
         return found
@@ -134,5 +134,6 @@ class Context:
         }
 
 
-def _numbers(document_id: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"[0-9]+", document_id)))
+def _numbers(document_id: str) -> tuple[str, ...]:
+    """The numbers in an ID without the zeros in front, as text, for they may have any number of digits."""
+    return tuple(re.findall(r"0*([0-9]+)", document_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -32,7 +33,8 @@ class WorkTree:
     def _inside(self, path: str) -> bool:
         """Whether a path, taken from the root, stays in the repository, links followed."""
         try:
-            return (self.root / path).resolve().is_relative_to(self.root)
+            # Unlike Path.resolve, this raises nothing where links lead in a circle.
+            return Path(os.path.realpath(self.root / path)).is_relative_to(self.root)
         except (OSError, ValueError):
             return False
 
