@@ -245,12 +245,13 @@ def test_processes_that_cannot_talk(register: Repository, monkeypatch: pytest.Mo
 def test_an_interrupt(register: Repository) -> None:
     """Who interrupts while many processes read gets the prompt back, without a word."""
     code = """
-import os, signal, sys
+import os, signal, sys, time
 from finding_tickets.cli.main import run
 from finding_tickets.register import readings
 actual = readings.read_document
 def slow(data, path, words):
     if path.endswith("A-10.md"):
+        time.sleep(1)  # so that other processes are idle
         os.killpg(0, signal.SIGINT)
     return actual(data, path, words)
 readings.MANY, readings._CHUNK, readings.read_document = 2, 1, slow
