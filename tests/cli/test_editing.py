@@ -127,7 +127,7 @@ def test_close_by_force(tickets: Tickets, first: Path) -> None:
 def test_close_as_a_duplicate(tickets: Tickets, repository: Repository, first: Path) -> None:
     """Both tickets name each other; one that is a duplicate itself is no original."""
     ran = tickets("close", "B1-PT-01", "--as", "duplicate", "--of", "b1-pt-02")
-    assert "tickets/B1-PT-01.md\ntickets/B1-PT-02.md\n" == ran.out
+    assert "tickets/B1-PT-02.md\ntickets/B1-PT-01.md\n" == ran.out
     assert "B1-PT-01: closed as duplicate of B1-PT-02\n" == ran.err
     items = {item["id"]: item for item in tickets("list", "--format", "json").data}
     assert ("closed", "duplicate") == (items["B1-PT-01"]["status"], items["B1-PT-01"]["resolution"])
@@ -139,6 +139,18 @@ def test_close_as_a_duplicate(tickets: Tickets, repository: Repository, first: P
     repository.ticket("B1-PT-03", status="open")
     again = tickets("close", "B1-PT-03", "--as", "duplicate", "--of", "B1-PT-01")
     assert (2, True) == (again.code, "B1-PT-01 is closed as a duplicate itself" in again.err)
+
+
+def test_a_crash_between_two_files_is_mended_by_the_same_command(tickets: Tickets, first: Path) -> None:
+    """The original is written first: the ticket is still open, and lint says what is missing."""
+    before = first.read_bytes()
+    arguments = ["close", "B1-PT-01", "--as", "duplicate", "--of", "B1-PT-02"]
+    tickets(*arguments)
+    complete = first.read_bytes()
+    first.write_bytes(before)
+    assert "one-way-relation" in tickets("lint").out
+    assert "tickets/B1-PT-01.md\n" == tickets(*arguments).out
+    assert complete == first.read_bytes()
 
 
 def test_close_and_reopen(tickets: Tickets, first: Path) -> None:

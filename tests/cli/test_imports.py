@@ -34,6 +34,8 @@ HEAVY = {"torch", "numpy", "rich", "jinja2", "multiprocessing", "asyncio"}
 COMMANDS = {
     "list": ([], set()),
     "show": (["B1-PT-01"], set()),
+    "set": (["B1-PT-01", "batch=3"], set()),
+    "reopen": (["B1-PT-01", "--reason", "so"], set()),
     "lint": ([], set()),
     "new": (["--title", "x", "--severity", "P2", "--with-verifier"], TEMPLATES),
     "report": ([], TEMPLATES),

@@ -56,8 +56,8 @@ def close(
     linked = [relating(original.id, Relationship.DUPLICATE)] if original else []
     edits = [edit_of(row, words, today(), *linked, closing(end, verdict_of))]
     if original:
-        back = relating(row.id, Relationship.DUPLICATE)
-        edits.append(edit_of(original, words, today(), back))
+        # Should a crash leave the second file old, the ticket is still open and can be closed once more.
+        edits.insert(0, edit_of(original, words, today(), relating(row.id, Relationship.DUPLICATE)))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
     return make(listing, edits, what, dry_run=dry_run, output_format=output_format)
 

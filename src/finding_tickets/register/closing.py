@@ -53,11 +53,11 @@ class Closing:
     original: str | None = None
     forced: bool = False
 
-    def record(self, verdict: Verdict) -> list[str]:
-        """The lines of the section Resolution."""
+    def record(self, verdict: Verdict | None) -> list[str]:
+        """The lines of the section Resolution; ``verdict`` is that of a ticket that is closed as fixed."""
         original = f" of `{self.original}`" if self.original else ""
         lines = [f"**Status:** {_WORDS[self.outcome]}{original}", f"**Closed:** {self.today.isoformat()}"]
-        if self.outcome is Outcome.FIXED and verdict is Verdict.VERIFIED:
+        if verdict is Verdict.VERIFIED:
             lines.append(f"**Measured:** {verdict}")
         elif self.forced:
             lines.append(f"**Forced:** closed as fixed while its verdict is {verdict}")
@@ -76,8 +76,8 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
     def step(page: Page) -> Sequence[Plan]:
         ticket, status = _ticket(page), SETTLED_AS[wanted.outcome]
         check(status_of(ticket), "close", status)
-        verdict = verdict_of(ticket)
-        if wanted.outcome is Outcome.FIXED and verdict is not Verdict.VERIFIED and not wanted.forced:
+        verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
+        if verdict not in {None, Verdict.VERIFIED} and not wanted.forced:
             hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
             raise GateError(f"{ticket.id.value} is {verdict}, not verified: it stays open", hint=hint)
         plans = [row_plan(page, KEYS["status"], [status])]
@@ -176,7 +176,7 @@ def _ticket(page: Page) -> Ticket:
     return page.document
 
 
-def _records(page: Page, wanted: Closing, verdict: Verdict) -> Iterator[Splices]:
+def _records(page: Page, wanted: Closing, verdict: Verdict | None) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
     lines, resolutions = wanted.record(verdict), _resolutions(page)
     earlier = _mark(page, resolutions).splices

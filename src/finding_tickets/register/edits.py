@@ -176,8 +176,8 @@ def ticking(numbers: Sequence[int], done: bool) -> Step:
             if not 1 <= number <= len(items):
                 hint = f"it has {len(items)}" if items else "it has no checklist"
                 raise UsageError(f"{page.document.id.value} has no item {number}", hint=hint)
-            splice = tick(page, items[number - 1], done) if items[number - 1].done != done else None
-            splices += [splice] if splice else []
+            if items[number - 1].done != done:
+                splices.append(tick(page, items[number - 1], done))
         wanted = [done if number in numbers else item.done for number, item in enumerate(items, 1)]
 
         def expected(document: Document) -> bool:
