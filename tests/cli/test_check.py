@@ -405,3 +405,23 @@ def test_a_base_without_a_register_has_no_tickets(repository: Repository, git: G
     ran = tickets("check", "--base", "start", "--format", "json")
     assert (ExitCode.OK, None, "verified") == (ran.code, ran.data[0]["base"], ran.data[0]["measured"])
     assert json.loads(ran.out)["kind"] == "check"
+
+
+def test_claims_beside_the_ticket_are_held_to_the_base_too(
+    repository: Repository, git: Git, tickets: Tickets
+) -> None:
+    """A remediation in a file of its own is an input, and a comment in it names what is meant."""
+    add(repository, "A-1", CLAIMS)
+    repository.ticket("A-1")
+    repository.write("tickets/A-1.remediation.yaml", CLAIMS + "\n")
+    assert ExitCode.OK == tickets("verify", "A-1").code
+    commit(git, "base")
+    git("switch", "--quiet", "--create", "branch")
+    repository.write("tickets/A-1.remediation.yaml", LOOSE + "\n")
+    tickets("verify", "A-1")
+    code, items = checked(tickets)
+    assert (ExitCode.GATE_FAILED, ["gate-changed"]) == (code, rules(items["A-1"]))
+    comment = "# **Accepted change:** fix.syncs: one read for each shard\n"
+    repository.write("tickets/A-1.remediation.yaml", comment + LOOSE + "\n")
+    tickets("verify", "A-1")
+    assert ExitCode.OK == checked(tickets)[0]

@@ -14,7 +14,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.convention import safe_name
 from finding_tickets.register.git import GitError, ask, cut_off
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import Register, files_of, load
 from finding_tickets.register.root import is_repository
 from finding_tickets.verify.changes import Change, Side, accepted, changes
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
@@ -139,8 +139,8 @@ def _pair(
     points = recorded.evidence[0].verification.sweep if recorded.evidence else ()
     found = accepted(
         changes(then, now, points, recorded.imported),
-        _bytes(base.root / before.path),
-        _bytes(head.root / document.path),
+        _text(then),
+        _text(now),
         "the command line" if document.id.value.casefold() in by_command else None,
     )
     why = tuple(dict.fromkeys(_reasons(then, now, recorded, after, found)))
@@ -151,7 +151,7 @@ def _reasons(
     base: Side, head: Side, before: Standing, after: Standing, found: Iterable[Change]
 ) -> Iterator[str]:
     """The names of what makes a measurement of the base say nothing about the work tree."""
-    if _bytes(base.root / base.document.path) != _bytes(head.root / head.document.path):
+    if _text(base) != _text(head):
         yield head.document.path
     for name in sorted(before.imported):
         if _digest(base.root / name) != _digest(head.root / name):
@@ -199,6 +199,15 @@ def _before(name: str, base: Path, head: Path) -> Iterator[str]:
         for file in (f"{folder}{module}{end}" for folder in ("", "src/") for end in (".py", "/__init__.py")):
             if (head / file).is_file() and not (base / file).is_file():
                 yield file
+
+
+def _text(side: Side) -> bytes:
+    """All that a document is read from."""
+    return b"\n".join(_bytes(side.root / file) for file in _in_order(side.document))
+
+
+def _in_order(document: Document) -> list[str]:
+    return [document.path, *sorted(files_of(document) - {document.path})]
 
 
 def _digest(file: Path) -> str:

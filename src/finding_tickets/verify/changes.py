@@ -25,7 +25,7 @@ from finding_tickets.verify.plan import places_of, verifier_of
 Points = Sequence[Mapping[str, int]]
 _Bounds = tuple[Fraction | float, Fraction | float]
 
-_ACCEPTED = re.compile(r"^[-*\s]*\*\*Accepted change:\*\*\s*(?P<names>[^:]+?)\s*:\s*(?P<why>\S.*)$")
+_ACCEPTED = re.compile(r"^[-*#\s]*\*\*Accepted change:\*\*\s*(?P<names>[^:]+?)\s*:\s*(?P<why>\S.*)$")
 
 
 class Kind(StrEnum):

@@ -207,21 +207,24 @@ def _likest(standing: Standing, like: Verification | None) -> Verification | Non
 
 
 def _problems(case: _Case) -> Iterator[Problem]:
+    file, line = _place(case.pair.document)
     for name, rule in RULES.items():
         for message, hint in rule(case):
             accepted = case.by_command and name in ACCEPTABLE
             yield Problem(
                 level=Level.WARNING if accepted else Level.ERROR,
                 rule=name,
-                file=case.pair.document.path,
-                line=_line(case.pair.document),
+                file=file,
+                line=line,
                 message=f"{case.pair.id}: {message}",
                 hint="accepted by the command line" if accepted else hint.format(id=case.pair.id),
             )
 
 
-def _line(document: Document) -> int:
-    return document.remediation.span.line if document.remediation else 1
+def _place(document: Document) -> tuple[str, int]:
+    """Where a document says how it is measured, or else where it begins."""
+    remediation = document.remediation
+    return (remediation.path, remediation.span.line) if remediation else (document.path, 1)
 
 
 def _unmeasured(case: _Case) -> Iterator[tuple[str, str]]:
