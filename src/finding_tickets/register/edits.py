@@ -12,6 +12,7 @@ from finding_tickets.markdown.edit.page import Page, Splices, open_page
 from finding_tickets.markdown.edit.relations import Link, relate
 from finding_tickets.markdown.edit.rows import row_of, set_row
 from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.markdown.splice import spliced
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
@@ -72,7 +73,14 @@ class _Editing:
         self.plans = [plan for step in self.steps for plan in step(page)]
         if any(plan.splices for plan in self.plans):
             self.plans += _updated(page, self.plans, self.today)
-        return [splice for plan in self.plans for splice in plan.splices]
+        splices = [splice for plan in self.plans for splice in plan.splices]
+        try:
+            spliced(data, splices)
+        except ValueError:
+            raise UsageError(
+                "two of the changes are about the same text", hint="make them one by one"
+            ) from None
+        return splices
 
     def confirm(self, old: bytes, new: bytes) -> None:
         before, had = read_document(old, self.row.path, self.vocabulary)
