@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document, read_document
@@ -66,6 +67,8 @@ class _Attempt:
     def __init__(self, path: str, context: Context, choice: Choice) -> None:
         self.count = 0
         self._path, self._context, self._choice = path, context, choice
+        # The same bytes are looked at several times; reading them is what takes time.
+        self._read = cache(self._read_anew)
 
     def make(self, data: bytes) -> Sequence[Splice]:
         """The edits that mend something and break nothing: all at once, else those that do so one by one."""
@@ -97,7 +100,7 @@ class _Attempt:
     def _proposed(self, data: bytes) -> list[Breach]:
         return [breach for breach in self._read(data)[1] if breach.fix and self._choice.wants(breach.problem)]
 
-    def _read(self, data: bytes) -> tuple[str | None, tuple[Breach, ...]]:
+    def _read_anew(self, data: bytes) -> tuple[str | None, tuple[Breach, ...]]:
         """The ID of the document in ``data`` and what is to be said about it."""
         source = Source(self._path, data, self._context.vocabulary)
         document, reported = read_document(data, self._path, self._context.vocabulary)

@@ -33,7 +33,7 @@ def suppressions(source: Source) -> tuple[Suppression, ...]:
         return ()
     code = sorted(span for block in walk(parse(source.data)) for span in _code(source, block))
     return tuple(
-        _suppression(match) for match in _COMMENT.finditer(source.data) if not _is_within(match.start(), code)
+        _suppression(match) for match in _COMMENT.finditer(source.data) if not is_within(match.start(), code)
     )
 
 
@@ -61,7 +61,7 @@ def _code(source: Source, block: Block) -> Iterator[tuple[int, int]]:
         yield from code_spans(source.data, block.first, block.last)
 
 
-def _is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
     """Whether one of ``spans``, which are sorted and lie apart, holds the offset."""
     at = bisect_right(spans, offset, key=itemgetter(0)) - 1
     return at >= 0 and offset < spans[at][1]

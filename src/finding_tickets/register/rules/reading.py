@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from finding_tickets.markdown.blocks import Block, parse, walk
+from finding_tickets.markdown.blocks import parse, walk
 from finding_tickets.markdown.inline import code_spans
 from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.splice import Splice
 from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.rules.rule import Files, reported
+from finding_tickets.register.suppression import is_within
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _COMMITS = "# Implementation Review: Clipping\n\n**Review ID:** TASK-5\n**Commits:** {}\n"
@@ -53,21 +56,35 @@ def _yaml(*lines: str, item: bool = True) -> Files:
 
 def _pipes(source: Source, problem: Problem) -> Sequence[Splice]:
     """Escape the pipes within code, where these are as many as there are cells too many."""
-    for table in (block for block in walk(parse(source.data)) if block.kind == "Table"):
-        for row in table.children:
-            if source.line(row.start) == problem.line:
-                return _escaped(source, row, len(table.children[0].children))
-    return ()
+    found = _rows(source.data).get(problem.line)
+    return _escaped(source.data, *found) if found else ()
 
 
-def _escaped(source: Source, row: Block, width: int) -> Sequence[Splice]:
-    text = source.data[row.start : row.end]
-    pipes = [at for at, byte in enumerate(text) if byte == ord("|") and text[at - 1 : at] != b"\\"]
+@lru_cache(maxsize=2)
+def _rows(data: bytes) -> Mapping[int, tuple[int, int, int]]:
+    """By its line, where each row of a table starts and ends, and how many cells its header has."""
+    lines = Source("", data, Vocabulary())
+    return {
+        lines.line(row.start): (row.start, row.end, len(table.children[0].children))
+        for table in walk(parse(data))
+        if table.kind == "Table"
+        for row in table.children
+    }
+
+
+def _escaped(data: bytes, start: int, end: int, width: int) -> Sequence[Splice]:
+    text = data[start:end]
+    pipes = _pipes_of(text)
     ends = text.lstrip().startswith(b"|") + text.rstrip().endswith(b"|")
-    excess = len(pipes) - ends + 1 - width
     spans = code_spans(text, 0, len(text))
-    inside = [at for at in pipes if any(start <= at < end for start, end in spans)]
-    return [Splice(row.start + at, row.start + at, b"\\") for at in inside] if len(inside) == excess else ()
+    inside = [at for at in pipes if is_within(at, spans)]
+    excess = len(pipes) - ends + 1 - width
+    return [Splice(start + at, start + at, b"\\") for at in inside] if len(inside) == excess else ()
+
+
+def _pipes_of(row: bytes) -> list[int]:
+    """Where a row has pipes that end a cell."""
+    return [at for at, byte in enumerate(row) if byte == ord("|") and row[at - 1 : at] != b"\\"]
 
 
 def _empty_line(source: Source, problem: Problem) -> Sequence[Splice]:
@@ -82,9 +99,7 @@ def _delimiter(source: Source, problem: Problem) -> Sequence[Splice]:
     """Write a delimiter row below the line that is meant to be a header."""
     start, below = source.line_starts[problem.line - 1 : problem.line + 1]
     header = source.data[start:below]
-    count = (
-        len([at for at, byte in enumerate(header) if byte == ord("|") and header[at - 1 : at] != b"\\"]) - 1
-    )
+    count = len(_pipes_of(header)) - 1
     indent = header[: len(header) - len(header.lstrip())]
     row = indent + b"|" + b"---|" * count + _line_end(source, problem.line)
     return [Splice(below, below, row)]

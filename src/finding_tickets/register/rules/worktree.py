@@ -27,7 +27,11 @@ class WorkTree:
         self.inside = cache(self._inside)
         self.exists = cache(self._exists)
         self.at_home = cache(self._at_home)
+        self.line_count = cache(self._line_count)
         self._text = lru_cache(_FILES_KEPT)(self._read)
+        self._lines = lru_cache(_FILES_KEPT)(
+            lambda path: frozenset(map(squeezed, (self._text(path) or "").splitlines()))
+        )
         self._squeezed = lru_cache(_FILES_KEPT)(lambda path: squeezed(self._text(path) or ""))
 
     def _inside(self, path: str) -> bool:
@@ -54,14 +58,15 @@ class WorkTree:
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
         return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)
 
-    def line_count(self, path: str) -> int | None:
+    def _line_count(self, path: str) -> int | None:
         """How many lines a file has; None where it is no text."""
         text = self._text(path)
         return None if text is None else len(text.splitlines())
 
     def holds(self, path: str, line: str) -> bool:
         """Whether a file has a line of code somewhere, however it is spaced, wrapped and commented."""
-        return squeezed(line) in self._squeezed(path)
+        wanted = squeezed(line)
+        return wanted in self._lines(path) or wanted in self._squeezed(path)
 
     def _read(self, path: str) -> str | None:
         file = self.root / path
