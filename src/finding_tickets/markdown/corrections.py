@@ -16,11 +16,11 @@ _DATED = frozenset(["date", "corrected", "correctedon"])
 
 
 def correcting(parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts that correct something; one within another belongs to it."""
+    """The sections that correct something, and such parts of a resolution."""
     for part in parts:
         if role_of(part) is Role.CORRECTION:
             yield part
-        else:
+        elif role_of(part) is Role.RESOLUTION:
             yield from correcting(each for each in part.parts if each.heading)
 
 

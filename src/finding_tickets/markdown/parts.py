@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -14,6 +14,7 @@ from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
 
 _SECTION_LEVEL = 2
+_RULE = b"---"
 _NOT_A_WORD = re.compile(r"[^\w]+")
 
 
@@ -76,10 +77,28 @@ def sections(source: Source) -> tuple[Part, ...]:
 
     Together the parts cover every byte exactly once.
     """
-    blocks = tuple(parse(source.data))
+    blocks = tuple(_as_meant(source, parse(source.data)))
     levels = sorted({block.level for block in blocks if block.level > 1})
     level = max(_SECTION_LEVEL, levels[0]) if levels else _SECTION_LEVEL
     return tuple(cut(source, blocks, 0, len(source.data), level))
+
+
+def _as_meant(source: Source, blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks, with text above a rule as text: Markdown takes it for a heading without an empty line.
+
+    Who underlines titles does so everywhere, and with as many dashes as they have letters.
+    """
+    marked = any(block.level and source.data.startswith(b"#", block.start) for block in blocks)
+    for block in blocks:
+        underlined = marked and block.level == _SECTION_LEVEL
+        if not underlined or source.data[block.last : block.end].strip() != _RULE:
+            yield block
+            continue
+        message = "no empty line between this text and the rule below it, so Markdown makes it a heading"
+        source.report("heading-rule", block.start, message)
+        text = Block("Paragraph", block.start, block.last)
+        text.first, text.last = block.first, block.last
+        yield text
 
 
 def nested(parts: Iterable[Part]) -> Iterator[Part]:

@@ -15,7 +15,7 @@ from finding_tickets.markdown.review_tables import (
     REVIEWER,
     Row,
     review_rows,
-    stray_row,
+    stray_rows,
     verdict_title,
 )
 from finding_tickets.markdown.reviewers import opinion_span, reviewer_word
@@ -63,11 +63,12 @@ def pieces(source: Source, blocks: Sequence[Block]) -> Iterator[Piece]:
     """The pieces of ``blocks``, none of which is a heading, in the order of the file."""
     titles: list[str] = []
     for block in blocks:
-        row = stray_row(source, block, titles) if titles and block.kind == "Paragraph" else None
         rows = review_rows(source, block) if block.kind == "Table" else []
         titles = columns(source, block) if rows else titles
-        if row or rows:
-            yield from _of_rows(source, [row] if row else rows)
+        if titles and block.kind == "Paragraph":
+            rows = stray_rows(source, block, titles)
+        if rows:
+            yield from _of_rows(source, rows)
         elif block.kind == "Table":
             yield from _of_fields(source, block)
         elif block.kind == "Paragraph":

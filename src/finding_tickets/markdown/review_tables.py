@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from finding_tickets.markdown.blocks import Block
@@ -19,6 +20,7 @@ DATE = ("date", "reviewed")
 _BESIDE = ("#", "confidence", "severity", "priority", "")
 _KNOWN = frozenset([*VERDICT, *REVIEWER, *EVALUATION, *DATE, *_BESIDE])
 _LABEL_AND_VALUE = 2
+_LINE = re.compile(rb"[^\r\n]*\S[^\r\n]*")
 
 
 def review_rows(source: Source, table: Block) -> list[Row]:
@@ -47,14 +49,24 @@ def verdict_title(source: Source, titles: Sequence[str], rows: Sequence[Row]) ->
     )
 
 
-def stray_row(source: Source, block: Block, titles: Sequence[str]) -> Row | None:
-    """A paragraph that is written as a row of the table above it, which has these ``titles``."""
-    start, end = source.trimmed(block.start, block.end)
+def stray_rows(source: Source, block: Block, titles: Sequence[str]) -> list[Row]:
+    """A paragraph that is written as rows of the table above it, which has these ``titles``."""
+    lines = [
+        source.trimmed(block.start + match.start(), block.start + match.end())
+        for match in _LINE.finditer(source.data[block.start : block.end])
+    ]
+    rows = [_stray_row(source, start, end, titles) for start, end in lines]
+    if not rows or not all(rows):
+        return []
+    source.report("table-header", lines[0][0], "a table row without a header; read with the table above")
+    return [row for row in rows if row]
+
+
+def _stray_row(source: Source, start: int, end: int, titles: Sequence[str]) -> Row | None:
     written = source.data[start:end]
     pieces = written[1:-1].split(b"|", len(titles) - 1)
     if not (written.startswith(b"|") and written.endswith(b"|") and len(pieces) == len(titles)):
         return None
-    source.report("table-header", start, "a table row without a header; read with the table above")
     row: Row = {}
     at = start + 1
     for title, piece in zip(titles, pieces, strict=True):

@@ -11,7 +11,7 @@ from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze
 
 _TITLE = re.compile(r"(?:cross|peer)\W*(?:agent\W*)?reviews?\b", re.IGNORECASE)
 _PLAIN_TITLE = re.compile(
-    r"(?:(?:(?:specialist|expert|agent|domain|independent)s?|reviewer)\W+)?(?:reviews?|verdicts?)"
+    r"(?:(?:(?:specialist|expert|agent|domain|independent)s?|reviewer)\W+)?(?:reviews?|verdicts)"
     r"(?: (?:verdicts?|summary|notes))?|reviewers?",
     re.IGNORECASE,
 )

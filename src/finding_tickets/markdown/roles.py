@@ -34,6 +34,9 @@ class Role(StrEnum):
     APPENDIX = "appendix"
 
 
+_PROPOSED = r"(?:recommended|suggested|proposed|possible|potential)"
+_SOLUTION = r"(?:solutions?|changes?|actions?|approach(?:es)?|mitigations?)"
+_ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis|update|log|history|evidence)"
 _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.METADATA, r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"),
     (Role.LOCATION, r"(?:(?:code|affected|file) )?(?:location|file)s?|affected code|where"),
@@ -46,12 +49,13 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     ),
     (Role.DESCRIPTION, r"root cause.*|(?:steps to )?reprod\w+.*|(?:code )?evidence|impact.*|system context"),
     (Role.DESCRIPTION, r"context|background|why this matters|current (?:behaviou?r|state|status)"),
-    (Role.FIX, r"(?:recommended|suggested|proposed|possible|potential)\b.*|fix (?:options?|plan|proposals?)"),
-    (Role.FIX, r"recommendations?|solutions?"),
+    (Role.FIX, rf"{_PROPOSED} (?:\w+ )?(?:fix(?:es)?|resolution|implementation|code|{_SOLUTION})\b.*"),
+    (Role.FIX, rf"(?:fix|resolution) (?:options?|plan|proposals?)|recommend(?:ed|ations?)|{_SOLUTION}"),
     (
         Role.VERIFICATION,
-        r"(?:how to )?(?:verification|verify|validation|validate)\b.*|test(?:ing)? plan|testing",
+        r"(?:verification|validation)(?: (?:checklist|steps?|plan|criteria|strategy|results?))?",
     ),
+    (Role.VERIFICATION, r"how to (?:verify|validate|test)\b.*|test(?:ing)? plan|testing"),
     (Role.VERIFICATION, r"regression tests?|acceptance criteria|definition of done|.*checklist"),
     (
         Role.RELATED,
@@ -59,9 +63,11 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     ),
     (Role.RELATED, r"(?:related |known )?duplicates?(?: (?:finding|ticket)s?)?"),
     (Role.REFERENCES, r"references|links"),
-    (Role.CORRECTION, r"(?:correct(?:ion|ed|ive)|errat(?:um|a)|retract(?:ion|ed)|amendment)\b.*"),
+    (Role.CORRECTION, r"(?:corrections?|errat(?:um|a)|retract(?:ion|ed)|amendment)\b.*"),
+    (Role.CORRECTION, r"correct(?:ed|ive) (?:fix|action|resolution|status|analysis|verdict|assessment)\b.*"),
     (Role.CORRECTION, r"(?:fix|resolution|ticket|status|post fix|post closure) corrections?"),
-    (Role.RESOLUTION, r"(?:final )?(?:resolution|closure|closing|disposition|status|decision|outcome)\b.*"),
+    (Role.RESOLUTION, rf"(?:final )?(?:resolution|closure|closing|disposition)(?: {_ON_RESOLUTION})*"),
+    (Role.RESOLUTION, r"(?:final )?(?:status|decision|outcome)"),
     (
         Role.RESOLUTION,
         r"(?:updated|revised) (?:resolution|fix)|resolved|closed|implementation (?:notes|summary)",

@@ -296,6 +296,13 @@ reported(
     mend=_empty_line,
 )
 reported(
+    "heading-rule",
+    Level.WARNING,
+    "An empty line is between a text and the rule below it; else Markdown makes a heading of the text.",
+    wrong="## Notes\n\nIt waits once.\n---",
+    right="## Notes\n\nIt waits once.\n\n---",
+)
+reported(
     "related-id",
     Level.WARNING,
     "A related finding begins with its ID.",
