@@ -13,6 +13,7 @@ from tests.verify.test_session import FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verdict import Verdict
+from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.statement import read, written
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def edit(repository: Repository, path: str, old: str, new: str) -> None:
 
 
 def test_a_branch_that_changes_no_input_measures_nothing(
-    base: Repository, git: Git, tickets: Tickets
+    base: Repository, git: Git, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that no ticket depends on opens the gate, and no process is started for it."""
+    monkeypatch.setattr(Isolation, "_started", lambda _: pytest.fail("torch was to be loaded"))
     base.write("readme.txt", "words\n")
     commit(git, "words")
     assert (ExitCode.OK, {}) == checked(tickets)
@@ -425,3 +427,20 @@ def test_claims_beside_the_ticket_are_held_to_the_base_too(
     repository.write("tickets/A-1.remediation.yaml", comment + LOOSE + "\n")
     tickets("verify", "A-1")
     assert ExitCode.OK == checked(tickets)[0]
+
+
+def test_a_shallow_clone_says_what_to_fetch(
+    base: Repository, git: Git, tickets: Tickets, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Where the branch began is not known there."""
+    base.write("more.txt", "")
+    commit(git, "more")
+    git("branch", "--force", "main", "HEAD~1")
+    git("commit", "--quiet", "--allow-empty", "-m", "last")
+    clone = tmp_path_factory.mktemp("clone")
+    address = f"file://{base.root}"
+    git("clone", "--quiet", "--depth", "1", "--no-single-branch", address, str(clone))
+    ran = tickets("check", "--base", "origin/main", "--root", str(clone))
+    assert ExitCode.USAGE == ran.code
+    assert "no commit in common with HEAD" in ran.err
+    assert "fetch-depth: 0" in ran.err

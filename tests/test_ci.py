@@ -1,0 +1,83 @@
+"""What docs/ci.md, the workflow and the hooks say is what the tool does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from finding_tickets.cli.main import run
+from finding_tickets.errors import ExitCode
+from finding_tickets.model.verdict import BEST_FIRST, Verdict
+from finding_tickets.verify.gate import ACCEPTABLE, CODES, RULES
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+BESIDES = ("gate-configuration", "gate-unread")
+"""Rules that are about no ticket."""
+
+
+def read(path: str) -> Any:
+    """A YAML file of the repository."""
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def commands() -> list[str]:
+    """Every command line of ``tickets`` in the page, the workflow and the hooks."""
+    steps = [step.get("run", "") for step in read("templates/tickets.yml")["jobs"]["check"]["steps"]]
+    hooks = [hook["entry"] for hook in read(".pre-commit-hooks.yaml")]
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    lines = [line for text in (*steps, *hooks, *blocks) for line in text.split("\n")]
+    return [line for line in lines if line.startswith("tickets ")]
+
+
+def test_the_page_has_every_rule_with_its_exit_code() -> None:
+    """The table names each rule of the gate, what it ends in, and whether it can be accepted."""
+    rows = re.findall(r"^\| ((?:`gate-[a-z]+`(?:, )?)+) \|.*\| (\d) \| (.*) \|$", PAGE, re.MULTILINE)
+    documented = {
+        name: (int(code), answer)
+        for cells, code, answer in rows
+        for name in re.findall(r"gate-[a-z]+", cells)
+    }
+    assert {*RULES, *BESIDES} == set(documented)
+    codes = {name: CODES.get(name, ExitCode.GATE_FAILED) for name in documented}
+    assert codes == {name: code for name, (code, _) in documented.items()}
+    assert set(ACCEPTABLE) == {name for name, (_, answer) in documented.items() if answer == "yes"}
+
+
+def test_the_order_of_verdicts_is_documented_and_whole() -> None:
+    """Each verdict has its place, and the page has them in that order."""
+    (order,) = re.findall(r"From best to worst the verdicts are ((?:`[a-z]+`,? ?)+)", PAGE)
+    assert [verdict.value for verdict in BEST_FIRST] == re.findall(r"`([a-z]+)`", order)
+    assert set(Verdict) == set(BEST_FIRST)
+
+
+@pytest.mark.parametrize("line", commands())
+def test_a_command_that_is_shown_exists(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its command and its options are those of the tool."""
+    name, *words = shlex.split(line)[1:]
+    assert ExitCode.OK == run([name, "--help"])
+    shown = capsys.readouterr().out
+    assert [] == [word for word in words if word.startswith("--") and word not in shown]
+
+
+def test_the_workflow_needs_the_history_and_no_more_than_to_read() -> None:
+    """A pull request runs code of anybody's: no secrets, a token that reads, and the whole history."""
+    workflow = read("templates/tickets.yml")
+    # YAML reads the key ``on`` as a truth.
+    assert ["pull_request"] == list(workflow[True])
+    assert {"contents": "read"} == workflow["permissions"]
+    (checkout,) = [
+        step["with"] for step in workflow["jobs"]["check"]["steps"] if "checkout" in step.get("uses", "")
+    ]
+    assert {"fetch-depth": 0, "persist-credentials": False} == checkout
+    assert "secrets" not in (ROOT / "templates/tickets.yml").read_text(encoding="utf-8")
+
+
+def test_the_hooks_are_those_of_the_page() -> None:
+    """What is documented can be asked for by its ID."""
+    assert [hook["id"] for hook in read(".pre-commit-hooks.yaml")] == re.findall(r"- id: (\S+)", PAGE)
