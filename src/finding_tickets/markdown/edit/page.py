@@ -11,9 +11,13 @@ from finding_tickets.markdown.parts import Part, sections
 from finding_tickets.markdown.reading import Document, read_document
 from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.splice import Splice, spliced
+from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Vocabulary
 
 Splices = Sequence[Splice]
+
+ROWS = ("TableRow", "TableHead")
+"""The blocks that are rows of a table."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,18 @@ class Page:
     def blocks(self) -> Iterator[Block]:
         """Every block below a heading or before the first one, parents before children."""
         return walk(block for part in self.parts for block in part.blocks)
+
+    def enclosing(self, value: Text, kinds: Sequence[str], label: str = "") -> Block | None:
+        """The innermost block of these kinds that a value stands in, or that ends where it would begin.
+
+        Where a row ends without a cell for its value, the next one begins: the ``label`` tells them apart.
+        """
+        at, named = value.span.start, label.encode()
+        found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
+        own = [block for block in found if named in self.data[block.start : block.end]]
+        within = [block for block in own if at < block.end]
+        best = within or own
+        return best[-1] if best else None
 
     def after(self, splices: Splices) -> Document | None:
         """What is read once ``splices`` are made; None where that is no document any more."""
