@@ -9,6 +9,7 @@ import sys
 import pytest
 
 FLAGS = {
+    "init": "--dry-run --format --help --pyproject --root",
     "list": "--columns --format --help --no-index --root",
     "show": "--format --help --history --root",
     "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "

@@ -20,6 +20,7 @@ from finding_tickets.errors import ExitCode, TicketsError
 
 # Each command lives in the module of its name, so that running one imports none of the others.
 COMMANDS = {
+    "init": "init",
     "list": "list_tickets",
     "show": "show",
     "new": "new",

@@ -14,6 +14,7 @@ OPTIONS = {
     "--help": "Show this message and exit.",
 }
 SUMMARIES = {
+    "init": "Configure a register for the tickets that are there, and write a first verifier.",
     "list": "List documents with severity, status and verdict.",
     "show": "Show documents with their verdict, laws and claims.",
     "new": "Write a ticket under the next free ID.",
@@ -26,6 +27,8 @@ SUMMARIES = {
     "probe": "Run code under a meter and print the lines that wait, copy or allocate, heaviest first.",
     "lint": "Check structure, words, IDs, relations, decisions, cited code and claims.",
     "verify": "Measure tickets and compare the laws with what they claim.",
+    "check": "Measure again what a branch changes and compare with its base.",
+    "history": "Show verdict and law at every commit that changed the evidence.",
     "report": "Report counts, laws, refuted claims and open work.",
 }
 

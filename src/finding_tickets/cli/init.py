@@ -1,0 +1,171 @@
+"""``tickets init``: make a register of a repository, with the tickets that it has already."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.output import Format, counted, say, write, write_json
+from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.markdown.splice import Splice
+from finding_tickets.register.adoption import Survey, survey
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
+from finding_tickets.register.creation import create
+from finding_tickets.register.files import SIDECAR
+from finding_tickets.register.place import work_tree
+from finding_tickets.register.root import checked_root
+from finding_tickets.register.writing import Edit, Make, rewrite_all
+
+FIRST = "EXAMPLE"
+VERIFIER = "verifiers/example.py"
+EXAMPLES = {
+    VERIFIER: "verifier.py.j2",
+    "fixes/example/found.py": "found.py.j2",
+    "fixes/example/fix.py": "fix.py.j2",
+}
+"""A first verifier with two variants that run, by their templates."""
+
+HEAD = "# Where the finding tickets of this repository are; every other setting has a default.\n"
+MOST_SERIES = 8
+
+
+def init(
+    root: Root = HERE,
+    pyproject: Annotated[
+        bool, typer.Option("--pyproject", help=f"Configure in {PROJECT_FILE} instead of {CONFIG_FILE}.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+    ] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> None:
+    """Configure a register for the tickets that are there, and write a first verifier."""
+    place = (work_tree(Path.cwd()) or Path.cwd()) if root == HERE else checked_root(root)
+    if pyproject and not (place / PROJECT_FILE).is_file():
+        raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
+    found = survey(place)
+    texts = {} if found.configured else _texts(found, pyproject)
+    added = f"\n[tool.tickets]\n{HEAD}{found.settings()}" if pyproject and not found.configured else ""
+    for line in _explained(found):
+        say(line)
+    if not dry_run:
+        _write(place, texts, added)
+    files = [*([PROJECT_FILE] if added else []), *texts]
+    if output_format is Format.JSON:
+        write_json("init", [_item(found, files, dry_run)])
+    elif dry_run:
+        write("\n".join(_shown({**({PROJECT_FILE: added} if added else {}), **texts})))
+    elif files:
+        write("\n".join(files))
+    say(_ending(found, dry_run, VERIFIER in texts))
+
+
+def _texts(found: Survey, pyproject: bool) -> dict[str, str]:
+    """The new files and what is in them."""
+    from finding_tickets.report.templates import render
+
+    own = found.root / Config().templates
+    texts = {} if pyproject else {CONFIG_FILE: HEAD + found.settings()}
+    if not found.documents and not (found.root / "tickets").is_dir():
+        # Git keeps no empty folder.
+        texts["tickets/.gitkeep"] = ""
+    if not any((found.root / "verifiers").glob("*.py")) and not (found.root / "fixes/example").exists():
+        texts |= {path: render(template, {"id": FIRST}, own) for path, template in EXAMPLES.items()}
+    return texts
+
+
+def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
+    """Create the files, and add to pyproject.toml where that is wanted, if it can be.
+
+    Raises:
+        UsageError: A file cannot be created.
+        BadDataError: The table cannot be added.
+    """
+    edits = [Edit(PROJECT_FILE, _appending(added), _confirm)] if added else []
+    rewrite_all(root, edits, dry_run=True)
+    try:
+        create(root, texts)
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
+    rewrite_all(root, edits)
+
+
+def _appending(added: str) -> Make:
+    def make(data: bytes) -> list[Splice]:
+        gap = b"" if data.endswith(b"\n") or not data else b"\n"
+        return [Splice(len(data), len(data), gap + added.encode())]
+
+    return make
+
+
+def _confirm(old: bytes, new: bytes) -> None:
+    """Raise unless the new text has one table more, and else says what the old one does."""
+    try:
+        before, after = tomllib.loads(old.decode()), tomllib.loads(new.decode())
+    except tomllib.TOMLDecodeError as error:
+        message, hint = f"a table [tool.tickets] cannot be added: {error}", "leave out --pyproject"
+        raise BadDataError(message, file=PROJECT_FILE, hint=hint) from None
+    del after["tool"]["tickets"]
+    if after | {"tool": after["tool"] or None} != before | {"tool": before.get("tool") or None}:
+        raise BadDataError("a table [tool.tickets] would change what it says", file=PROJECT_FILE)
+
+
+def _explained(found: Survey) -> Iterator[str]:
+    """What was found, in sentences."""
+    total = sum(found.documents.values())
+    kinds = ", ".join(counted(count, kind) for kind, count in found.documents.items())
+    if found.configured:
+        yield f"{found.root} is configured by {found.configured}: {counted(total, 'document')}"
+    elif total:
+        places = ", ".join(f"{folder} ({count})" for folder, count in found.folders.items())
+        yield f"found {kinds} in {places}"
+        yield f"their files stay as they are: how one is measured can stand beside it, in ID{SIDECAR}"
+    else:
+        yield f"found no tickets in {found.root}; new ones go to tickets/"
+    if found.series:
+        shown = [f"{series}-N ({count})" for series, count in list(found.series.items())[:MOST_SERIES]]
+        more = len(found.series) - len(shown)
+        yield f"IDs: {', '.join(shown)}{f' and {more} more series' if more else ''}"
+    if found.id_pattern:
+        yield "some of these IDs are not of the usual form: id_pattern says what they look like"
+    if found.unfit:
+        yield f"no pattern fits these IDs, set id_pattern yourself: {', '.join(found.unfit[:MOST_SERIES])}"
+
+
+def _ending(found: Survey, dry_run: bool, has_example: bool) -> str:
+    if found.configured:
+        return "nothing to do"
+    if dry_run:
+        return "nothing was written (--dry-run)"
+    steps = [
+        "tickets lint says what could be better in them" if found.documents else "",
+        "tickets probe module:function --draft 1 writes a ticket from a measurement",
+        f"python {VERIFIER} shows how a verifier measures" if has_example else "",
+    ]
+    return f"next: {'; '.join(filter(None, steps))}"
+
+
+def _shown(texts: Mapping[str, str]) -> Iterator[str]:
+    """Files and their content, as they would be written."""
+    for path, text in texts.items():
+        yield f"--- {path}"
+        yield text.strip("\n")
+
+
+def _item(found: Survey, files: list[str], dry_run: bool) -> dict[str, object]:
+    return {
+        "root": str(found.root),
+        "configured": found.configured,
+        "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
+        "documents": dict(found.documents),
+        "series": [{"series": series, "documents": count} for series, count in found.series.items()],
+        "id_pattern": found.id_pattern,
+        "unfit": list(found.unfit),
+        "files": files,
+        "written": not dry_run and bool(files),
+    }

@@ -1,0 +1,207 @@
+"""``tickets init``: finds what is there, writes a configuration and a verifier, and changes no ticket."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.cli.main import run
+from finding_tickets.register.adoption import survey
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Git, Repository
+
+Tickets = Callable[..., "Ran"]
+CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
+EXAMPLE = ["verifiers/example.py", "fixes/example/found.py", "fixes/example/fix.py"]
+
+
+@pytest.fixture
+def empty(repository: Repository) -> Repository:
+    """A repository without a folder for tickets."""
+    (repository.root / "tickets").rmdir()
+    return repository
+
+
+def digests(root: Path) -> dict[str, str]:
+    """What every file below a folder holds, by its path."""
+    files = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def test_a_repository_without_tickets(empty: Repository, tickets: Tickets) -> None:
+    """It gets a configuration, a folder that git keeps, and a verifier that measures both its variants."""
+    ran = tickets("init")
+    assert (0, ["tickets.toml", "tickets/.gitkeep", *EXAMPLE]) == (ran.code, ran.out.split())
+    assert {"tickets": ["tickets"]} == tomllib.loads((empty.root / "tickets.toml").read_text())
+    assert (0, "") == (tickets("lint").code, tickets("lint").out)
+    assert "tickets/T-01.md\n" == tickets("new", "--title", "It waits", "--severity", "P2").out
+    shown = subprocess.run(
+        [sys.executable, empty.root / EXAMPLE[0], "--meter", "simulated"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    # One wait for each tensor as found, one for all of them in the fix.
+    assert ["syncs", "tensors", "1"] in [line.split() for line in shown.stdout.splitlines()]
+
+
+def test_a_second_run_changes_nothing(empty: Repository, tickets: Tickets) -> None:
+    """The register is configured by then, whether or not the example is still there."""
+    tickets("init")
+    (empty.root / EXAMPLE[0]).unlink()
+    before = digests(empty.root)
+    ran = tickets("init")
+    assert (0, "", before) == (ran.code, ran.out, digests(empty.root))
+    assert "configured by tickets.toml" in ran.err
+    assert ran.err.endswith("nothing to do\n")
+
+
+def test_a_dry_run_writes_nothing(empty: Repository, tickets: Tickets) -> None:
+    """It shows each file with what would be in it."""
+    before = digests(empty.root)
+    ran = tickets("init", "--dry-run")
+    assert before == digests(empty.root)
+    for line in (
+        "--- tickets.toml",
+        'tickets = ["tickets"]',
+        "--- verifiers/example.py",
+        "workload = Workload(",
+    ):
+        assert line in ran.out.splitlines()
+    (item,) = tickets("init", "--dry-run", "--format", "json").data
+    assert (["tickets.toml", "tickets/.gitkeep", *EXAMPLE], False) == (item["files"], item["written"])
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the public corpus of tickets is not at hand")
+def test_adopting_a_corpus_changes_no_byte_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every file is as it was, none has gone, and every document is found again by the configuration."""
+    root = tmp_path / "corpus"
+    shutil.copytree(CORPUS, root)
+    before, documents = digests(root), sum(survey(root).documents.values())
+    assert 0 == run(["init", "--root", str(root)])
+    after = digests(root)
+    assert before == {name: after.get(name) for name in before}
+    assert {"tickets.toml", *EXAMPLE} == set(after) - set(before)
+    capsys.readouterr()
+    assert 0 == run(["list", "--root", str(root), "--format", "ids"])
+    assert documents == len(capsys.readouterr().out.split())
+
+
+def test_folders_are_found(empty: Repository) -> None:
+    """The topmost ones of mostly tickets, those called after an outcome last; notes elsewhere are none."""
+    for path in ("docs/findings/a.md", "docs/findings/old/b.md", "fixed/c.md", "fixed/d.md", "fixed/e.md"):
+        empty.ticket(f"A-{len(path)}{path[-4]}".upper().replace("A-", "A-1"), path=path)
+    for path in ("docs/guide.md", "docs/api.md", "docs/more.md", "README.md"):
+        empty.write(path, "# Words\n")
+    empty.ticket("A-90", path="one/of/many.md")
+    empty.write("one/of/notes.md", "# Notes\n")
+    empty.write("one/of/more.md", "# Notes\n")
+    assert {"docs/findings": 2, "one/of": 1, "fixed": 3} == survey(empty.root).folders
+    assert ["docs/findings", "one/of", "fixed"] == list(survey(empty.root).folders)
+
+
+def test_what_git_ignores_is_no_part_of_the_repository(empty: Repository, git: Git) -> None:
+    """Tickets in an ignored folder belong to somebody else."""
+    empty.ticket("A-1", path="docs/a.md")
+    empty.ticket("A-2", path="build/b.md")
+    empty.write(".gitignore", "build/\n")
+    git("add", "-A")
+    assert {"docs": 1} == survey(empty.root).folders
+
+
+def test_packages_are_no_part_of_a_folder_without_git(empty: Repository) -> None:
+    """Nor do those in packages, where git cannot be asked."""
+    empty.ticket("A-1", path="docs/a.md")
+    empty.ticket("A-2", path="venv/lib/site-packages/b.md")
+    assert {"docs": 1} == survey(empty.root).folders
+
+
+def test_series_of_ids(repository: Repository, tickets: Tickets) -> None:
+    """IDs are counted by their series, the most frequent one first."""
+    for name in ("B10-PT-01", "B2-PT-01", "B2-CR-01", "B2-CR-02"):
+        repository.ticket(name)
+    assert [("B2-CR", 2), ("B2-PT", 1), ("B10-PT", 1)] == list(survey(repository.root).series.items())
+    assert "IDs: B2-CR-N (2), B2-PT-N (1), B10-PT-N (1)\n" in tickets("init", "--dry-run").err
+
+
+def test_ids_of_another_form(repository: Repository, tickets: Tickets) -> None:
+    """A pattern is made of those that are there; with it they are IDs, and those of the usual form still."""
+    repository.ticket("SEC#12", path="tickets/a.md")
+    repository.ticket("SEC#3", path="tickets/b.md")
+    repository.ticket("B1-PT-01")
+    assert 0 == tickets("init").code
+    assert {"id-form"}.isdisjoint(problem["rule"] for problem in tickets("lint", "--format", "json").data)
+    assert ["B1-PT-01", "SEC#3", "SEC#12"] == [each.id.value for each in repository.load().documents]
+
+
+def test_ids_without_a_common_form(repository: Repository, tickets: Tickets) -> None:
+    """Where every ID has a form of its own, the user is told to say what they look like."""
+    for name in ("a#1", "b.2.c", "c!", "d+e", "f/g/h", "~"):
+        repository.ticket(name, path=f"tickets/{ord(name[0])}{len(name)}.md")
+    found = survey(repository.root)
+    assert (None, True) == (found.id_pattern, "C!" in found.unfit)
+    assert "set id_pattern yourself" in tickets("init", "--dry-run").err
+
+
+def test_in_pyproject(empty: Repository, tickets: Tickets) -> None:
+    """The table is added at its end, and every other byte stays."""
+    old = '[project]\nname = "x"  # kept'
+    file = empty.write("pyproject.toml", old)
+    ran = tickets("init", "--pyproject")
+    assert ["pyproject.toml", "tickets/.gitkeep", *EXAMPLE] == ran.out.split()
+    assert file.read_text().startswith(f"{old}\n\n[tool.tickets]\n")
+    assert {"tickets": ["tickets"]} == tomllib.loads(file.read_text())["tool"]["tickets"]
+    assert not (empty.root / "tickets.toml").exists()
+    assert "nothing to do" in tickets("init").err
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        (None, 2, "there is no pyproject.toml"),
+        ("tool = {x = 1}\n", 4, "pyproject.toml: a table [tool.tickets] cannot be added"),
+        ("[tool", 4, "not TOML"),
+        ("[tool.tickets]\ntikets = 'a'\n", 4, "unknown key 'tikets'"),
+    ],
+)
+def test_a_pyproject_that_will_not_do(
+    empty: Repository, tickets: Tickets, text: str | None, code: int, message: str
+) -> None:
+    """It is said what is wrong, and nothing is written or left behind."""
+    if text is not None:
+        empty.write("pyproject.toml", text)
+    before = digests(empty.root)
+    ran = tickets("init", "--pyproject")
+    assert (code, True, before) == (ran.code, message in ran.err, digests(empty.root))
+
+
+def test_the_top_of_the_work_tree(
+    empty: Repository, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From a folder below, the configuration goes where git's work tree begins."""
+    git("status")
+    (empty.root / "deep").mkdir()
+    monkeypatch.chdir(empty.root / "deep")
+    assert 0 == run(["init"])
+    capsys.readouterr()
+    assert (empty.root / "tickets.toml").is_file()
+
+
+def test_a_verifier_that_is_there_is_enough(empty: Repository, tickets: Tickets) -> None:
+    """No example is added to a repository that has verifiers."""
+    empty.write("verifiers/mine.py", "")
+    assert ["tickets.toml", "tickets/.gitkeep"] == tickets("init").out.split()
