@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -138,6 +139,17 @@ def test_fix_mends_and_shows_what_is_left(tickets: Tickets, repository: Reposito
     assert ["dangling-relation"] == shown(ran)
     assert ran.err.startswith("mended 1 problem in 1 file\n")
     assert "| **Severity** | `P2` |" in (repository.root / "tickets/B1-PT-01.md").read_text()
+
+
+def test_what_cannot_be_mended_is_bad_data(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that may not be written is named on stderr, and the exit code is 4."""
+    dangling_and_misspelt(repository)
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: not str(path).endswith(".md"))
+    ran = tickets("lint", "--fix")
+    assert (4, ["spelling", "dangling-relation"]) == (ran.code, shown(ran))
+    assert "error: tickets/B1-PT-01.md: cannot be written: the file is read-only" in ran.err
 
 
 def test_github(tickets: Tickets, repository: Repository) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.markdown.splice import Splice
 from finding_tickets.register import mending
@@ -148,14 +147,18 @@ def test_an_edit_that_does_not_mend_is_not_written(
     assert before == (repository.root / PATH).read_bytes()
 
 
-def test_what_cannot_be_written_is_said(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that may not be written is bad data with its name, and keeps its bytes."""
-    file = repository.ticket(severity="p2")
-    before = file.read_bytes()
-    monkeypatch.setattr(os, "access", lambda *_, **__: False)
-    with pytest.raises(BadDataError, match="read-only") as raised:
-        mend(repository.load(), None, EVERYTHING)
-    assert (PATH, before) == (raised.value.file, file.read_bytes())
+def test_a_file_that_cannot_be_written_holds_up_no_other(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that may not be written keeps its bytes and says why; the next one is mended."""
+    one, two = (repository.ticket(name, severity="p2") for name in ("B1-PT-01", "B1-PT-02"))
+    before = one.read_bytes()
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: "01" not in str(path))
+    failed, mended = mend(repository.load(), None, EVERYTHING)
+    assert (PATH, 0, before) == (failed.path, failed.count, one.read_bytes())
+    assert "read-only" in str(failed.error)
+    assert Mended("tickets/B1-PT-02.md", 1) == mended
+    assert "`P2`" in two.read_text()
 
 
 def test_every_rule_that_mends_says_so_of_itself() -> None:

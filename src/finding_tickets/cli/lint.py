@@ -13,7 +13,7 @@ import typer
 
 from finding_tickets.cli.choosing import Query, chosen
 from finding_tickets.cli.options import HERE, Root
-from finding_tickets.cli.output import counted, say, write, write_json
+from finding_tickets.cli.output import counted, say, say_error, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
@@ -59,14 +59,15 @@ def lint(
     register = load(root)
     choice = _choice(register.config, _named("--select", select), _named("--ignore", ignore))
     documents = _chosen(register, query)
+    done = mend(register, documents, choice) if fix else ()
     if fix:
-        say(_mended(mend(register, documents, choice)))
+        say(_mended(done))
         register = load(root)
         documents = documents if documents is None else _again(register, documents)
     found = breaches(register, documents, choice)
     _print(found, output_format)
     say(_summary(found, len(register.documents if documents is None else documents)))
-    return exit_code([breach.problem for breach in found])
+    return ExitCode.worst(exit_code([breach.problem for breach in found]), _mending_code(done))
 
 
 def _chosen(register: Register, query: list[str] | None) -> list[Document] | None:
@@ -132,8 +133,16 @@ def _print(found: Sequence[Breach], output_format: LintFormat) -> None:
 
 
 def _mended(done: Sequence[Mended]) -> str:
-    count = sum(each.count for each in done)
-    return f"mended {counted(count, 'problem')} in {counted(len(done), 'file')}"
+    count, files = sum(each.count for each in done), sum(1 for each in done if each.count)
+    return f"mended {counted(count, 'problem')} in {counted(files, 'file')}"
+
+
+def _mending_code(done: Iterable[Mended]) -> ExitCode:
+    """Bad data where a file could not be mended, which is said on stderr; else fine."""
+    errors = [each.error for each in done if each.error]
+    for error in errors:
+        say_error(error)
+    return ExitCode.BAD_DATA if errors else ExitCode.OK
 
 
 def _summary(found: Sequence[Breach], documents: int) -> str:

@@ -27,38 +27,39 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Mended:
-    """How many breaches were mended in one file."""
+    """How many breaches were mended in one file, and why no more, if it could not be edited."""
 
     path: str
     count: int
+    error: BadDataError | None = None
 
 
 def mend(register: Register, documents: Collection[Document] | None, choice: Choice) -> tuple[Mended, ...]:
     """Mend the chosen breaches that take no judgement, in the files of a register or of some documents.
 
     An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
-    one), and has no new error; every other byte stays as it is.
-
-    Raises:
-        BadDataError: A file cannot be written, or was changed meanwhile.
+    one), and has no new error; every other byte stays as it is. A file that cannot be written, or that
+    somebody changes meanwhile, keeps no other one from being mended.
     """
     context = Context(register)
     files = dict.fromkeys(
         breach.problem.file for breach in breaches(register, documents, choice) if breach.fix
     )
-    done = [Mended(path, _mend_file(register, path, context, choice)) for path in files]
-    return tuple(each for each in done if each.count)
+    done = [_mend_file(register, path, context, choice) for path in files]
+    return tuple(each for each in done if each.count or each.error)
 
 
-def _mend_file(register: Register, path: str, context: Context, choice: Choice) -> int:
-    """How many breaches of a file were mended."""
+def _mend_file(register: Register, path: str, context: Context, choice: Choice) -> Mended:
     total = 0
     for _ in range(PASSES):
         attempt = _Attempt(path, context, choice)
-        if not rewrite(register.root, path, attempt.make, confirm=attempt.confirm):
-            break
+        try:
+            if not rewrite(register.root, path, attempt.make, confirm=attempt.confirm):
+                break
+        except BadDataError as error:
+            return Mended(path, total, error)
         total += attempt.count
-    return total
+    return Mended(path, total)
 
 
 class _Attempt:

@@ -18,6 +18,7 @@ stops the rest of a file from being read as far as it can be understood.
 
 ## Choosing
 
+`tickets lint 'status:open domain:training'` looks at some tickets only ([queries](queries.md)).
 `--select RULE` shows these rules alone, `--ignore RULE` leaves them out; both may be repeated or name
 several, separated by commas. The configuration may say the same for everybody: `lint_select` and
 `lint_ignore` ([configuration](configuration.md)). `--select` replaces what is configured, `--ignore` adds to
@@ -34,7 +35,7 @@ that does not exist, or where there is nothing to ignore, it is itself a problem
 
 `tickets lint --fix` mends what takes no judgement. Each edit replaces one place; the file is read again
 before it takes the place of the old one, and is left alone unless the problem is gone and nothing else got
-worse.
+worse. What a ticket says does not change by that, so its row Updated stays as it is.
 
 ## Formats
 

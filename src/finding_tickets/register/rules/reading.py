@@ -95,6 +95,14 @@ def _empty_line(source: Source, problem: Problem) -> Sequence[Splice]:
     return [Splice(start, start, _line_end(source, problem.line - 1))]
 
 
+def _above_rule(source: Source, problem: Problem) -> Sequence[Splice]:
+    """Part the text from the rule below it."""
+    for number, start in enumerate(source.line_starts[problem.line :], problem.line):
+        if source.data.startswith(b"---", start):
+            return [Splice(start, start, _line_end(source, number))]
+    return ()
+
+
 def _delimiter(source: Source, problem: Problem) -> Sequence[Splice]:
     """Write a delimiter row below the line that is meant to be a header."""
     start, below = source.line_starts[problem.line - 1 : problem.line + 1]
@@ -301,6 +309,7 @@ reported(
     "An empty line is between a text and the rule below it; else Markdown makes a heading of the text.",
     wrong="## Notes\n\nIt waits once.\n---",
     right="## Notes\n\nIt waits once.\n\n---",
+    mend=_above_rule,
 )
 reported(
     "related-id",
