@@ -110,7 +110,7 @@ def missing_line(document: Document, context: Context) -> Iterator[Remark]:
         count = context.code.line_count(file) if file else None
         last = max((each.last for each in lines), default=0)
         if count is not None and last > count:
-            yield Remark(span, f"line {last} is cited, and {file} has {count} lines")
+            yield Remark(span, f"line {last} is cited, and {file} has {count} line{'s' * (count != 1)}")
 
 
 @rule(
