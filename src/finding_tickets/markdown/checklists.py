@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.blocks import Block, walk
@@ -12,6 +13,7 @@ from finding_tickets.markdown.roles import Role, role_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Category, ChecklistItem
 
+_BOX = re.compile(rb"\[[ xX]\]")
 _CHECKED = (Role.VERIFICATION, Role.RESOLUTION, Role.CORRECTION)
 
 
@@ -22,7 +24,7 @@ def checked(sections: Iterable[Part]) -> Iterator[Part]:
         role = role_of(part)
         if role in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
-        elif role is not Role.CROSS_REVIEW:
+        elif role is not Role.CROSS_REVIEW and _BOX.search(part.source.data, part.start, part.end):
             yield from checked(each for each in part.parts if each.heading)
 
 

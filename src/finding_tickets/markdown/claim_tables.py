@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from finding_tickets.markdown.blocks import walk
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.tables import columns, records
@@ -29,7 +28,7 @@ _TRUE = re.compile(r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|v
 def read_checked_claims(parts: Iterable[Part]) -> Iterator[CheckedClaim]:
     """The rows of every table with a column of claims and one that says what came of them."""
     for part in parts:
-        for table in (block for block in walk(part.blocks) if block.kind == "Table"):
+        for table in (block for block in part.blocks if block.kind == "Table"):
             titles = columns(part.source, table)
             claim = _pick(titles, _CLAIM)
             status = _pick([title for title in titles if title != claim], _STATUS)

@@ -75,6 +75,8 @@ def entries(source: Source, blocks: Iterable[Block], bare: re.Pattern[str] | Non
 def labelled(source: Source, start: int, end: int, bare: re.Pattern[str] | None = None) -> Iterator[Entry]:
     """The ``**Label:** value`` pieces of ``[start, end)``; a value reaches to the next label."""
     data = source.data[start:end]
+    if bare is None and b"**" not in data and b"__" not in data:
+        return
     matches = list(_LABEL.finditer(data))
     if bare:
         named = (match for match in _BARE.finditer(data) if bare.fullmatch(squeeze(match["label"].decode())))

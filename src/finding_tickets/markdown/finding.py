@@ -23,7 +23,13 @@ from finding_tickets.markdown.phrases import only_word_in
 from finding_tickets.markdown.relations import read_references, read_relations, stated_relations
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.reports import read_reports
-from finding_tickets.markdown.resolutions import read_done, read_outcome, read_resolution, stated_outcome
+from finding_tickets.markdown.resolutions import (
+    ENDED,
+    read_done,
+    read_outcome,
+    read_resolution,
+    stated_outcome,
+)
 from finding_tickets.markdown.reviewers import reviewer_word
 from finding_tickets.markdown.reviews import read_reviews, reviewing
 from finding_tickets.markdown.roles import Role, by_role, role_of, section
@@ -50,6 +56,7 @@ _FIXED = ("fixed", "datefixed", "fixedon")
 _CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
+Ended = Field[Outcome | None] | None
 Roles = Mapping[Role | None, list[Part]]
 
 _SETTLED = frozenset([Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID])
@@ -66,8 +73,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
     identity = read_id(source, metadata, title)
     status = metadata.word("Status", Field[Status | None], words.statuses)
     described = [*roles.get(Role.PROBLEM, ()), *roles.get(Role.DESCRIPTION, ()), *roles.get(None, ())]
-    resolutions = roles.get(Role.RESOLUTION, ())
-    resolution = next((part for part in resolutions if read_outcome(part)), next(iter(resolutions), None))
+    resolution, ended = _resolution(roles)
     settled = status is not None and status.value in _SETTLED
     return Ticket(
         path=source.path,
@@ -76,7 +82,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         metadata=metadata.rows,
         severity=_severity(source, metadata),
         status=status,
-        outcome=_outcome(source, metadata, roles, resolution, status),
+        outcome=_outcome(source, metadata, roles, (resolution, ended), status),
         batch=metadata.number("Batch"),
         agent=_agent(source, metadata),
         domains=_domains(source, metadata),
@@ -93,7 +99,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         checklist=tuple(item for part in checked(sections) for item in read_checklist(part)),
         related=_relations(source, metadata, roles),
         reviews=tuple(review for part in reviewing(sections) for review in read_reviews(part)),
-        resolution=read_resolution(resolution, settled=settled) if resolution else None,
+        resolution=read_resolution(resolution, ended, settled=settled) if resolution else None,
         closed=metadata.string("Closed") or _closed(roles),
         severity_changes=tuple(read_changes(source, metadata.get("Severity"), _acting(sections))),
         checked_claims=tuple(read_checked_claims(_stating(sections))),
@@ -157,11 +163,18 @@ def _stating(sections: Sequence[Part]) -> list[Part]:
     return [part for part in sections if role_of(part) not in (Role.METADATA, Role.CROSS_REVIEW)]
 
 
+def _resolution(roles: Roles) -> tuple[Part | None, Ended]:
+    """The first resolution that states an outcome, else the first one, with what it states."""
+    parts = roles.get(Role.RESOLUTION, ())
+    stated = ((part, read_outcome(part)) for part in parts)
+    return next(((part, ended) for part, ended in stated if ended), (next(iter(parts), None), None))
+
+
 def _outcome(
     source: Source,
     metadata: Metadata,
     roles: Roles,
-    resolution: Part | None,
+    resolved: tuple[Part | None, Ended],
     status: Field[Status | None] | None,
 ) -> Field[Outcome | None] | None:
     """How the ticket was resolved.
@@ -172,9 +185,10 @@ def _outcome(
     stated = metadata.get("Resolution")
     if stated:
         return stated_outcome(source, stated.value)
+    resolution, ended = resolved
     told = chain(
         (read_outcome(part) for part in reversed(roles.get(Role.CORRECTION, ()))),
-        [read_outcome(resolution) if resolution else None],
+        [ended],
         (read_done(part) for part in roles.get(Role.FIX, ())),
         [_by_status(source, status), _by_date(metadata)],
     )
@@ -197,7 +211,7 @@ def _by_status(source: Source, status: Field[Status | None] | None) -> Field[Out
         word_for(phrase, words.outcomes) or not word_for(phrase, words.statuses)
     ):
         outcome = outcome_of(phrase, words.outcomes)
-    return Field[Outcome | None](raw=status.raw, span=status.span, value=outcome) if outcome else None
+    return ENDED(raw=status.raw, span=status.span, value=outcome) if outcome else None
 
 
 def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
@@ -205,7 +219,7 @@ def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
     row = next(
         (entry for name in _FIXED if (entry := metadata.entries.get(name)) and _DATE.match(entry.plain)), None
     )
-    return Field[Outcome | None](raw=row.value.raw, span=row.value.span, value=Outcome.FIXED) if row else None
+    return ENDED(raw=row.value.raw, span=row.value.span, value=Outcome.FIXED) if row else None
 
 
 def _locations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Location, ...]:

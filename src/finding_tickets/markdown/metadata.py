@@ -49,6 +49,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
 _BARE = re.compile("|".join(squeeze(label) for labels in KEYS.values() for label in labels))
+# A generic class looked up once: pydantic takes as long for it as for a record.
+_STRING = Field[str]
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 
 Choice = Callable[[str, Words], str | None]
@@ -140,7 +142,7 @@ def read_metadata(source: Source, entries: Iterable[Entry]) -> Metadata:
 
 def field(text: Text, value: str) -> Field[str]:
     """``text`` with the string read from it."""
-    return Field[str](raw=text.raw, span=text.span, value=value)
+    return _STRING(raw=text.raw, span=text.span, value=value)
 
 
 def listed(source: Source, value: Text) -> list[tuple[int, int]]:

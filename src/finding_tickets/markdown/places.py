@@ -34,6 +34,8 @@ def line_ranges(text: str) -> Lines:
 
     What stands in brackets counts where it is nothing but lines.
     """
+    if not text:
+        return ()
     bare = _ASIDE.sub(
         lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
     )

@@ -15,6 +15,7 @@ from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Resolution
 from finding_tickets.model.vocabulary import Outcome, squeeze
 
+ENDED = Field[Outcome | None]
 _STATEMENTS = frozenset(
     [
         "status",
@@ -58,13 +59,12 @@ _OPENING = re.compile(
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 
 
-def read_resolution(part: Part, *, settled: bool) -> Resolution:
-    """The resolution that a section states; a section that only recommends something states no outcome.
+def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settled: bool) -> Resolution:
+    """The resolution that a section with this outcome is.
 
     A ticket that is not ``settled`` may have been filed with the section, as advice.
     """
-    outcome, body = read_outcome(part), part.body
-    found = list(entries(part.source, part.blocks))
+    body, found = part.body, list(entries(part.source, part.blocks))
     acted = any(squeeze(entry.label) in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
     announced = any(True for _ in _announcements(part, found))
     return Resolution(
@@ -83,9 +83,7 @@ def read_outcome(part: Part) -> Field[Outcome | None] | None:
     repeated = ((entry.value, Outcome.DUPLICATE) for entry in found if entry.key in _DUPLICATE)
     announced = ((text, Outcome.FIXED) for text in _announcements(part, found))
     texts = ((text, outcome) for text, outcome in chain(stated, repeated, announced) if outcome)
-    return next(
-        (Field[Outcome | None](raw=text.raw, span=text.span, value=value) for text, value in texts), None
-    )
+    return next((ENDED(raw=text.raw, span=text.span, value=value) for text, value in texts), None)
 
 
 def read_done(part: Part) -> Field[Outcome | None] | None:
@@ -96,7 +94,7 @@ def read_done(part: Part) -> Field[Outcome | None] | None:
         if found:
             start = heading.first + len(raw[: found[0]].encode())
             text = part.source.text(start, start + len(raw[slice(*found)].encode()))
-            return Field[Outcome | None](raw=text.raw, span=text.span, value=Outcome.FIXED)
+            return ENDED(raw=text.raw, span=text.span, value=Outcome.FIXED)
     return None
 
 
@@ -114,7 +112,7 @@ def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
     if outcome is None:
         hint = f"one of {', '.join(source.vocabulary.outcomes)}"
         source.report("unknown-word", text.span.start, f"Resolution is {plain(text.raw)!r}", hint=hint)
-    return Field[Outcome | None](raw=text.raw, span=text.span, value=outcome)
+    return ENDED(raw=text.raw, span=text.span, value=outcome)
 
 
 def _statements(part: Part, found: list[Entry]) -> Iterator[Text]:

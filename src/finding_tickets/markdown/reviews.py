@@ -17,6 +17,7 @@ from finding_tickets.model.ticket import Review
 from finding_tickets.model.vocabulary import Opinion
 
 _MARKS = " \t*`_:.,;-\u2013\u2014\u2192"
+_CROSS = re.compile(rb"(?i)#[^\r\n]*cross")
 _CLOSED = re.compile(r"^\((.*)\)$")
 
 
@@ -25,7 +26,7 @@ def reviewing(sections: Iterable[Part]) -> Iterator[Part]:
     for part in sections:
         if role_of(part) is Role.CROSS_REVIEW:
             yield part
-        else:
+        elif _CROSS.search(part.source.data, part.start, part.end):
             inner = (each for each in part.parts if each.heading)
             yield from reviewing(each for each in inner if "cross" in each.name)
 
