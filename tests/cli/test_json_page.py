@@ -18,6 +18,8 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.register.draft import Draft
+from finding_tickets.report.probe import as_json
+from finding_tickets.verify.probing import Cost, Probed, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -67,3 +69,39 @@ def test_the_keys_of_a_graph(tickets: Tickets, repository: Repository) -> None:
     assert [] == [
         name for item in (graph["nodes"][0], graph["edges"][0]) for name in item if f"`{name}`" not in text
     ]
+
+
+def named(title: str) -> set[str]:
+    """All keys that a section names."""
+    return set(re.findall(r"`(\w+)`", section(title)))
+
+
+def test_the_keys_of_an_init(tickets: Tickets) -> None:
+    """Every key of the item, and of the objects within, is named."""
+    (item,) = tickets("init", "--dry-run", "--format", "json").data
+    assert {*item, *item["folders"][0], "series"} <= named("init")
+
+
+def test_the_keys_of_a_probe() -> None:
+    """Every key of the item, of a site and of a cost is named."""
+    cost = Cost((1,))
+    probed = Probed(
+        target="a:f",
+        kind="function",
+        meter="simulated",
+        torch="2.13.0",
+        device="h200-cuda13",
+        points=({"run": 1},),
+        metrics={"syncs": cost},
+        sites=(ProbedSite("a.py", 1, "f", "stream_syncs", "x.item()", cost),),
+        errors=(),
+        not_measured=(),
+        unknown=(),
+        approximate=(),
+        printed=0,
+        function="a.py:f",
+        positional=True,
+        files=(),
+    )
+    item = as_json(probed)
+    assert {*item, "draft", *item["sites"][0], *item["metrics"]["syncs"]} <= named("probe")
