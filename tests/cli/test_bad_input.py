@@ -37,6 +37,7 @@ BAD: dict[str, tuple[str | bytes, int, int]] = {
         4,
         4,
     ),
+    "cut off between two sections": (f"{HEAD}**Severity:** P1\n", 1, 0),
     "cut off within a character": (HEAD.encode() + "\n\u2014".encode()[:-1], 5, 4),
     "cut off within a fence": (f"{HEAD}\n```python\nx = ", 5, 0),
     "cut off within a comment": (f"{HEAD}\n<!-- later\n\n## Summary\n", 5, 0),
@@ -48,8 +49,8 @@ BAD: dict[str, tuple[str | bytes, int, int]] = {
     "a hundred thousand lists deep": (f"{HEAD}\n{'- ' * 100_000}x\n", 5, 0),
     "a severity that there is not": (f"{HEAD}**Severity:** urgent\n", 4, 0),
 }
-ONLY_LINT = {"a claim that does not parse"}
-"""What is no mistake of the document's form: to list it takes no look at what it claims."""
+ONLY_LINT = {"a claim that does not parse", "cut off between two sections"}
+"""What is no mistake of the document's form: to list it takes no look at what it claims, or does not say."""
 NO_DOCUMENT = {"empty", "binary", "Latin-1", "cut off within a character", "a NUL byte in text"}
 """What has no ID, so that ``show`` cannot find it."""
 
