@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         ),
         ("**Report file:** `a.md`\n", [("a.md", "")]),
         ("**Report files:**\n- `a.md` Section: P1 (x)\n- b.md\n", [("a.md", "P1 (x)"), ("b.md", "")]),
+        ("Report file: a.md\nSection: P2\n", [("a.md", "P2")]),
+        ("**Source:** `a.md`\n**Section:** P2\n", [("a.md", "P2")]),
+        ("See `docs/a.md` and `f()`.\n", [("docs/a.md", "")]),
         ("Nothing.\n", []),
     ],
 )

@@ -319,3 +319,42 @@ def test_a_row_that_waits_for_its_review(finding: Finding) -> None:
     )
     assert ["OBJECT"] == [review.opinion for review in reading.ticket.reviews]
     assert [] == reading.rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "### Final Verdict: OBJECT\n\nAll in all.\n",
+        "**Final Verdict:** OBJECT\n",
+        "### Consensus\n\nAll in all.\n",
+        "## Cross-Review Summary\n\n| Agent | Verdict |\n|---|---|\n| DRL | OBJECT |\n",
+        "## Response to Cross-Review\n\n- **DRL**: OBJECT - we do not see why.\n",
+        "## Resolution\n\n**Status:** Fixed\n\n### Cross-Review Outcome\n\n- **DRL**: OBJECT - taken back.\n",
+    ],
+)
+def test_what_sums_reviews_up(finding: Finding, text: str) -> None:
+    """A verdict of all together, a summary and an answer are no further reviews."""
+    reading = finding(
+        "## Cross-Review\n\n| Agent | Verdict |\n|---|---|\n| DRL | ENDORSE |\n| PyTorch | NEUTRAL |\n\n"
+        + text
+    )
+    assert ["ENDORSE", "NEUTRAL"] == [review.opinion for review in reading.ticket.reviews]
+    assert [] == reading.rules
+
+
+def test_a_summary_alone(finding: Finding) -> None:
+    """A summary is read where it is all there is."""
+    text = "## Cross-Review Summary\n\n| Agent | Verdict |\n|---|---|\n| DRL | OBJECT |\n"
+    assert ["OBJECT"] == [review.opinion for review in finding(text).ticket.reviews]
+
+
+def test_rows_that_were_added_later(finding: Finding) -> None:
+    """Several rows below a paragraph are rows of the table above it, reported as such and as no table."""
+    reading = finding(
+        "## Cross-Review\n\n| Agent | Verdict | Evaluation |\n|---|---|---|\n"
+        "| DRL | ENDORSE | Yes. |\n\nThen:\n\n"
+        "| PyTorch | OBJECT | No. |\n| CodeReview | NEUTRAL | Eh. |\n"
+    )
+    assert ["ENDORSE", "OBJECT", "NEUTRAL"] == [review.opinion for review in reading.ticket.reviews]
+    # Heading 5, header 7, rule 8, row 9, paragraph 11, the rows 13 and 14.
+    assert [("table-delimiter", 13), ("table-header", 13)] == reading.rules

@@ -11,22 +11,23 @@ from finding_tickets.markdown.parts import Part
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import ReportLink
 
-_FILE_KEYS = frozenset(["reportfile", "report", "file"])
+_FILE_KEYS = frozenset(["reportfile", "report", "file", "source", "sourcereport", "originalreport"])
+_BARE = re.compile(r"reportfiles?|section")
 _LIST_KEY = "reportfiles"
 _SECTION = re.compile(r"\s*section\s*:\s*", re.IGNORECASE)
 
 
 def read_reports(part: Part) -> tuple[ReportLink, ...]:
     """The reports that an appendix names, in its order."""
-    return (*_labelled(part), *_listed(part))
+    return (*_labelled(part), *_listed(part)) or tuple(_mentioned(part))
 
 
 def _labelled(part: Part) -> Iterator[ReportLink]:
-    found = list(entries(part.source, part.blocks))
+    found = list(entries(part.source, part.blocks, _BARE))
     for index, entry in enumerate(found):
         if entry.key in _FILE_KEYS:
             after = found[index + 1] if index + 1 < len(found) else None
-            yield _link(part, entry, after if after and after.key == "section" else None)
+            yield _link(part, entry, after if after and after.key in ("section", "sections") else None)
 
 
 def _link(part: Part, file: Entry, section: Entry | None) -> ReportLink:
@@ -42,6 +43,14 @@ def _listed(part: Part) -> Iterator[ReportLink]:
         if announced and block.kind == "List":
             yield from (_item(part, part.source.text(*text_of(item))) for item in block.children)
         announced = any(entry.key == _LIST_KEY for entry in entries(part.source, [block]))
+
+
+def _mentioned(part: Part) -> Iterator[ReportLink]:
+    """Without any label, the Markdown files in backticks."""
+    for start, end in code_spans(part.source.data, part.start, part.end):
+        text = part.source.text(start, end)
+        if text.raw.endswith(".md"):
+            yield ReportLink(raw=text.raw, span=text.span, file=text.raw, section="")
 
 
 def _item(part: Part, text: Text) -> ReportLink:

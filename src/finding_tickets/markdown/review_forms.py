@@ -83,16 +83,20 @@ class _Region:
         self.lead = _Sheet()
         self.labelled: list[tuple[str, _Sheet]] = []
         self.within: list[Draft] = []
+        self.ended = False
 
     def take(self, piece: Piece) -> None:
         """Account for the next piece of the part."""
         text = piece.text
         if text is None:
             self.current = self._new() if piece.what is What.BEGIN else None
+            self.ended = piece.what is What.END
         elif piece.what is What.REVIEWER:
             self._sheet("reviewer").reviewer = text
         elif piece.what is What.VERDICT:
-            self._sheet("verdict").verdict = text
+            # Below a table of several reviews, a further verdict is that of all together.
+            if self.current or not self.ended:
+                self._sheet("verdict").verdict = text
         elif piece.what is What.DATE:
             self._sheet("date").date = text
         elif piece.about and (self.current is None or self._word(self.current) != piece.about):
@@ -104,7 +108,7 @@ class _Region:
     def enter(self, part: Part) -> None:
         """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
         if _VERDICT.match(part.name):
-            for piece in self._verdict(part):
+            for piece in () if self.within else self._verdict(part):
                 self.take(piece)
             return
         found = [] if _TEXT.match(part.name) else drafts(part, self.names)

@@ -17,18 +17,25 @@ from finding_tickets.model.ticket import Review
 from finding_tickets.model.vocabulary import Opinion
 
 _MARKS = " \t*`_:.,;-\u2013\u2014\u2192"
+_ABOUT = re.compile(r"\b(?:summary|consensus|synthesis|response|rebuttal|reply|request|outcome|resolution)\b")
 _CROSS = re.compile(rb"(?i)#[^\r\n]*cross")
 _CLOSED = re.compile(r"^\((.*)\)$")
 
 
-def reviewing(sections: Iterable[Part]) -> Iterator[Part]:
-    """The parts that hold cross-reviews, wherever they stand."""
+def reviewing(sections: Iterable[Part]) -> list[Part]:
+    """The parts that hold cross-reviews: sections, or without any of them parts within other sections.
+
+    What sums reviews up or answers them holds none, unless it is all there is.
+    """
+    found = [part for part in sections if role_of(part) is Role.CROSS_REVIEW]
+    return [part for part in found if not _ABOUT.search(part.name)] or found or list(_within(sections))
+
+
+def _within(sections: Iterable[Part]) -> Iterator[Part]:
     for part in sections:
-        if role_of(part) is Role.CROSS_REVIEW:
-            yield part
-        elif _CROSS.search(part.source.data, part.start, part.end):
-            inner = (each for each in part.parts if each.heading)
-            yield from reviewing(each for each in inner if "cross" in each.name)
+        if _CROSS.search(part.source.data, part.start, part.end):
+            inner = [each for each in part.parts if each.heading and "cross" in each.name]
+            yield from (each for each in inner if role_of(each) is Role.CROSS_REVIEW)
 
 
 def read_reviews(part: Part) -> tuple[Review, ...]:
