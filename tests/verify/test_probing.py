@@ -100,6 +100,12 @@ def test_fails(data):
     assert norms(1) < 0
 
 
+def test_counts(gpu):
+    with gpu.measure() as cost:
+        norms(4)
+    assert cost.syncs == 4
+
+
 @pytest.mark.skip(reason="not today")
 def test_skipped():
     pass
@@ -232,6 +238,12 @@ def test_a_node_of_pytest(isolation: Isolation) -> None:
     found = probed(isolation, "tests/test_it.py::test_it")
     assert [(LINE, 8, "norms", WAIT, "5")] == waits(found)
     assert () == found.errors
+
+
+def test_a_test_that_counts_itself(isolation: Isolation) -> None:
+    """The fixture gpu of simcuda has the devices of the probe: both count the four waits."""
+    found = probed(isolation, "tests/test_it.py::test_counts")
+    assert ((), [(LINE, 8, "norms", WAIT, "4")]) == (found.errors, waits(found))
 
 
 def test_the_heaviest_comes_first(isolation: Isolation) -> None:
