@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.cli.main import run
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
@@ -172,3 +173,14 @@ def _nothing() -> Verification:
         variants={},
         claims=(),
     )
+
+
+def test_verify_refuses_what_was_not_understood(
+    repository: Repository, measured: Measured, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Claims that may be incomplete are not checked; the message names the file and its line."""
+    measured(TEXT.replace("4*n", "4: n"))
+    assert 4 == run(["verify", "--root", str(repository.root), "B1-PT-01"])
+    said = capsys.readouterr().err
+    assert f"B1-PT-01: not measured, for {SIDECAR} has an error on line 6" in said
+    assert f"{SIDECAR}:6:" in said
