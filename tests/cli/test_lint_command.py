@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.cli.lint import complete_rule
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
@@ -102,6 +104,19 @@ def test_the_configuration_chooses_rules(
     repository.write("tickets.toml", config)
     dangling_and_misspelt(repository)
     assert rules == shown(tickets("lint", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("typed", "rules"),
+    [
+        ("dup", ["duplicate-id", "duplicate-of-nothing", "duplicates-differ"]),
+        ("folder,spel", ["folder,spelling"]),
+        ("nothing", []),
+    ],
+)
+def test_rules_complete_in_the_shell(typed: str, rules: list[str]) -> None:
+    """Each of several rules with commas between them completes."""
+    assert rules == complete_rule(typed)
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])

@@ -35,9 +35,17 @@ class LintFormat(StrEnum):
     SARIF = "sarif"
 
 
+def complete_rule(incomplete: str) -> list[str]:
+    """The rules that begin with what was typed behind the last comma, with all that is before it."""
+    before, comma, begun = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in sorted(RULES) if name.startswith(begun)]
+
+
 def rule_option(name: str, what: str) -> typer.models.OptionInfo:
     """An option that may be repeated, or name several rules with commas between them."""
-    option: typer.models.OptionInfo = typer.Option(name, metavar="RULES", help=what)
+    option: typer.models.OptionInfo = typer.Option(
+        name, metavar="RULES", autocompletion=complete_rule, help=what
+    )
     return option
 
 
