@@ -178,6 +178,15 @@ def test_contradiction(repository: Repository, status: str, resolution: str, con
     assert ([("contradiction", "tickets/B1-PT-01.md", STATUS)] if contradicts else []) == problems
 
 
+def test_a_recommendation_is_no_resolution(repository: Repository) -> None:
+    """What the author of an open ticket proposes contradicts nothing; a row of the metadata does."""
+    more = "## Resolution\n\n**Acceptable as-is** - measure it before anything is changed.\n"
+    repository.ticket(status="open", more=more)
+    assert [("missing-remediation", "tickets/B1-PT-01.md", ID)] == found(repository)
+    repository.ticket(status="open", rows="| **Resolution** | `fixed` |\n", more=more)
+    assert "contradiction" in [rule for rule, *_ in found(repository)]
+
+
 @pytest.mark.parametrize(
     ("folder", "status", "message"),
     [

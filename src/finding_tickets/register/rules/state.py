@@ -42,9 +42,16 @@ _REMEDIATION = "## Remediation\n\n```yaml\nchecklist:\n  - {item: Count the wait
 def contradiction(document: Document, context: Context) -> Iterator[Remark]:
     """Statuses that do not fit the outcome which the ticket states."""
     status, outcome = status_of(document), outcome_of(document)
-    if status is None or outcome is None or outcome in FITTING.get(status, set()):
+    if status is None or outcome is None or outcome in FITTING.get(status, set()) or _is_proposed(document):
         return
     yield Remark(_status(document), f"the status is {status}, the resolution {outcome}")
+
+
+def _is_proposed(document: Document) -> bool:
+    """Whether the outcome is one that was recommended when the ticket was filed, which decides nothing."""
+    if not isinstance(document, Ticket) or "Resolution" in document.metadata:
+        return False
+    return document.resolution is not None and document.resolution.proposed
 
 
 @rule(
