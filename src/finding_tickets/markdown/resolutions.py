@@ -20,14 +20,21 @@ _STATEMENTS = frozenset(
     [
         "status",
         "decision",
-        "finaldisposition",
         "disposition",
         "outcome",
         "resolution",
         "verdict",
+        "conclusion",
         "finalstatus",
+        "finaldecision",
+        "finaldisposition",
+        "finalresolution",
+        "finalverdict",
+        "resolutionstatus",
+        "closedas",
     ]
 )
+_REASONS = frozenset(["reason", "closurereason", "rationale"])
 _DUPLICATE = frozenset(["duplicateof", "duplicate"])
 _ACTS = frozenset(
     [
@@ -56,6 +63,10 @@ _OPENING = re.compile(
     r"|by design|no (?:action|changes?|fix) (?:needed|required)|acceptable as[ -]is)\b)",
     re.IGNORECASE,
 )
+_TOLD = re.compile(
+    r"\b(?:was|were|(?:has|have) been) (?P<words>(?:already )?(?:fixed|resolved|implemented|addressed))\b",
+    re.IGNORECASE,
+)
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 
 
@@ -65,7 +76,7 @@ def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settle
     A ticket that is not ``settled`` may have been filed with the section, as advice.
     """
     body, found = part.body, list(entries(part.source, part.blocks))
-    acted = any(squeeze(entry.label) in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
+    acted = any(entry.key in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
     announced = any(True for _ in _announcements(part, found))
     return Resolution(
         raw=body.raw,
@@ -118,7 +129,8 @@ def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
 def _statements(part: Part, found: list[Entry]) -> Iterator[Text]:
     """What may state an outcome, the most explicit first."""
     yield from _headings(part)
-    yield from (entry.value for entry in found if squeeze(entry.label) in _STATEMENTS)
+    yield from (entry.value for entry in found if entry.key in _STATEMENTS)
+    yield from (entry.value for entry in found if entry.key in _REASONS and _OPENING.match(entry.value.raw))
     yield from _leads(part)
 
 
@@ -132,7 +144,7 @@ def _headings(part: Part) -> Iterator[Text]:
 
 
 def _leads(part: Part) -> Iterator[Text]:
-    """The words that open the section: bold ones, ``**Acceptable as-is** - ...``, or ``Fixed in abc``."""
+    """The words that open the section: ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``."""
     first = next((block for block in part.blocks if block.kind == "Paragraph"), None)
     if first is None:
         return
@@ -143,6 +155,10 @@ def _leads(part: Part) -> Iterator[Text]:
     if opening:
         start = first.start + len(opening["marks"].encode())
         yield part.source.text(start, start + len(opening["words"].encode()))
+    told = _TOLD.search(part.source.raw(first.start, first.end))
+    if told:
+        start = first.start + len(told.string[: told.start("words")].encode())
+        yield part.source.text(start, start + len(told["words"].encode()))
 
 
 def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
