@@ -101,6 +101,34 @@ def test_adopting_a_corpus_changes_no_byte_of_it(tmp_path: Path, capsys: pytest.
     assert documents == len(capsys.readouterr().out.split())
 
 
+def test_an_adopted_ticket_is_measured_by_what_stands_beside_it(empty: Repository, tickets: Tickets) -> None:
+    """From init to evidence that goes stale by its sidecar alone, without a change to the ticket."""
+    empty.ticket("OLD-7", path="docs/findings/OLD-7.md", file="fixes/example/found.py")
+    tickets("init")
+    before = digests(empty.root / "docs")
+    sidecar = (
+        "verifier: verifiers/example.py\n"
+        "variants:\n"
+        "  found: fixes/example/found.py:nan_flags\n"
+        "  fix: fixes/example/fix.py:nan_flags\n"
+        "claims:\n"
+        "  found: {syncs: tensors}\n"
+        "  fix: {syncs: 1, same_result_as: found}\n"
+        "checklist:\n"
+        "  - {item: Count the waits, claims: [fix.syncs]}\n"
+    )
+    empty.write("docs/findings/OLD-7.remediation.yaml", sidecar)
+    (verification,) = tickets("verify", "--all", "--meter", "simulated", "--format", "json").data
+    assert ("OLD-7", "verified") == (verification["ticket"], verification["verdict"])
+    assert (0, "") == (tickets("lint").code, tickets("lint").out)
+    empty.write("docs/findings/OLD-7.remediation.yaml", sidecar.replace("syncs: 1,", "syncs: 2,"))
+    (item,) = tickets("list", "--format", "json").data
+    assert "stale" == item["verdict"]
+    assert before == {
+        name: digest for name, digest in digests(empty.root / "docs").items() if name.endswith(".md")
+    }
+
+
 def test_folders_are_found(empty: Repository) -> None:
     """The topmost ones of mostly tickets, those called after an outcome last; notes elsewhere are none."""
     for path in ("docs/findings/a.md", "docs/findings/old/b.md", "fixed/c.md", "fixed/d.md", "fixed/e.md"):
