@@ -47,6 +47,7 @@ def places(finding: Finding, text: str) -> list[Place]:
         ("~50 (definition), 120-130 (usage)", [(50, 50), (120, 130)]),
         ("310-322 (pre-fix)", [(310, 322)]),
         ("12 (and 4 other calls)", [(12, 12)]),
+        ("the loop (lines 10-20, 30)", [(10, 20), (30, 30)]),
         ("45, 50, and 60-65", [(45, 45), (50, 50), (60, 65)]),
         ("10 to 20", [(10, 20)]),
         ("forward(): 10-20, backward(): 30", [(10, 20), (30, 30)]),

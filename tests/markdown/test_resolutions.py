@@ -192,6 +192,7 @@ def test_an_unknown_outcome(finding: Finding) -> None:
         ("open", "**Acceptable as-is** - rare.\n", True),
         ("open", "Consider it.\n", True),
         ("open", "**Status:** Won't Fix\n", False),
+        ("open", "It was fixed in abc1234.\n", False),
         ("open", "**Acceptable as-is** - rare.\n\n**Sign-off:** somebody\n", False),
         ("open", "### Fix Applied\n\nCalled it.\n", False),
         ("closed", "**Acceptable as-is** - rare.\n", False),

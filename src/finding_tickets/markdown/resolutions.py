@@ -78,11 +78,12 @@ def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settle
     body, found = part.body, list(entries(part.source, part.blocks))
     acted = any(entry.key in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
     announced = any(True for _ in _announcements(part, found))
+    fixed = outcome is not None and outcome.value is Outcome.FIXED
     return Resolution(
         raw=body.raw,
         span=body.span,
         outcome=outcome.value if outcome else None,
-        proposed=not (settled or acted or announced),
+        proposed=not (settled or acted or announced or fixed),
         duplicate_of=duplicate_of(part.source, part.source.raw(part.start, part.end)),
     )
 
