@@ -38,6 +38,9 @@ def test_sorted_as_people_count(repository: Repository) -> None:
 def test_natural() -> None:
     """Numbers are compared by value, text without its case, and both kinds with each other."""
     assert ["1", "a2", "A10", "b"] == sorted(["b", "A10", "a2", "1"], key=natural)
+    # Python turns no more than 4300 digits into a number, and a superscript into none.
+    longer, shorter = "A-1" + "0" * 5000, "A-9" + "0" * 4999
+    assert ["A-007", shorter, longer, "\u00b2"] == sorted(["\u00b2", longer, shorter, "A-007"], key=natural)
     assert ["0", "a2", "a007", "a10"] == sorted(["a10", "a007", "a2", "0"], key=natural)
 
 

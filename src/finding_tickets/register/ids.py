@@ -20,10 +20,15 @@ class Place(NamedTuple):
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """A key that sorts numbers within text by their value: ``B2`` before ``B10``."""
-    parts = re.split(r"0*([0-9]+)", text.upper())
-    # Every second part is a number, of any length: without zeros in front, the longer one is the larger.
-    return tuple((len(part), part) if index % 2 else (-1, part) for index, part in enumerate(parts))
+    """A key that sorts numbers within text by their value, however long: ``B2`` before ``B10``."""
+    pieces = re.split(r"([0-9]+)", text.upper())
+    return tuple(_value(piece) if at % 2 else (0, piece) for at, piece in enumerate(pieces))
+
+
+def _value(digits: str) -> tuple[int, str]:
+    """A key that sorts numbers: of two without zeros in front the longer one is greater."""
+    number = digits.lstrip("0")
+    return len(number), number
 
 
 def duplicates(places: Iterable[Place]) -> Iterator[Problem]:

@@ -110,7 +110,8 @@ class Facts:
 
     def _read(self, row: Row) -> Measured:
         # A document is read whole, and the claims' grammar loaded, for those alone that have evidence.
-        document = self.document(row) if safe_name(row.id) in self._with_evidence else None
+        there = self._with_evidence and safe_name(row.id) in self._with_evidence
+        document = self.document(row) if there else None
         if document is None:
             return Measured()
         from finding_tickets.register.measured import measured
