@@ -82,7 +82,7 @@ def test_a_branch_that_changes_no_input_measures_nothing(
     base.write("readme.txt", "words\n")
     commit(git, "words")
     assert (ExitCode.OK, {}) == checked(tickets)
-    assert "0 of 2 tickets looked at again, 0 failed the gate\n" in tickets("check", "--base", "main").err
+    assert "0 of 2 documents looked at again, 0 failed the gate\n" in tickets("check", "--base", "main").err
 
 
 def test_a_change_that_keeps_what_is_claimed_passes(base: Repository, git: Git, tickets: Tickets) -> None:
@@ -304,7 +304,8 @@ def test_a_configuration_that_hides_tickets_is_named(base: Repository, git: Git,
     commit(git, "hide")
     ran = tickets("check", "--base", "main")
     assert ExitCode.GATE_FAILED == ran.code
-    assert "gate failed: the configuration is another one than the base's: statuses\n" in ran.err
+    said = "error [gate-configuration] the configuration is another one than the base's: statuses ("
+    assert ran.out.startswith(said)
     assert ExitCode.OK == tickets("check", "--base", "main", "--accept", "configuration").code
 
 

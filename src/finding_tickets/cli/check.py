@@ -13,7 +13,7 @@ from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import counted, say, style, write, write_json
 from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import Problem
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def check(
     if summary:
         _add(gate_page(base, judged, others), summary)
     problems = [*others, *(problem for each in judged for problem in each.problems)]
-    _say_all(judged, problems, len(found))
+    failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
+    say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
     return exit_code(problems)
 
 
@@ -97,7 +98,7 @@ def _print(
     judged: Sequence[Judged], others: Sequence[Problem], base: str, output_format: CheckFormat
 ) -> None:
     from finding_tickets.report.annotations import annotation
-    from finding_tickets.report.gate import gate_item, gate_lines, gate_page
+    from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
 
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
@@ -107,8 +108,10 @@ def _print(
     elif output_format is CheckFormat.GITHUB:
         if problems:
             write("\n".join(map(annotation, problems)))
-    elif judged:
-        write("\n\n".join("\n".join(gate_lines(each, style)) for each in judged))
+    elif problems or judged:
+        parts = ["\n".join(gate_lines(each, style)) for each in judged]
+        parts += ["\n".join(problem_line(each, style) for each in others)] if others else []
+        write("\n\n".join(parts))
 
 
 def _add(page: str, file: Path) -> None:
@@ -117,11 +120,3 @@ def _add(page: str, file: Path) -> None:
             stream.write(page)
     except OSError as error:
         raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None
-
-
-def _say_all(judged: Sequence[Judged], problems: Sequence[Problem], tickets: int) -> None:
-    failed = sum(any(each.level is Level.ERROR for each in one.problems) for one in judged)
-    for problem in problems:
-        if problem.level is Level.ERROR:
-            say(f"gate failed: {problem.message}")
-    say(f"{len(judged)} of {counted(tickets, 'ticket')} looked at again, {failed} failed the gate")

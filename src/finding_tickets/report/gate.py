@@ -50,8 +50,12 @@ def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
     yield f"{INDENT}changed: {', '.join(judged.pair.why)}"
     for change in judged.pair.changes:
         yield f"{INDENT}{change}{f' (accepted by {change.accepted})' if change.accepted else ''}"
-    for problem in judged.problems:
-        yield f"{INDENT}{style(problem.level, LEVELS[problem.level])} {_told(problem)}"
+    yield from (INDENT + problem_line(problem, style) for problem in judged.problems)
+
+
+def problem_line(problem: Problem, style: Styler) -> str:
+    """One thing that the gate has to say, for a reader at a terminal."""
+    return f"{style(problem.level, LEVELS[problem.level])} {_told(problem)}"
 
 
 def gate_page(base: str, everything: Sequence[Judged], others: Sequence[Problem]) -> str:
