@@ -290,6 +290,16 @@ def test_closing_as_fixed_needs_a_measurement() -> None:
     ]
 
 
+def test_a_verified_decision_to_keep_the_code_is_no_fix() -> None:
+    """What was measured then justifies the code as it is."""
+    text = f"{TABLE}\n## Remediation\n\n```yaml\ndecision: keep\n```\n"
+    with pytest.raises(GateError, match="the decision to keep the code, not a fix"):
+        edited(text, close(Outcome.FIXED, Verdict.VERIFIED))
+    assert "**Status:** Won't fix" in added(text, close(Outcome.WONT_FIX, Verdict.VERIFIED))
+    fix = text.replace("keep", "fix")
+    assert "**Measured:** verified" in added(fix, close(Outcome.FIXED, Verdict.VERIFIED))
+
+
 def test_reopening_keeps_what_closed_the_ticket() -> None:
     """Under a heading from which nothing is read any more."""
     closed = edited(TABLE + "| **Resolution** | |\n", close(Outcome.NOT_A_BUG, reason="rare"))

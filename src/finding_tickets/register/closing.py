@@ -77,9 +77,8 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         ticket, status = _ticket(page), SETTLED_AS[wanted.outcome]
         check(status_of(ticket), "close", status)
         verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
-        if verdict not in {None, Verdict.VERIFIED} and not wanted.forced:
-            hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
-            raise GateError(f"{ticket.id.value} is {verdict}, not verified: it stays open", hint=hint)
+        if verdict and not wanted.forced:
+            _check_measured(ticket, verdict)
         plans = [row_plan(page, KEYS["status"], [status])]
         if row_of(page, _RESOLUTION.labels):
             plans.append(row_plan(page, _RESOLUTION, [wanted.outcome]))
@@ -174,6 +173,16 @@ def _ticket(page: Page) -> Ticket:
     if not isinstance(page.document, Ticket):
         raise UsageError(f"{page.document.id.value} is a review, which is neither open nor closed")
     return page.document
+
+
+def _check_measured(ticket: Ticket, verdict: Verdict) -> None:
+    """Refuse to call fixed what no measurement shows to be fixed."""
+    if verdict is not Verdict.VERIFIED:
+        hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
+        raise GateError(f"{ticket.id.value} is {verdict}, not verified: it stays open", hint=hint)
+    if ticket.remediation and ticket.remediation.decision == "keep":
+        message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
+        raise GateError(message, hint="--as wont-fix, or --force with a --reason")
 
 
 def _records(page: Page, wanted: Closing, verdict: Verdict | None) -> Iterator[Splices]:
