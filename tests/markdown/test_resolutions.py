@@ -27,6 +27,7 @@ STATED = {
     "**Fix applied (Option A):**\n1. Called it\n": Outcome.FIXED,
     "\u2705 **FIXED** in abc1234.\n": Outcome.FIXED,
     "Fixed in abc1234.\n": Outcome.FIXED,
+    "**Rare enough, won't fix** - so be it.\n": Outcome.WONT_FIX,
     "The wait was already fixed in abc1234.\n": Outcome.FIXED,
     "**Closed as:** Not a Bug\n": Outcome.NOT_A_BUG,
     "**Reason:** Won't fix - rare.\n": Outcome.WONT_FIX,

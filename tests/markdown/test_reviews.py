@@ -75,6 +75,7 @@ FORMS = {
         "## Cross-Review\n\n- **Reviewer:** DRL\n- **Verdict:** REFINE\n- **Evaluation:** Nearly right.\n"
     ),
     "an item that begins with the verdict": "## Cross-Review\n\n- REFINE (DRL): Nearly right.\n",
+    "the reviewer behind the verdict": "## Cross-Review\n\n**REFINE** - DRL Specialist\n\nNearly right.\n",
     "a quotation": "## Cross-Review (DRL)\n\n> **Verdict:** REFINE\n>\n> Nearly right.\n",
     "the verdict below the text": "## Cross-Review (DRL)\n\nNearly right.\n\n**Verdict:** REFINE\n",
     "a column for each reviewer": (
@@ -358,3 +359,25 @@ def test_rows_that_were_added_later(finding: Finding) -> None:
     assert ["ENDORSE", "OBJECT", "NEUTRAL"] == [review.opinion for review in reading.ticket.reviews]
     # Heading 5, header 7, rule 8, row 9, paragraph 11, the rows 13 and 14.
     assert [("table-delimiter", 13), ("table-header", 13)] == reading.rules
+
+
+def test_a_labelled_evaluation(finding: Finding) -> None:
+    """What is labelled as the evaluation is it, with the text below; what another label says is a remark."""
+    [review] = finding(
+        "## Cross-Review: DRL\n\n**Verdict:** ENDORSE\n**Confidence:** High\n\n**Evaluation:** Yes.\n\n- so\n"
+    ).ticket.reviews
+    assert review.evaluation
+    assert ("Yes.\n\n- so", ["**Confidence:** High"]) == (
+        review.evaluation.raw,
+        [remark.raw for remark in review.remarks],
+    )
+
+
+def test_a_heading_within_a_review(finding: Finding) -> None:
+    """A heading for a part of the review begins no other one, whatever word its text begins with."""
+    reading = finding(
+        "## Cross-Review: DRL\n\n**Verdict:** ENDORSE\n\nYes.\n\n### Recommendation\n\n**REFINE** the name.\n"
+    )
+    assert [("ENDORSE", "Yes.\n\n### Recommendation\n\n**REFINE** the name.")] == [
+        (review.opinion, review.words) for review in reading.ticket.reviews
+    ]

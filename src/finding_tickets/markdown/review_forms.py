@@ -39,7 +39,8 @@ class Draft:
 class _Sheet:
     """A review while it is being read; ``running`` says whether text that follows continues the last one.
 
-    ``aside`` marks what a label announced as one reviewer's, to be put to the rest of that review.
+    ``stated`` is which of the words are labelled as the evaluation; without any, the first are. ``aside``
+    marks what a label announced as one reviewer's, to be put to the rest of that review.
     """
 
     reviewer: Text | None = None
@@ -47,12 +48,15 @@ class _Sheet:
     date: Text | None = None
     words: list[Text] = field(default_factory=list)
     running: bool = False
+    stated: int | None = None
     aside: bool = False
 
-    def write(self, source: Source, text: Text, *, running: bool = True) -> None:
+    def write(self, source: Source, text: Text, *, running: bool = True, evaluation: bool = False) -> None:
         """Add to the evaluation, or a remark: what continues a text stays one with it."""
-        if self.running and running and self.words:
+        if self.running and running and self.words and not evaluation:
             text = source.text(self.words.pop().span.start, text.span.end)
+        if evaluation and self.stated is None:
+            self.stated = len(self.words)
         self.words.append(text)
         self.running = running
 
@@ -128,6 +132,8 @@ class _Region:
         sheets = [sheet for sheet in self.sheets if sheet.verdict]
         if len(sheets) == 1:
             sheets[0].words[:0] = self.lead.words
+            if sheets[0].stated is not None:
+                sheets[0].stated += len(self.lead.words)
         for word, text in self.labelled:
             mine = [sheet for sheet in sheets if self._word(sheet) == word] or (
                 sheets if len(sheets) == 1 else []
@@ -157,7 +163,9 @@ class _Region:
         elif self.current is None and not self.sheets:
             self.lead.write(self.source, text, running=False)
         elif self.current is not None:
-            self.current.write(self.source, text, running=what is not What.CELL)
+            self.current.write(
+                self.source, text, running=what is not What.CELL, evaluation=what is What.EVALUATION
+            )
 
     def _verdict(self, part: Part) -> Iterator[Piece]:
         """A part that is headed Verdict: what its heading states, else its first line, and the text below."""
@@ -197,12 +205,13 @@ class _Region:
         assert sheet.verdict is not None  # noqa: S101 - sheets without a verdict are left out before
         named = [text for text in (sheet.reviewer, sheet.verdict, sheet.date, *sheet.words) if text]
         start, end = min(text.span.start for text in named), max(text.span.end for text in named)
-        evaluation = sheet.words[0] if sheet.words else None
+        at = sheet.stated or 0
+        evaluation = sheet.words[at] if sheet.words else None
         return Draft(
             text=self.part.body if alone else self.source.text(start, end),
             reviewer=self._reviewer(sheet),
             verdict=sheet.verdict,
             evaluation=evaluation,
-            remarks=tuple(text for text in sheet.words[1:] if text.raw),
+            remarks=tuple(text for text in sheet.words[:at] + sheet.words[at + 1 :] if text.raw),
             date=sheet.date,
         )

@@ -57,6 +57,7 @@ _BEHIND = re.compile(r"[\s*`_]*\((?P<aside>[^()]*)\)")
 _MARKS = " \t*`_:.,;|()[]-\u2013\u2014"
 _BEFORE_REASON = re.compile(r"[`*_]*\s*[)\]]?[`*_]*\s*[:.,;|\u2013\u2014-]*[*_]*\s*")
 _LONGEST_NAME = 6
+_LONGEST_ALONE = 3
 
 
 def pieces(source: Source, blocks: Sequence[Block]) -> Iterator[Piece]:
@@ -91,16 +92,21 @@ def sentence(source: Source, text: Text, *, known: bool = True) -> list[Piece]:
     behind = _BEHIND.match(line, verdict[1]) if verdict else None
     if verdict is None:
         return []
+    longest = _LONGEST_NAME
     if line[: verdict[0]].strip(_MARKS):
         who, stated = (0, verdict[0]), (verdict[0], behind.end() if behind else verdict[1])
+    elif behind:
+        who, stated = behind.span("aside"), verdict
     else:
-        who, stated = behind.span("aside") if behind else (0, 0), verdict
+        # The reviewer alone on the rest of the line: ``ENDORSE - DRL``.
+        who, stated = (verdict[1], len(line)), verdict
+        known, longest = True, _LONGEST_ALONE
     name = _name(source, text, *who)
     separated = who[0] or _SEPARATED.search(line[: verdict[0]])
     named = reviewer_word(name.raw, source.vocabulary) is not None or not known
-    if not (name.raw and separated and named and len(name.raw.split()) <= _LONGEST_NAME):
+    if not (name.raw and separated and named and len(name.raw.split()) <= longest):
         return []
-    end = max(stated[1], behind.end() if behind else 0)
+    end = max(stated[1], behind.end() if behind else 0, who[1])
     why = _rest(source, text, end)
     found = [
         Piece(What.BEGIN),
