@@ -445,3 +445,31 @@ def test_a_shallow_clone_says_what_to_fetch(
     assert ExitCode.USAGE == ran.code
     assert "no commit in common with HEAD" in ran.err
     assert "fetch-depth: 0" in ran.err
+
+
+def test_a_verifier_that_is_removed_is_missed(base: Repository, git: Git, tickets: Tickets) -> None:
+    """The base's still measures; the ticket as the branch has it is unverified."""
+    git("rm", "--quiet", "verifiers/a_1.py")
+    base.write("fixes/b_1/fix.py", FIX)
+    code, items = checked(tickets)
+    assert (ExitCode.GATE_FAILED, "unverified") == (code, items["A-1"]["measured"])
+    assert ["gate-worse", "gate-stale", "gate-changed"] == rules(items["A-1"])
+    assert ("verifier", "removed", "verifiers/a_1.py") == tuple(items["A-1"]["changes"][0].values())[:3]
+
+
+def test_what_is_new_and_cannot_be_measured_is_inconclusive(base: Repository, tickets: Tickets) -> None:
+    """Nothing is worse than before, and nothing is known either."""
+    add(base, "C-1", CLAIMS, verifier="raise RuntimeError('no')\n")
+    code, items = checked(tickets)
+    assert (ExitCode.INCONCLUSIVE, ["gate-inconclusive"]) == (code, rules(items["C-1"]))
+    assert "verifiers/c_1.py:1: RuntimeError: no" in items["C-1"]["problems"][0]["message"]
+
+
+def test_a_file_that_cannot_be_read_is_bad_data_once(base: Repository, git: Git, tickets: Tickets) -> None:
+    """The branch that brings it fails; one that finds it there does not."""
+    base.write("tickets/broken.md", b"# Finding Ticket: \xff\n")
+    ran = tickets("check", "--base", "main")
+    assert ExitCode.BAD_DATA == ran.code
+    assert ran.out.startswith("error [gate-unread] [invalid-utf8] byte 0xff is not UTF-8")
+    commit(git, "broken")
+    assert ExitCode.OK == tickets("check", "--base", "branch").code

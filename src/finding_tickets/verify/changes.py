@@ -108,10 +108,11 @@ def _verifier(base: Side, head: Side, imported: Collection[str]) -> Iterator[Cha
         return
     if after is None:
         yield Change("verifier", Kind.REMOVED, before, None)
-    elif before != after:
+        return
+    if before != after:
         yield Change("verifier", Kind.CHANGED, before, after)
-    beside = (file for file in imported if _is_beside(file, before))
-    for file in dict.fromkeys([before, *sorted(beside)]):
+    beside = {file for file in imported if _is_beside(file, before)} - {before}
+    for file in [*([before] if before == after else []), *sorted(beside)]:
         if _content(base.root / file) != _content(head.root / file):
             yield Change("verifier", Kind.CHANGED, file, None)
 
