@@ -37,7 +37,7 @@ opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
 from finding_tickets.register.listing import list_rows
 found = list_rows(Path(sys.argv[1]))
-tickets = [name for name in opened if name.endswith(".md")]
+tickets = [name for name in opened if name.endswith((".md", ".remediation.yaml"))]
 print(json.dumps([[row.id for row in found.rows], tickets, sorted(sys.modules)]))
 """
 
@@ -124,6 +124,23 @@ def test_only_what_changed_is_read_again(register: Repository, read: list[str]) 
     read.clear()
     assert "It leaks" == list_rows(register.root).rows[0].title
     assert ["tickets/A-1.md"] == read
+
+
+@pytest.mark.usefixtures("read")
+def test_remediations_beside_their_tickets(register: Repository) -> None:
+    """What stands in a file of its own is remembered with what is wrong in it, and read when it changes."""
+    register.write("tickets/A-1.remediation.yaml", "verifier: verifiers/a.py\n")
+    register.write("tickets/A-2.remediation.yaml", "verifier: [\n")
+    register.write("tickets/A-3.remediation.yaml", "verifier: verifiers/of_nothing.py\n")
+    assert "verifiers/a.py" == list_rows(register.root).rows[0].verifier
+    expected = sorted(str(problem) for problem in register.load().problems)
+    assert expected == sorted(seen(list_rows(register.root))[1])
+    line = [sys.executable, "-c", LIST, str(register.root)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    _, opened, modules = json.loads(done.stdout)
+    assert ([], set()) == (opened, {"pydantic", "pyromark", "yaml"} & set(modules))
+    register.write("tickets/A-1.remediation.yaml", "verifier: verifiers/b.py\n")
+    assert "verifiers/b.py" == list_rows(register.root).rows[0].verifier
 
 
 @pytest.mark.usefixtures("read")

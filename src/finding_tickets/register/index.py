@@ -49,11 +49,15 @@ _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 class Reading(NamedTuple):
-    """What was read of a file: its row and the line of its ID, if it is a document, and the problems met."""
+    """What was read of a file: its row and the line of its ID, if it is a document, and the problems met.
+
+    ``verifier`` is the one that a remediation names which stands in a file of its own.
+    """
 
     row: Row | None
     line: int
     problems: tuple[Problem, ...]
+    verifier: str | None = None
 
 
 class Known(NamedTuple):
@@ -173,20 +177,22 @@ def _checksum(path: bytes, content: bytes) -> int:
 
 
 def _entry(path: str, state: State, reading: Reading) -> tuple[bytes, int, bytes]:
-    row, line, problems = reading
+    row, line, problems, verifier = reading
     values = None if row is None else [getattr(row, name) for name in Row.__slots__]
     told = [[each.level, each.rule, each.line, each.column, each.message, each.hint] for each in problems]
-    name, content = os.fsencode(path), json.dumps([state, values, line, told]).encode()
+    name, content = os.fsencode(path), json.dumps([state, values, line, told, verifier]).encode()
     return name, _checksum(name, content), content
 
 
-def _reading(path: str, values: list[Any] | None, line: int, told: list[list[Any]]) -> Reading:
+def _reading(
+    path: str, values: list[Any] | None, line: int, told: list[list[Any]], verifier: str | None
+) -> Reading:
     problems = tuple(
         Problem(level=Level(level), rule=rule, file=path, line=at, column=column, message=message, hint=hint)
         for level, rule, at, column, message, hint in told
     )
     fields: list[Any] = [_frozen(each) if type(each) is list else each for each in values or ()]
-    return Reading(Row(*fields) if fields else None, line, problems)
+    return Reading(Row(*fields) if fields else None, line, problems, verifier)
 
 
 def _frozen(values: list[Any]) -> tuple[Any, ...]:

@@ -42,11 +42,13 @@ def list_rows(root: Path | None = None, *, indexed: bool = True) -> Listing:
     largest = config.largest_file
     files = list(markdown_files(place, folders, problems, largest=largest, sidecars=sidecars))
     index = index_of(place, config.vocabulary) if indexed else None
-    readings = _readings(files, config.vocabulary, index)
+    read = _readings([*files, *sidecars], config.vocabulary, index)
+    readings, names = read[: len(files)], (file.path for file in sidecars)
+    beside = dict(zip(names, read[len(files) :], strict=True))
     problems += (problem for reading in readings for problem in reading.problems)
     found = [(reading.row, reading.line) for reading in readings if reading.row]
     problems += duplicates(Place(row.id, row.path, line) for row, line in found)
-    verifiers = verifiers_of(((row.path, row.id) for row, _ in found), sidecars, problems)
+    verifiers = verifiers_of(((row.path, row.id) for row, _ in found), beside, problems)
     rows = [
         replace(row, verifier=row.verifier or verifiers[row.path]) if row.path in verifiers else row
         for row, _ in found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.files import File, State, is_settled, read_file
+from finding_tickets.register.files import SIDECAR, File, State, is_settled, read_file
 from finding_tickets.register.index import Reading
 from finding_tickets.register.row import row_of
 
@@ -59,8 +59,13 @@ def read_row(file: File, vocabulary: Vocabulary) -> Taken:
     content = read_file(file, problems)
     if content is None:
         return Reading(None, 0, tuple(problems)), None
-    document, found = read_document(content.data, file.path, vocabulary)
     state = content.state if is_settled(content.state, now) else None
+    if file.path.lower().endswith(SIDECAR):
+        from finding_tickets.markdown.remediation import read_sidecar
+
+        remediation, found = read_sidecar(content.data, file.path)
+        return Reading(None, 0, tuple(found), remediation.verifier), state
+    document, found = read_document(content.data, file.path, vocabulary)
     if document is None:
         return Reading(None, 0, found), state
     return Reading(row_of(document), document.id.span.line, found), state

@@ -6,7 +6,7 @@ spells it, or in lower case, and the file lies in the ticket's folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from finding_tickets.register.files import SIDECAR, File, read_file
 if TYPE_CHECKING:
     from finding_tickets.markdown.reading import Document
     from finding_tickets.model.remediation import Remediation
+    from finding_tickets.register.index import Reading
 
 
 def names_of(path: str, document_id: str) -> tuple[str, ...]:
@@ -32,9 +33,9 @@ def with_sidecars(
     left = {file.path: file for file in sidecars}
     taken: set[str] = set()
     for document in documents:
-        file = _named(left, document.path, document.id.value)
-        taken |= {file.path} if file else set()
-        yield _with(document, file, problems) if file else document
+        name = _named(left, document.path, document.id.value)
+        taken |= {name} if name else set()
+        yield _with(document, left[name], problems) if name else document
     problems += (orphan(path) for path in left if path not in taken)
 
 
@@ -46,20 +47,21 @@ def with_sidecar(document: Document, root: Path) -> Document:
 
 
 def verifiers_of(
-    places: Iterable[tuple[str, str]], sidecars: Iterable[File], problems: list[Problem]
+    places: Iterable[tuple[str, str]], sidecars: Mapping[str, Reading], problems: list[Problem]
 ) -> Mapping[str, str | None]:
     """The verifiers that sidecars name, by the paths of their documents; ``places`` are paths and IDs.
 
-    What is wrong with a sidecar is reported, also where no document is beside it.
+    ``sidecars`` are what was read of each, by its path. What is wrong with one is reported, also where no
+    document is beside it.
     """
-    left = {file.path: file for file in sidecars}
     found: dict[str, str | None] = {}
     taken: set[str] = set()
-    for path, document_id in places if left else ():
-        if file := _named(left, path, document_id):
-            taken.add(file.path)
-            found[path] = _read(file, problems).verifier
-    problems += (orphan(path) for path in left if path not in taken)
+    for path, document_id in places if sidecars else ():
+        if name := _named(sidecars, path, document_id):
+            taken.add(name)
+            problems += sidecars[name].problems
+            found[path] = sidecars[name].verifier
+    problems += (orphan(path) for path in sidecars if path not in taken)
     return found
 
 
@@ -70,8 +72,9 @@ def orphan(path: str) -> Problem:
     return Problem(level=Level.ERROR, rule="remediation-sidecar", file=path, line=1, message=message)
 
 
-def _named(files: Mapping[str, File], path: str, document_id: str) -> File | None:
-    return next((files[name] for name in names_of(path, document_id) if name in files), None)
+def _named(sidecars: Collection[str], path: str, document_id: str) -> str | None:
+    """Which of the sidecars is that of a document."""
+    return next((name for name in names_of(path, document_id) if name in sidecars), None)
 
 
 def _with(document: Document, file: File, problems: list[Problem]) -> Document:
