@@ -296,7 +296,7 @@ def test_checked_claims(finding: Finding) -> None:
     """Each row of a table of claims is true, false or neither, with what that rests on."""
     rows = (
         '| "it waits" | \u2705 TRUE | `a.py:3` |\n| it is `int | None` | \u274c Incorrect | `b.py` |\n'
-        "| it leaks | \u26a0\ufe0f PARTIAL | now and then |\n| it is old | unknown | |\n"
+        "| it leaks | Partially correct | now and then |\n| it is old | unknown | |\n"
     )
     found = finding(
         f"## Resolution\n\n| Claim | Status | Evidence |\n|---|---|---|\n{rows}"
