@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,33 +11,54 @@ from simcuda.measurement import Measurement, Usage
 from simcuda.user_code import user_line
 
 
+class ChangedCountsError(RuntimeError):
+    """The code that was measured has changed its counts; the message names them."""
+
+
 class Ledger:
     """Adds what happens to every measurement under way.
+
+    It keeps a second account, which shows where the code that is measured has changed a count.
 
     Args:
         usage: Tells the bytes in use now.
     """
 
+    # No method can be replaced for one ledger alone.
+    __slots__ = ("_known_line", "_open", "_opened_at", "_totals", "_usage")
+
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
         self._open: list[Measurement] = []
+        self._totals: Counter[str] = Counter()
+        self._opened_at: dict[int, Counter[str]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
 
     def open(self) -> Measurement:
         """Start a measurement; several may be under way."""
         measurement = Measurement(_usage=self._usage)
         self._open.append(measurement)
+        self._opened_at[id(measurement)] = self._totals.copy()
         return measurement
 
     def close(self, measurement: Measurement) -> None:
-        """End a measurement."""
+        """End a measurement.
+
+        Raises:
+            ChangedCountsError: Its counts are not what was counted.
+        """
         self._open = [other for other in self._open if other is not measurement]
+        before = self._opened_at.pop(id(measurement))
+        counted = {what: self._totals[what] - before[what] for what in self._totals}
+        if wrong := [what for what, number in counted.items() if getattr(measurement, what) != number]:
+            raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
     def count(self, what: str, amount: int = 1) -> None:
         """Count something that a source line is to answer for."""
         if not self._open or not amount:
             return
         place = (*self._line(), what)
+        self._totals[what] += amount
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
@@ -58,12 +80,16 @@ class Ledger:
     def copy(self, kind: str, nbytes: int) -> None:
         """Count one copy of ``nbytes``."""
         self.count(kind)
+        name = kind + "_bytes"
+        if self._open:
+            self._totals[name] += nbytes
         for m in self._open:
-            name = kind + "_bytes"
             setattr(m, name, getattr(m, name) + nbytes)
 
     def launch(self, kernels: int) -> None:
         """Count kernel launches."""
+        if self._open:
+            self._totals["launches"] += kernels
         for m in self._open:
             m.launches += kernels
 
@@ -73,6 +99,7 @@ class Ledger:
             return
         line = user_line() if self._known_line is None else self._line()
         place = (*line, "allocations")
+        self._totals["allocations"] += 1
         requested, allocated, host = self._usage()
         for m in self._open:
             m.allocations += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, nan
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from finding_tickets.meter.compare import difference, to_host
+from finding_tickets.meter.compare import difference, settled, to_host
 
 Pair = namedtuple("Pair", "left right")
 
@@ -121,3 +122,23 @@ def test_a_copy_on_the_host_is_detached_and_whole() -> None:
     copied = to_host(original)
     assert None is difference(original, copied)
     assert (False, True) == (copied["norms"].total.requires_grad, norms.total.requires_grad)
+
+
+def test_what_a_result_puts_off_is_done_when_it_is_settled() -> None:
+    """What is settled holds plain containers, so that looking at it again runs no code of the variant."""
+    looked = []
+
+    class Later(dict[str, Any]):
+        def items(self) -> Any:
+            looked.append(1)
+            return {"n": 1}.items()
+
+    class Many(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            looked.append(2)
+            return iter([3, 4])
+
+    made = settled((Later(), Many()))
+    assert ([1, 2], ({"n": 1}, [3, 4])) == (looked, to_host(made))
+    assert [1, 2] == looked
+    assert [tuple, dict, list] == [type(each) for each in (made, *made)]

@@ -9,10 +9,12 @@ import pytest
 import torch
 from tests.meter.conftest import workload
 
+from finding_tickets.meter import agreement
 from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.report import CannotMeasureError
 from finding_tickets.meter.run import run
 from finding_tickets.meter.simulated import SimulatedMeter
+from simcuda.ledger import Ledger
 
 
 def answer(*_: object) -> float:
@@ -26,6 +28,9 @@ NAMES: list[tuple[Any, str]] = [
     (torch.Tensor, "backward"),
     (torch.cuda, "synchronize"),
     (torch.nn.functional, "relu"),
+    # What counts and compares.
+    (agreement, "difference"),
+    (Ledger, "count"),
 ]
 
 
@@ -33,7 +38,8 @@ NAMES: list[tuple[Any, str]] = [
 def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> None:
     """The full name is in the error, and afterwards everything is as before."""
     before, own = getattr(owner, name), name in vars(owner)
-    prefix = "torch.Tensor" if owner is torch.Tensor else owner.__name__
+    of_class = isinstance(owner, type)
+    prefix = f"{owner.__module__}.{owner.__qualname__}" if of_class else owner.__name__
     with pytest.raises(CannotMeasureError, match=f"^replaces {prefix}.{name}, which"), unpatched():
         setattr(owner, name, answer)
     assert (before, own) == (getattr(owner, name), name in vars(owner))

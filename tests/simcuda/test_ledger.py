@@ -12,6 +12,7 @@ import torch
 
 import simcuda
 from simcuda import Measurement, SimulatedCuda
+from simcuda.ledger import ChangedCountsError
 
 
 @pytest.fixture
@@ -113,3 +114,17 @@ def test_the_debug_mode_of_torch_warns_and_raises(gpu: SimulatedCuda) -> None:
         x.item()
     torch.cuda.synchronize()
     assert gpu.live_bytes() > 0
+
+
+def test_counts_that_the_measured_code_changes_are_found_out(gpu: SimulatedCuda) -> None:
+    """Whoever sets a count is told which, and nobody can replace the counting of one ledger alone."""
+
+    def cheat() -> None:
+        with gpu.measure() as cost:
+            torch.ones(3, device="cuda").sum().item()
+            cost.stream_syncs = cost.d2h = 0
+
+    with pytest.raises(ChangedCountsError, match=r"^changes what was counted: d2h, stream_syncs$"):
+        cheat()
+    with pytest.raises(AttributeError, match="read-only"):
+        setattr(gpu._machine.ledger, "count", cheat)  # noqa: B010 - mypy would refuse it too

@@ -34,6 +34,7 @@ COMMANDS = {
     "lint": "lint",
     "verify": "verify",
     "check": "check",
+    "audit": "audit",
     "history": "history",
     "report": "report",
 }

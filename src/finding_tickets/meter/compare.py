@@ -18,6 +18,11 @@ def to_host(value: Any) -> Any:
     return _map_tensors(value, lambda tensor: tensor.detach().cpu())
 
 
+def settled(value: Any) -> Any:
+    """The value in containers of ours, tensors detached: nothing in it runs when it is looked at again."""
+    return _map_tensors(value, lambda tensor: tensor.detach())
+
+
 def difference(expected: Any, actual: Any, tolerance: float | None = None) -> str | None:
     """The first place where two results differ, in words; None where they agree.
 
@@ -36,7 +41,7 @@ def _map_tensors(value: Any, function: Callable[[torch.Tensor], torch.Tensor]) -
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(_map_tensors(item, function) for item in value))
     if isinstance(value, list | tuple):
-        return type(value)(_map_tensors(item, function) for item in value)
+        return (list if isinstance(value, list) else tuple)(_map_tensors(item, function) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
         return _with_fields(value, _map_tensors(_fields_of(value), function))
     return value

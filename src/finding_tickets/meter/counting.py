@@ -8,8 +8,10 @@ import simcuda
 from finding_tickets.meter.compare import to_host
 from finding_tickets.meter.measurement import COUNTS, Measurement, Site
 from finding_tickets.meter.patches import unpatched
+from finding_tickets.meter.report import CannotMeasureError
 from finding_tickets.meter.trial import Function, Trial, arguments, attempt, warm_up
 from finding_tickets.workload import Point, Workload
+from simcuda.ledger import ChangedCountsError
 
 DEVICE = "cuda"
 
@@ -20,8 +22,11 @@ def count(gpu: simcuda.Gpu, workload: Workload, point: Point, function: Function
         warm_up(workload, point, function, DEVICE)
         inputs = arguments(workload, point, DEVICE, workload.seed)
         before = gpu.live_bytes()
-        with gpu.measure() as counted:
-            result, error = attempt(workload, function, inputs, root)
+        try:
+            with gpu.measure() as counted:
+                result, error = attempt(workload, function, inputs, root)
+        except ChangedCountsError as changed:
+            raise CannotMeasureError(str(changed)) from None
         kept = to_host(result)
         del result
         retained = gpu.live_bytes() - before

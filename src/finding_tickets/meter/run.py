@@ -32,13 +32,19 @@ from finding_tickets.meter.unrun import unrun
 from finding_tickets.workload import Point, Workload
 
 
-def measure(job: Job) -> Report:
-    """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
+def measure(
+    job: Job, standing_in: Callable[[Mapping[str, Function]], Mapping[str, Function]] | None = None
+) -> Report:
+    """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises.
+
+    ``standing_in`` may give other functions for variants, once they are loaded.
+    """
     root, code = Path(job.root), Path(job.code)
     # One thread: several tickets are measured at once, and sums do not depend on how work is split.
     torch.set_num_threads(1)
     workload = load_workload(job.verifier, root, code)
-    functions = {name: _loaded(name, source, code) for name, source in job.variants.items()}
+    loaded = {name: _loaded(name, source, code) for name, source in job.variants.items()}
+    functions = standing_in(loaded) if standing_in else loaded
 
     def keep_result(variant: str, place: int, result: Any) -> None:
         if variant in job.kept:

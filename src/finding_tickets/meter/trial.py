@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 
 import simcuda
+from finding_tickets.meter.compare import settled
 from finding_tickets.meter.measurement import Measurement
 from finding_tickets.meter.places import describe, is_out_of_host_memory
 from finding_tickets.workload import Point, Workload
@@ -74,9 +75,12 @@ def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple
 def attempt(
     workload: Workload, function: Function, inputs: tuple[Any, ...], root: Path
 ) -> tuple[Any, str | None]:
-    """What the caller reads of the result, or the error in words; no traceback keeps tensors alive."""
+    """What the caller reads of the result, or the error in words; no traceback keeps tensors alive.
+
+    The result is looked at all over: work that waits for that belongs to the run.
+    """
     try:
-        return workload.read(function(*inputs)), None
+        return settled(workload.read(function(*inputs))), None
     except Exception as error:
         if is_out_of_host_memory(error):
             raise

@@ -26,13 +26,18 @@ def measure(payload: dict[str, Any]) -> dict[str, Any]:
     """Measure the job that ``asdict`` made a payload of; raises what importing and building raise."""
     from finding_tickets.meter.run import measure as run
 
-    report = run(_job(payload))
+    return fitted(run(job_of(payload)))
+
+
+def fitted(report: Report) -> dict[str, Any]:
+    """A report with the fits to it, as JSON can carry them."""
     metrics = {name: fit_metrics(runs) for name, runs in report.runs.items()}
     sites = {name: fit_sites(runs) for name, runs in report.runs.items()}
     return asdict(Measured(report, metrics, sites))
 
 
-def _job(payload: dict[str, Any]) -> Job:
+def job_of(payload: dict[str, Any]) -> Job:
+    """The job that ``asdict`` made a payload of."""
     return Job(
         **{
             **payload,

@@ -1,0 +1,117 @@
+"""``tickets audit``: would a verifier catch a fix that cheats?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
+from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
+from finding_tickets.cli.reading import find_all
+from finding_tickets.cli.verify import MeterName
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.markdown.reading import Document
+from finding_tickets.model.problem import Level
+from finding_tickets.register.load import Register, load
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.audit import Audited
+    from finding_tickets.verify.cheats import Cheat
+
+
+def audit(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", autocompletion=complete_id, help="Tickets, in any case."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
+    cheat: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Try this cheat alone (repeatable).")
+    ] = None,
+    root: Root = HERE,
+    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a cheat after this time.")
+    ] = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Try fixes that cheat, and see which of them the verifier catches."""
+    from finding_tickets.report.audit import audit_item, audit_lines
+    from finding_tickets.verify.audit import audit as run
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.plan import verifier_of
+    from finding_tickets.verify.session import Settings
+
+    if bool(ids) is everything:
+        raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
+    cheats = _cheats(cheat)
+    with Isolation() as isolation:
+        register = load(root)
+        chosen, code = find_all(register, ids or ())
+        if everything:
+            chosen = [one for one in register.documents if verifier_of(one, register.root)]
+            say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
+        sound, reading = _sound(register, chosen)
+        settings = Settings(
+            root=register.root.resolve(),
+            evidence=register.config.evidence,
+            meter=meter,
+            timeout=timeout or register.config.timeout,
+            memory=register.config.memory,
+            record=False,
+        )
+        done = []
+        if sound:
+            say(f"trying {len(cheats)} cheats on {', '.join(each.id.value for each in sound)}")
+        for number, audited in enumerate(run(sound, isolation, settings, cheats), 1):
+            if audited.error:
+                say_error(audited.error)
+            say(f"[{number}/{len(sound)}] {audited.document.id.value}")
+            done.append(audited)
+    done.sort(key=lambda audited: sound.index(audited.document))
+    shown = [audited for audited in done if not audited.error]
+    if output_format is Format.JSON:
+        write_json("audit", [audit_item(audited) for audited in shown])
+    elif shown:
+        write("\n\n".join("\n".join(audit_lines(audited, style)) for audited in shown))
+    return ExitCode.worst(code, reading, *map(_code, done))
+
+
+def _cheats(names: Sequence[str] | None) -> tuple[Cheat, ...]:
+    """The cheats of these names, or all."""
+    from finding_tickets.verify.cheats import CHEATS
+
+    known = [each.id for each in CHEATS]
+    for name in names or ():
+        if name not in known:
+            raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
+    return tuple(each for each in CHEATS if not names or each.id in names)
+
+
+def _sound(register: Register, documents: Sequence[Document]) -> tuple[list[Document], ExitCode]:
+    """The documents that could be read without an error; the others are said."""
+    sound, code = [], ExitCode.OK
+    for document in documents:
+        errors = [each for each in register.problems_of(document) if each.level is Level.ERROR]
+        for problem in errors:
+            say(str(problem))
+        if errors:
+            code = ExitCode.BAD_DATA
+            say(f"{document.id.value}: not audited, for it has an error")
+        else:
+            sound.append(document)
+    return sound, code
+
+
+def _code(audited: Audited) -> ExitCode:
+    """What one document contributes to the exit code."""
+    from finding_tickets.verify.audit import Fate
+
+    if audited.error:
+        return ExitCode.BAD_DATA
+    fates = {one.fate for one in audited.tried}
+    if Fate.MISSED in fates:
+        return ExitCode.GATE_FAILED
+    return ExitCode.INCONCLUSIVE if audited.reason or Fate.UNTRIED in fates else ExitCode.OK

@@ -1,0 +1,71 @@
+"""``tickets audit`` from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.verify.test_session import CLAIMS, FOUND, add
+
+from finding_tickets.errors import ExitCode
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+LOOSE = "claims: {found: {syncs: tensors}, fix: {syncs: 1}}"
+
+
+def test_a_missed_cheat_fails_the_gate_and_says_why(repository: Repository, tickets: Tickets) -> None:
+    """Of the two, the count catches the unfixed code; the wrong result goes through."""
+    add(repository, "A-1", LOOSE)
+    ran = tickets("audit", "a-1", "--cheat", "unfixed", "--cheat", "perturbed")
+    assert ExitCode.GATE_FAILED == ran.code
+    assert ran.out.split("\n")[:4] == [
+        "A-1  1 of 2 cheats in the place of fix caught",
+        "  unfixed    caught  fix.syncs",
+        "  perturbed  missed",
+        "    it is the fix with one value of the result changed: results are not compared",
+    ]
+
+
+def test_all_caught_is_fine(repository: Repository, tickets: Tickets) -> None:
+    """The JSON names the claim that caught it; documents without a verifier are left out of ``--all``."""
+    add(repository, "A-1", CLAIMS)
+    repository.ticket("B-1")
+    ran = tickets("audit", "--all", "--cheat", "perturbed", "--format", "json")
+    assert ExitCode.OK == ran.code
+    (item,) = ran.data
+    assert ("A-1", "fix", None) == (item["ticket"], item["subject"], item["reason"])
+    assert [("perturbed", "caught", ["fix.same_result_as"])] == [
+        (one["cheat"], one["outcome"], one["by"]) for one in item["tried"]
+    ]
+
+
+def test_a_fix_that_does_not_pass_is_inconclusive(repository: Repository, tickets: Tickets) -> None:
+    """Nothing can be said of the verifier then."""
+    add(repository, "A-1", CLAIMS, fix=FOUND)
+    ran = tickets("audit", "A-1", "--cheat", "nothing")
+    assert ExitCode.INCONCLUSIVE == ran.code
+    assert "A-1  not audited: fix itself does not pass: not as expected: fix.syncs\n" == ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name the tickets to audit, or say --all"),
+        (["A-1", "--all"], "name the tickets to audit, or say --all"),
+        (["A-1", "--cheat", "kind"], "--cheat kind: no such cheat"),
+        (["A-7"], "A-7"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    repository: Repository, tickets: Tickets, arguments: list[str], message: str
+) -> None:
+    """The message says what to do."""
+    add(repository, "A-1", CLAIMS)
+    ran = tickets("audit", *arguments)
+    assert ExitCode.USAGE == ran.code
+    assert message in ran.err

@@ -1,0 +1,30 @@
+"""No cheat gets past the verifiers of the founding documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.founding.conftest import ROOT
+
+from finding_tickets.register.load import load
+from finding_tickets.verify.audit import Fate, audit
+from finding_tickets.verify.cheats import CHEATS
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.session import Settings
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """A server with torch loaded."""
+    with Isolation() as server:
+        yield server
+
+
+@pytest.mark.parametrize("ticket", ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"])
+def test_every_cheat_is_caught(ticket: str, isolation: Isolation) -> None:
+    """Each by a claim about the fix, or because the meter refuses it."""
+    settings = Settings(root=ROOT, evidence="evidence", meter="simulated", timeout=300, memory=4 << 30)
+    (done,) = audit([load(ROOT).find(ticket)], isolation, settings)
+    assert done.reason is None
+    assert {cheat.id: Fate.CAUGHT for cheat in CHEATS} == {one.cheat.id: one.fate for one in done.tried}
