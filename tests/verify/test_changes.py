@@ -98,3 +98,20 @@ def test_a_decision_is_a_change(repository: Repository) -> None:
     (document,) = repository.load().documents
     (change,) = changes(base, Side(document, repository.root), POINTS, ())
     assert "changed decision: fix -> keep" == str(change)
+
+
+def test_a_helper_beside_the_verifier_is_part_of_it(
+    repository: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Below its folder; what it imports from elsewhere is code."""
+    base = Repository(tmp_path_factory.mktemp("base"))
+    imported = ("verifiers/sizes.py", "verifiers/more/sizes.py", "pkg/sizes.py")
+    for made, text in ((base, "1"), (repository, "2")):
+        for file in imported:
+            made.write(file, text)
+        made.write("verifiers/b1_pt_01.py", "")
+    sides = side(base, "syncs: 1"), side(repository, "syncs: 1")
+    found = changes(*sides, POINTS, imported)
+    assert [("verifier", file) for file in sorted(imported[:2])] == [
+        (each.name, each.before) for each in found
+    ]

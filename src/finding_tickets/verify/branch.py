@@ -11,7 +11,7 @@ from pathlib import Path
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import Evidence
+from finding_tickets.model.verification import Evidence, Input
 from finding_tickets.register.convention import safe_name
 from finding_tickets.register.git import GitError, ask, cut_off
 from finding_tickets.register.load import Register, files_of, load
@@ -47,8 +47,17 @@ class Standing:
     @property
     def imported(self) -> frozenset[str]:
         """The files of the repository that the evidence rests on."""
-        inputs = (given for evidence in self.evidence for given in evidence.inputs if given.kind == "file")
-        return frozenset(given.name for given in inputs) - {REMEDIATION}
+        return frozenset(given.name for given in self._files)
+
+    @property
+    def beyond_variants(self) -> frozenset[str]:
+        """Those of them that no variant lives in."""
+        return frozenset(given.name for given in self._files if not given.is_subject)
+
+    @property
+    def _files(self) -> Iterator[Input]:
+        inputs = (given for evidence in self.evidence for given in evidence.inputs)
+        return (given for given in inputs if given.kind == "file" and given.name != REMEDIATION)
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,7 @@ def _pair(
     recorded = _recorded(before, base.root, _folder(base))
     points = recorded.evidence[0].verification.sweep if recorded.evidence else ()
     found = accepted(
-        changes(then, now, points, recorded.imported),
+        changes(then, now, points, recorded.beyond_variants),
         _text(then),
         _text(now),
         "the command line" if document.id.value.casefold() in by_command else None,
