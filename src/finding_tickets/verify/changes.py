@@ -75,7 +75,7 @@ class Side:
 
 
 def changes(base: Side, head: Side, points: Points, imported: Collection[str]) -> tuple[Change, ...]:
-    """What differs between the two; ``imported`` are the files beyond the variants that the base's run needed.
+    """What differs between the two; ``imported`` are the files beyond the variants that the base needed.
 
     ``points`` are the sweep of the base's evidence, empty where there is none.
     """
