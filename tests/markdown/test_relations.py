@@ -26,6 +26,7 @@ def relations(reading: Reading) -> list[tuple[str, str, str]]:
         ("- B7-PT-03 (duplicate): the same trade\n", ("B7-PT-03", "duplicate", "the same trade")),
         ("- B7-PT-03 (kernels): the same trade\n", ("B7-PT-03", "related", "(kernels): the same trade")),
         ("- B7-PT-03\n", ("B7-PT-03", "related", "")),
+        ("- [B7-PT-03](B7-PT-03.md): the same trade\n", ("B7-PT-03", "related", "the same trade")),
         ("B7-PT-03: the same trade\n", ("B7-PT-03", "related", "the same trade")),
         (f"{TABLE}| `B7-PT-03` | `blocks` | the same trade |\n", ("B7-PT-03", "blocks", "the same trade")),
         (f"{TABLE}| B7-PT-03 | Blocked by | |\n", ("B7-PT-03", "blocked-by", "")),
