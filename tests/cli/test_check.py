@@ -281,10 +281,15 @@ def test_closing_as_fixed_takes_a_verified_verdict(base: Repository, git: Git, t
     assert (ExitCode.GATE_FAILED, ["gate-closed"]) == (code, rules(items["C-1"]))
     base.ticket("C-1", status="wont-fix")
     assert ExitCode.OK == checked(tickets)[0]
-    # One that is verified may be closed.
+    # One that is verified may be closed, unless what is verified is that there is nothing to fix.
     edit(base, "tickets/A-1.md", "`wont-fix`", "`fixed`")
     code, items = checked(tickets)
     assert (ExitCode.OK, "verified") == (code, items["A-1"]["measured"])
+    edit(base, "tickets/A-1.md", "claims:", "decision: keep\nclaims:")
+    tickets("verify", "A-1")
+    code, items = checked(tickets)
+    assert (ExitCode.GATE_FAILED, "verified") == (code, items["A-1"]["measured"])
+    assert ["gate-closed", "gate-changed"] == rules(items["A-1"])
 
 
 @pytest.mark.usefixtures("base")

@@ -301,6 +301,14 @@ def _closed(case: _Case) -> Iterator[tuple[str, str]]:
     before = case.pair.base is not None and is_fixed(case.pair.base.document)
     if closed and not before and verdict is not Verdict.VERIFIED:
         yield f"closed as fixed, and its verdict is {verdict}", ACCEPT
+    elif closed and not before and _keeps(case.pair.document):
+        yield "closed as fixed, and what is verified is the decision to keep the code", ACCEPT
+
+
+def _keeps(document: Document) -> bool:
+    """Whether a ticket is said to be fixed whose code is meant to stay."""
+    keep = document.remediation is not None and document.remediation.decision == "keep"
+    return keep and (outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED)
 
 
 def _inconclusive(case: _Case) -> Iterator[tuple[str, str]]:
