@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import Repository
-from tests.verify.test_session import CLAIMS, FIX, add
+from tests.conftest import Git, Repository
+from tests.verify.test_session import CLAIMS, FIX, FOUND, add
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
@@ -182,3 +182,46 @@ def test_an_interrupt_ends_it_at_once(repository: Repository, tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
     assert (ExitCode.INTERRUPTED, False) == (process.returncode, "Traceback" in errors)
+
+
+@pytest.fixture
+def before(repository: Repository, git: Git) -> Repository:
+    """A repository whose fix was the code as found in the first commit, named ``v1``, and is one now."""
+    add(repository, "A-1", fix=FOUND)
+    git("add", ".")
+    git("commit", "-m", "first")
+    git("tag", "v1")
+    repository.write("fixes/a_1/fix.py", FIX)
+    git("commit", "--all", "-m", "second")
+    return repository
+
+
+@pytest.mark.parametrize(
+    ("options", "laws", "code"),
+    [
+        ([], ["tensors", "1"], ExitCode.OK),
+        (["--at", "v1"], ["tensors", "tensors"], ExitCode.GATE_FAILED),
+        (["--head", "v1"], ["tensors", "tensors"], ExitCode.GATE_FAILED),
+        (["--base", "v1", "--head", "main"], ["tensors", "1"], ExitCode.OK),
+        (["--at", "v0"], [], ExitCode.INCONCLUSIVE),
+    ],
+)
+def test_other_revisions_than_the_ticket_says(
+    before: Repository,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    laws: list[str],
+    code: ExitCode,
+) -> None:
+    """Found and fix are measured where the options say; only what the ticket itself says is recorded."""
+    assert code == tickets(before, "A-1", "--format", "json", *options)
+    printed = capsys.readouterr()
+    (done,) = json.loads(printed.out)["data"]
+    assert laws == [variant["laws"]["syncs"] for variant in done["variants"].values()]
+    assert bool(options) == ("nothing is recorded" in printed.err)
+    assert bool(options) == (not (before.root / "evidence").exists())
+
+
+def test_revisions_for_all_and_for_one_exclude_each_other(repository: Repository) -> None:
+    """What would ``found`` be then?"""
+    assert ExitCode.USAGE == tickets(repository, "A-1", "--at", "main", "--base", "main")

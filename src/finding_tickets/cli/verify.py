@@ -36,6 +36,12 @@ class MeterName(StrEnum):
     CUDA = "cuda"
 
 
+def revision_option(what: str) -> typer.models.OptionInfo:
+    """An option that takes a commit, a branch, a tag or an expression of git's."""
+    option: typer.models.OptionInfo = typer.Option(metavar="REV", help=what)
+    return option
+
+
 def verify(
     query: Query = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
@@ -45,12 +51,20 @@ def verify(
     timeout: Annotated[
         float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a verification after this time.")
     ] = None,
+    at: Annotated[
+        str | None, revision_option("Measure variants that name no revision at this one; record nothing.")
+    ] = None,
+    base: Annotated[str | None, revision_option("Measure found at this revision; record nothing.")] = None,
+    head: Annotated[
+        str | None, revision_option("Measure the fix, and variants that name none, at this one.")
+    ] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.session import Settings
 
+    overrides = _overrides(at, base, head)
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
@@ -69,7 +83,10 @@ def verify(
             meter=meter,
             timeout=timeout or register.config.timeout,
             memory=register.config.memory,
+            overrides=overrides,
         )
+        if overrides:
+            say("measured at other revisions than the tickets say: nothing is recorded")
         done = list(_measure(sound, isolation, settings))
     verifications = [one.verification for one in done if one.verification]
     _show(verifications, output_format)
@@ -78,6 +95,16 @@ def verify(
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {verification.ticket}: {claim.id} {outcome}, which is not expected of it")
     return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *map(_code, done))
+
+
+def _overrides(at: str | None, base: str | None, head: str | None) -> dict[str, str]:
+    """The revisions of variants by name, as ``plan`` takes them."""
+    if at and (base or head):
+        raise UsageError(
+            "--at is for all variants, --base and --head for found and fix", hint="one or the other"
+        )
+    named = {"*": at or head, "found": base, "fix": head}
+    return {name: revision for name, revision in named.items() if revision}
 
 
 def _chosen(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
