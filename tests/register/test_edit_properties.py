@@ -123,7 +123,11 @@ def tries_of_tickets(ticket: Ticket) -> Iterator[Try]:
         yield Try("set status", [setting("status", [wanted])], lambda it: status_of(it) is wanted)
         for outcome in SETTLED_AS:
             original = OTHER if outcome is Outcome.DUPLICATE else None
-            end = closing(Closing(outcome, TODAY, "so | it `is`", original), lambda _: Verdict.VERIFIED)
+            # What decides to keep the code is not fixed without force.
+            forced = outcome is Outcome.FIXED
+            end = closing(
+                Closing(outcome, TODAY, "so | it `is`", original, forced), lambda _: Verdict.VERIFIED
+            )
             yield Try(f"close as {outcome}", [end], is_closed_as(outcome))
     else:
         yield Try(
