@@ -390,3 +390,17 @@ def test_titles(title: str, document_id: str, name: str) -> None:
     """The task may be named before or behind the words for the review."""
     review = short("**Plan:** plan.md\n", title)
     assert (document_id, name) == (review.id.value, review.title.value)
+
+
+def test_a_verdict_with_a_sign_in_a_heading() -> None:
+    """A sign before the words tells a heading that is a verdict from one that only begins with such a word."""
+    verdict = short("## Accepted risks\n\nNone.\n\n### \u2705 Approved\n\nFine.\n").verdict
+    assert verdict
+    assert "Approved" == verdict.value
+
+
+def test_a_table_of_requirements_elsewhere() -> None:
+    """A column of requirements with their states is one in any section; a table of other things is not."""
+    table = "## Details\n\n| {} | Status |\n|---|---|\n| one | \u2705 |\n"
+    assert ["one"] == [each.text for each in short(table.format("Requirement")).requirements]
+    assert () == short(table.format("Task")).requirements
