@@ -28,6 +28,10 @@ SUMMARIES = {
     "lint": "Check structure, words, IDs, relations, decisions, cited code and claims.",
     "verify": "Measure tickets and compare the laws with what they claim.",
     "check": "Measure again what a branch changes and compare with its base.",
+    "audit": "Try fixes that cheat, and see which of them the verifier catches.",
+    "bisect": "Find the commits that introduced, fixed and brought back what a ticket claims.",
+    "audit": "Try fixes that cheat, and see which of them the verifier catches.",
+    "bisect": "Find the commits that introduced, fixed and brought back what a ticket claims.",
     "history": "Show verdict and law at every commit that changed the evidence.",
     "report": "Report counts, laws, refuted claims and open work.",
 }
@@ -35,7 +39,7 @@ SUMMARIES = {
 
 def overview(commands: Iterable[str], epilog: str) -> str:
     """What ``tickets`` is, its options and ``commands``; ``epilog`` goes below."""
-    summaries = {name: SUMMARIES[name] for name in commands}
+    summaries = {name: SUMMARIES.get(name, "") for name in commands}
     return "\n".join(
         [
             "Usage: tickets [OPTIONS] COMMAND [ARGS]...",
