@@ -393,7 +393,7 @@ def test_titles(title: str, document_id: str, name: str) -> None:
 
 
 def test_a_verdict_with_a_sign_in_a_heading() -> None:
-    """A sign before the words tells a heading that is a verdict from one that only begins with such a word."""
+    """A sign before the words tells a verdict from a heading that only begins with such a word."""
     verdict = short("## Accepted risks\n\nNone.\n\n### \u2705 Approved\n\nFine.\n").verdict
     assert verdict
     assert "Approved" == verdict.value
