@@ -35,6 +35,7 @@ COMMANDS = {
     "verify": "verify",
     "check": "check",
     "audit": "audit",
+    "bisect": "bisect",
     "history": "history",
     "report": "report",
 }

@@ -1,0 +1,86 @@
+"""``tickets bisect``: which commits brought a defect in, mended it and brought it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finding_tickets.cli.editing import Id
+from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.output import Format, counted, say, write_json, write_table
+from finding_tickets.cli.verify import MeterName
+from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.model.problem import Level
+from finding_tickets.register.load import load
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.bisect import Bisected
+
+
+def bisect(
+    ticket: Id,
+    good: Annotated[
+        str | None,
+        typer.Option(metavar="REV", help="Begin here, by default at the first commit with the code."),
+    ] = None,
+    bad: Annotated[str, typer.Option(metavar="REV", help="End here.")] = "HEAD",
+    variant: Annotated[
+        str, typer.Option(metavar="NAME", help="The variant whose code and claims are meant.")
+    ] = "found",
+    root: Root = HERE,
+    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.1, metavar="SECONDS", help="Stop measuring a commit after this time."),
+    ] = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Find the commits that introduced, fixed and brought back what a ticket claims."""
+    from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
+    from finding_tickets.verify.bisect import bisect as run
+    from finding_tickets.verify.bisect import took
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.session import Settings
+
+    register = load(root)
+    document = register.find(ticket)
+    for problem in register.problems_of(document):
+        if problem.level is Level.ERROR:
+            raise BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
+    settings = Settings(
+        root=register.root.resolve(),
+        evidence=register.config.evidence,
+        meter=meter,
+        timeout=timeout or register.config.timeout,
+        memory=register.config.memory,
+        record=False,
+    )
+    with Isolation(at_once=False) as isolation:
+        done = run(
+            document, isolation, took(isolation, settings), variant=variant, good=good, bad=bad, tell=say
+        )
+    if output_format is Format.JSON:
+        write_json("bisect", [bisect_item(done)])
+    else:
+        write_table(HEADER, map(bisect_row, done.steps))
+    _say(done)
+    return _code(done)
+
+
+def _say(done: Bisected) -> None:
+    say(f"{counted(done.commits, 'commit')}, {done.measured} measured now")
+    for step in done.steps:
+        if step.suspects:
+            before = counted(len(step.suspects), "skipped commit")
+            say(f"{step.turn} by {step.commit.id[:10]}, or by {before} before it")
+    for gap in done.gaps:
+        say(gap)
+
+
+def _code(done: Bisected) -> ExitCode:
+    """Inconclusive where nothing is known of the newest commit, or of any."""
+    from finding_tickets.verify.bisect import State
+
+    last = done.steps[-1].state if done.steps else State.SKIPPED
+    return ExitCode.INCONCLUSIVE if last is State.SKIPPED else ExitCode.OK

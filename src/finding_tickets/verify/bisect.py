@@ -1,0 +1,336 @@
+"""Find the commits that brought a defect in, mended it and brought it back: the claims held to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from finding_tickets import __version__
+from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.markdown.reading import Document
+from finding_tickets.meter.report import Source
+from finding_tickets.model.remediation import SAME_RESULT
+from finding_tickets.model.verification import ClaimResult
+from finding_tickets.register.history import Commit
+from finding_tickets.verify.checkouts import Revision, RevisionError
+from finding_tickets.verify.claims import check
+from finding_tickets.verify.isolate import Isolation, Outcome, Task
+from finding_tickets.verify.jobs import jobs
+from finding_tickets.verify.lineage import Stage, gaps, stages
+from finding_tickets.verify.measuring import CHOICE, Measured
+from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.remembered import digest, key_of, recall, remember
+from finding_tickets.verify.session import Settings
+
+TARGET = f"{__name__}:measure"
+AT_ONCE = 16
+"""Commits that are checked out together; far fewer than are kept."""
+
+UNSURE = frozenset({"seconds"})
+"""Metrics whose claims are no state of the code alone."""
+
+
+class State(StrEnum):
+    """Whether the claims about the code hold at a commit."""
+
+    DEFECT = "defect"
+    CLEAN = "clean"
+    SKIPPED = "skipped"
+
+
+class Turn(StrEnum):
+    """What a commit did to the defect."""
+
+    INTRODUCED = "introduced"
+    FIXED = "fixed"
+    BROUGHT_BACK = "brought back"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A commit that touched what the code is made of, and what was found there.
+
+    ``laws`` are those of the metrics that the claims speak of. ``reason`` is why the commit was skipped or
+    which claims are false. ``suspects`` are the skipped commits before a turn that may have made it as well.
+    """
+
+    commit: Commit
+    place: str | None
+    state: State
+    laws: Mapping[str, str]
+    reason: str = ""
+    turn: Turn | None = None
+    suspects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bisected:
+    """The steps, oldest first, how many commits there were and were measured now, and what is not known."""
+
+    ticket: str
+    variant: str
+    steps: tuple[Step, ...]
+    commits: int
+    measured: int
+    gaps: tuple[str, ...]
+
+
+def bisect(
+    document: Document,
+    isolation: Isolation,
+    settings: Settings,
+    *,
+    variant: str,
+    good: str | None,
+    bad: str,
+    tell: Callable[[str], None],
+) -> Bisected:
+    """Hold the claims about a variant to its code at every commit that may have changed it.
+
+    A commit is measured unless all files that a measured one imported are the same in it. ``tell`` is told of
+    each measurement. What was measured is remembered, and not measured again.
+
+    Raises:
+        UsageError: There is nothing to hold to the commits, or the revisions make no range.
+        BadDataError: A claim cannot be understood.
+    """
+    todo = _planned(document, settings, variant)
+    found = stages(settings.root, todo.variants[variant], good, bad)
+    if not any(stage.place for stage in found):
+        at = todo.variants[variant]
+        raise UsageError(f"{at.module}:{at.function} is in none of {len(found)} commits", hint="commit it")
+    search = _Search(todo, variant, isolation, settings, tell)
+    known = search.run(found)
+    steps = _steps(found, known, lambda result: _judged(todo, variant, result))
+    return Bisected(todo.ticket, variant, tuple(steps), len(found), search.measured, gaps(settings.root))
+
+
+def measure(payload: dict[str, Any]) -> dict[str, Any]:
+    """Measure a job, in a process of its own; also the files of the code that it has imported."""
+    from finding_tickets.meter.loading import imported_files
+    from finding_tickets.meter.run import measure as run
+    from finding_tickets.verify.measuring import fitted, job_of
+
+    job = job_of(payload)
+    return {"measured": fitted(run(job)), "code": imported_files(Path(job.code))}
+
+
+def _planned(document: Document, settings: Settings, variant: str) -> Plan:
+    """The plan of the document with one variant and the claims that need no other."""
+    todo = plan(document, settings.root, dict.fromkeys([variant], "HEAD"), settings.verifiers)
+    name = document.id.value
+    if todo is None:
+        raise UsageError(f"{name} has no verifier", hint="bisect holds claims to commits")
+    if variant not in todo.variants:
+        raise UsageError(f"{name} has no variant {variant}", hint=f"one of {', '.join(todo.variants)}")
+    claims = tuple(
+        claim
+        for claim in todo.claims
+        if claim.variant == variant and claim.metric not in {SAME_RESULT, *UNSURE}
+    )
+    if not claims:
+        raise UsageError(f"{name} claims nothing about {variant} that can be held to commits")
+    return replace(
+        todo, variants={variant: todo.variants[variant]}, claims=claims, revisions={}, trouble=None
+    )
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What a process returned for a commit: a measurement and the code it imported, or why there is none."""
+
+    measured: Measured | None
+    code: tuple[str, ...]
+    reason: str
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> _Result:
+        if value.get("reason"):
+            return cls(None, (), str(value["reason"]))
+        try:
+            return cls(TypeAdapter(Measured).validate_python(value["measured"]), tuple(value["code"]), "")
+        except (ValidationError, KeyError) as error:
+            return cls(None, (), f"what came back is no measurement: {str(error).splitlines()[0]}")
+
+
+class _Search:
+    """Measures as few commits as tell of all."""
+
+    def __init__(
+        self, todo: Plan, variant: str, isolation: Isolation, settings: Settings, tell: Callable[[str], None]
+    ) -> None:
+        self._todo = todo
+        self._variant = variant
+        self._isolation = isolation
+        self._settings = settings
+        self._tell = tell
+        self._meter = settings.meter
+        self.measured = 0
+
+    def run(self, found: Sequence[Stage]) -> dict[str, _Result]:
+        """A result for every commit, by its id; that of a commit with the same code counts for others."""
+        known: dict[str, _Result] = {}
+        measured: list[tuple[Stage, _Result]] = []
+        open_now = [stage for stage in reversed(found) if stage.place]
+        while open_now:
+            for stage, result in self._results(self._next(open_now, measured)):
+                known[stage.commit.id] = result
+                measured.append((stage, result))
+            for stage in open_now:
+                for other, result in measured:
+                    if stage.commit.id not in known and _same_code(stage, other, result):
+                        known[stage.commit.id] = result
+            open_now = [stage for stage in open_now if stage.commit.id not in known]
+        return known
+
+    def _next(self, open_now: Sequence[Stage], measured: Sequence[tuple[Stage, _Result]]) -> list[Stage]:
+        """The newest alone at first; then one of each kind, as far as is known which files matter."""
+        files = sorted({file for _, result in measured for file in result.code})
+        if not files:
+            return list(open_now[:1])
+        kinds: dict[tuple[str | None, ...], Stage] = {}
+        for stage in open_now:
+            kinds.setdefault((stage.place, *(stage.blobs.get(file) for file in files)), stage)
+        return list(kinds.values())[:AT_ONCE]
+
+    def _results(self, wanted: Iterable[Stage]) -> Iterator[tuple[Stage, _Result]]:
+        tasks: dict[str, Task] = {}
+        stages_by_id = {}
+        for stage in wanted:
+            if kept := recall(self._key(stage), self._settings.root):
+                yield stage, _Result.of(kept)
+                continue
+            try:
+                tasks[stage.commit.id] = self._task(stage)
+                stages_by_id[stage.commit.id] = stage
+            except RevisionError as error:
+                yield stage, _Result(None, (), str(error))
+        for commit, outcome in self._isolation.run(tasks):
+            stage = stages_by_id[commit]
+            self.measured += 1
+            self._tell(f"measured {commit[:10]} {stage.commit.subject}")
+            yield stage, _Result.of(self._kept(stage, outcome))
+
+    def _task(self, stage: Stage) -> Task:
+        at = self._todo.variants[self._variant]
+        there = replace(
+            self._todo,
+            variants={self._variant: Source(stage.place or at.module, at.function)},
+            revisions={self._variant: Revision(stage.commit.id[:10], stage.commit.id)},
+        )
+        (job,) = jobs(there, self._settings.meter, Path()).values()
+        return Task(
+            target=TARGET,
+            payload=asdict(job),
+            root=self._settings.root,
+            timeout=self._settings.timeout,
+            memory=self._settings.memory,
+            code=Path(job.code),
+        )
+
+    def _kept(self, stage: Stage, outcome: Outcome) -> Mapping[str, Any]:
+        """What came of a commit, remembered unless it was not for the commit's own sake."""
+        files = [self._todo.verifier]
+        value: Mapping[str, Any] = {"reason": outcome.reason}
+        if outcome.reason is None:
+            value = outcome.value
+            files += outcome.value["measured"]["report"]["files"]
+        if not outcome.never_ran:
+            place = self._todo.verifiers
+            remember(self._key(stage), value, {name: digest(place / name) for name in files})
+        return value
+
+    def _key(self, stage: Stage) -> str:
+        settings = self._settings
+        return key_of(
+            stage.commit.id,
+            stage.place,
+            self._todo.variants[self._variant].function,
+            self._variant,
+            self._todo.verifier,
+            str(self._todo.verifiers),
+            [claim.metric == "graph_breaks" for claim in self._todo.claims],
+            (settings.meter, settings.timeout, settings.memory),
+            (__version__, version("torch")),
+        )
+
+
+def took(isolation: Isolation, settings: Settings) -> Settings:
+    """The settings with the meter that ``auto`` takes here: what is remembered belongs to one."""
+    if settings.meter != "auto":
+        return settings
+    ask = Task(
+        target=CHOICE, payload="auto", root=settings.root, timeout=settings.timeout, memory=settings.memory
+    )
+    ((_, answer),) = isolation.run({"auto": ask})
+    return replace(settings, meter=answer.value or settings.meter)
+
+
+def _same_code(stage: Stage, other: Stage, result: _Result) -> bool:
+    """Whether a commit has all that was measured at another one."""
+    if stage.place != other.place:
+        return False
+    if not result.code:
+        return stage.blobs == other.blobs
+    return all(stage.blobs.get(file) == other.blobs.get(file) for file in result.code)
+
+
+_Judged = tuple[State, Mapping[str, str], str]
+
+
+def _judged(todo: Plan, variant: str, result: _Result) -> _Judged:
+    """Whether the claims hold, the laws of what they speak of, and what is false or why nothing is known."""
+    if result.measured is None:
+        return State.SKIPPED, {}, result.reason
+    try:
+        claims = check(todo.claims, result.measured.report)
+    except BadDataError as error:
+        raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
+    fits = result.measured.metrics[variant]
+    laws = {claim.metric: str(fits[claim.metric]) for claim in claims if claim.metric in fits}
+    false = [claim for claim in claims if claim.is_surprise]
+    open_claims = [claim for claim in claims if claim.holds is None]
+    if false:
+        return State.CLEAN, laws, f"not as claimed: {', '.join(claim.id for claim in false)}"
+    if open_claims:
+        return State.SKIPPED, laws, _unchecked(open_claims)
+    return State.DEFECT, laws, ""
+
+
+def _unchecked(claims: Sequence[ClaimResult]) -> str:
+    return f"not checked: {claims[0].id}: {claims[0].measured}"
+
+
+def _steps(
+    found: Sequence[Stage], known: Mapping[str, _Result], judge: Callable[[_Result], _Judged]
+) -> Iterator[Step]:
+    """The commits at which the code was another one than before, oldest first, with what each one did."""
+    before: State | None = None
+    ever, skipped, last, judged = False, [], None, {}
+    for stage in found:
+        result = known.get(stage.commit.id) or _Result(None, (), stage.reason)
+        if last and last[0] == stage.place and (last[1] is result or not stage.place):
+            continue
+        last = stage.place, result
+        if id(result) not in judged:
+            judged[id(result)] = result, judge(result)
+        state, laws, reason = judged[id(result)][1]
+        if state is State.SKIPPED:
+            skipped.append(stage.commit.id)
+            yield Step(stage.commit, stage.place, state, laws, reason)
+            continue
+        turn = _turn(before, state, ever=ever)
+        yield Step(stage.commit, stage.place, state, laws, reason, turn, tuple(skipped) if turn else ())
+        before, ever, skipped = state, ever or state is State.DEFECT, []
+
+
+def _turn(before: State | None, now: State, *, ever: bool) -> Turn | None:
+    if now is State.DEFECT and before is not State.DEFECT:
+        return Turn.BROUGHT_BACK if ever else Turn.INTRODUCED
+    return Turn.FIXED if now is State.CLEAN and before is State.DEFECT else None
