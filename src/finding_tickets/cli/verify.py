@@ -75,7 +75,7 @@ def verify(
         words = ["verdict:stale"] if stale else query
         documents, code = find_all(register, ids or _chosen(words, facts))
         if stale:
-            _say_changed(facts)
+            code = ExitCode.worst(code, _say_changed(facts))
         sound, reading = _sound(register, documents, () if ids else register.problems)
         settings = Settings(
             root=register.root.resolve(),
@@ -115,11 +115,12 @@ def _chosen(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
     return dict.fromkeys(measurable)
 
 
-def _say_changed(facts: Facts) -> None:
-    """Name what has changed since the evidence on each stale document was recorded."""
-    for row in facts.rows:
-        if changed := facts.measured(row).changed:
-            say(f"{row.id} is stale; changed since it was measured: {', '.join(changed)}")
+def _say_changed(facts: Facts) -> ExitCode:
+    """Name what has changed since each stale document was measured; without a verifier it stays stale."""
+    stale = [row for row in facts.rows if facts.measured(row).changed]
+    for row in stale:
+        say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
+    return ExitCode.OK if all(map(facts.has_verifier, stale)) else ExitCode.INCONCLUSIVE
 
 
 def _sound(
