@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,17 @@ def test_a_draft_from_a_script(tickets: Tickets) -> None:
 
 
 @pytest.mark.usefixtures("_code")
+def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repository) -> None:
+    """The file stands for the function, and the few lines that there are, are quoted whole."""
+    repository.write("top.py", "import torch\n\nprint(torch.ones(2, device='cuda').sum().item())\n")
+    assert 0 == tickets("probe", "top.py", *SIMULATED, "--draft", "1").code
+    (item,) = tickets("list", "--format", "json").data
+    assert "top.py waits for the GPU in top.py:3" == item["title"]
+    assert [{"file": "top.py", "lines": [[3, 3]], "symbol": None}] == item["locations"]
+    assert [] == tickets("lint", "--format", "json").data
+
+
+@pytest.mark.usefixtures("_code")
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -190,6 +202,15 @@ def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
     draft = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
     assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
     assert "```" not in draft.description
+
+
+def test_a_comprehension_is_in_its_function(tmp_path: Path) -> None:
+    """Where Python calls the code after its form, the ticket names the function that is written around it."""
+    (tmp_path / "a.py").write_text("def outer(xs):\n    return [x.item() for x in xs]\n")
+    probed = made_up(replace(site("stream_syncs"), function="<listcomp>"))
+    draft = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
+    assert "outer waits for the GPU in a.py:2" == draft.title
+    assert ["outer"] == [place.symbol for place in draft.locations]
 
 
 def test_a_long_function_is_quoted_in_part(tmp_path: Path) -> None:

@@ -49,6 +49,9 @@ REPEATS = ({"run": 1}, {"run": 2}, {"run": 3})
 """The sweep of a function that takes no arguments: so many runs show a law, or that they differ."""
 
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @dataclass(frozen=True)
 class Finding:
     """A site of a probe that a ticket is to be written about.
@@ -73,7 +76,7 @@ class Finding:
         site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
         deed = f"{DEEDS[site.what]} {_times(site.cost)}"
         content = {
-            "title": f"{site.function} {DEEDS[site.what]} in {site.file}:{site.line}",
+            "title": f"{self._subject()} {DEEDS[site.what]} in {site.file}:{site.line}",
             "severity": SEVERITY,
             "summary": f"Line {site.line} of `{site.file}` {deed} in each run of `{self.probed.target}`.",
             "description": "\n\n".join(self._description()),
@@ -108,7 +111,7 @@ class Finding:
                 "names": self._variables(),
                 "points": points,
                 "claims": {name: _claim(probed.metrics[name]) for name in self._metrics()},
-                "statement": f"{self.site.function} {DEEDS[self.site.what]} {_times(self.site.cost)} "
+                "statement": f"{self._subject()} {DEEDS[self.site.what]} {_times(self.site.cost)} "
                 f"in line {self.site.line} of {self.site.file}",
             },
         )
@@ -125,7 +128,7 @@ class Finding:
         file, _, symbol = self.probed.function.rpartition(":")
         if (self.root / self.site.file).is_file():
             line = self.site.line
-            yield Place(file=self.site.file, lines=((line, line),), symbol=self.site.function)
+            yield Place(file=self.site.file, lines=((line, line),), symbol=self._symbol())
         elif file.endswith(".py"):
             yield Place(file=file, symbol=symbol)
 
@@ -139,15 +142,31 @@ class Finding:
         yield f"### Measured\n\n`{self.command}`, {where}:"
         yield "\n".join(self._table())
 
+    def _symbol(self) -> str | None:
+        """The function that the line is in; None for what is in none."""
+        if not self.site.function.startswith("<"):
+            return self.site.function
+        around = _innermost(_functions(self._text()), self.site.line)
+        return around.name if around else None
+
+    def _subject(self) -> str:
+        return self._symbol() or PurePosixPath(self.site.file).name
+
     def _quote(self) -> str:
         """The function around the line, or of a long one the lines next to it, below their place."""
+        text = self._text()
+        if not text:
+            return ""
+        first, last = _around(text, self.site.line)
+        quoted = text.removesuffix("\n").split("\n")[first - 1 : last]
+        return "\n".join([f"# {self.site.file}:{first}-{last}", *quoted])
+
+    def _text(self) -> str:
+        """The file that the line is in; empty where the repository has none of that name."""
         try:
-            text = (self.root / self.site.file).read_text(encoding="utf-8")
+            return (self.root / self.site.file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
-        lines = text.split("\n")
-        first, last = _around(text, self.site.line)
-        return "\n".join([f"# {self.site.file}:{first}-{last}", *lines[first - 1 : last]])
 
     def _table(self) -> Iterator[str]:
         """What the line and the whole run cost at each point, and the laws."""
@@ -197,17 +216,27 @@ def _claim(cost: Cost) -> str:
     return cost.law or (f"{least}..{most}" if least < most else str(least))
 
 
+def _functions(text: str) -> list[Function]:
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _innermost(functions: list[Function], line: int) -> Function | None:
+    holding = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return max(holding, key=lambda node: node.lineno, default=None)
+
+
 def _around(text: str, line: int) -> tuple[int, int]:
     """The first and the last line to quote, from 1."""
-    try:
-        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    except (SyntaxError, ValueError, RecursionError):
-        nodes = []
-    holding = [(node.lineno, node.end_lineno or node.lineno) for node in nodes]
-    first, last = max((span for span in holding if span[0] <= line <= span[1]), default=(line, line))
-    if first == last or last - first >= LONGEST_QUOTE:
-        bottom = last if first < last else len(text.split("\n"))
-        first, last = max(1, first if first < last else 1, line - AROUND), min(bottom, line + AROUND)
+    function = _innermost(_functions(text), line)
+    first, last = 1, len(text.removesuffix("\n").split("\n"))
+    if function:
+        first, last = function.lineno, function.end_lineno or function.lineno
+    if function is None or last - first >= LONGEST_QUOTE:
+        first, last = max(first, line - AROUND), min(last, line + AROUND)
     return first, last
 
 
