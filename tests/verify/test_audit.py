@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.verify import test_revisions
 from tests.verify.test_session import FIX, FOUND, add
 
 from finding_tickets.meter.cheating import MAKERS
@@ -15,7 +18,7 @@ from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings
 
 if TYPE_CHECKING:
-    from tests.conftest import Repository
+    from tests.conftest import Git, Repository
 
 CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is: found, tolerance: 0.001}}}"
 LOOSE = "claims: {found: {syncs: tensors}, fix: {syncs: <= 100}}"
@@ -125,3 +128,28 @@ def test_a_ticket_that_keeps_its_code_is_audited_by_what_is_compared(
     (repository.root / "fixes/a_1/fix.py").unlink()
     done = audited(repository, isolation)
     assert ("other", ALL) == (done.subject, fates(done, Fate.CAUGHT))
+
+
+def test_code_as_found_at_another_revision_is_what_cheats_do(
+    repository: Repository, isolation: Isolation, git: Git
+) -> None:
+    """Both run in one process, each with the modules of its own revision."""
+    repository.write("verifiers/b1_pt_01.py", test_revisions.VERIFIER)
+    repository.write("src/pkg/__init__.py", "")
+    repository.write("src/pkg/parts.py", test_revisions.PARTS)
+    repository.write("src/pkg/meter.py", test_revisions.SLOW)
+    repository.write("src/pkg/reading.py", test_revisions.ONE_BY_ONE)
+    git("add", "src")
+    git("commit", "-m", "found")
+    repository.write("src/pkg/reading.py", test_revisions.TOGETHER)
+    repository.ticket(more=test_revisions.BLOCK.format(found="HEAD", fix=""))
+    names = {"unfixed", "perturbed", "deferred", "cached"}
+    done = audited(repository, isolation, names=names)
+    assert (None, names) == (done.reason, fates(done, Fate.CAUGHT))
+    assert ("fix.syncs",) == done.tried[0].by
+
+
+def test_the_documentation_lists_every_cheat() -> None:
+    """In the order in which they are tried."""
+    page = (Path(__file__).parents[2] / "docs/audit.md").read_text(encoding="utf-8")
+    assert [cheat.id for cheat in CHEATS] == re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)

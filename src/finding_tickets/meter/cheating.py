@@ -27,6 +27,7 @@ from finding_tickets.meter.trial import Function
 Maker = Callable[[Function, Function], Function]
 """Makes a cheat from the code as found and the fix."""
 
+FOUND = "found"
 WRONG = 12345
 # Taken before a simulation can replace it.
 START_UNWATCHED = _thread.start_new_thread
@@ -44,7 +45,8 @@ def measure(job: Job, cheat: str, subject: str, found: Mapping[str, Any]) -> Rep
         _forget(code)
 
     def standing_in(functions: Mapping[str, Function]) -> dict[str, Function]:
-        return {**functions, subject: MAKERS[cheat](original, functions[subject])}
+        compared = {FOUND: original} if any(each.target == FOUND for each in job.comparisons) else {}
+        return {**compared, **functions, subject: MAKERS[cheat](original, functions[subject])}
 
     return run(job, standing_in)
 
@@ -52,8 +54,9 @@ def measure(job: Job, cheat: str, subject: str, found: Mapping[str, Any]) -> Rep
 def _forget(code: Path) -> None:
     """Let another revision's modules of the same names be imported after these."""
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and belongs_to(code, Path(file)):
+        # A package without a file of its own has folders.
+        places = [vars(module).get("__file__"), *vars(module).get("__path__", ())]
+        if any(belongs_to(code, Path(place)) for place in places if place):
             del sys.modules[name]
     sys.path[:] = [entry for entry in sys.path if entry not in (str(code), str(code / "src"))]
 

@@ -144,8 +144,8 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
         claim for claim in todo.claims if claim.variant == subject and claim.metric not in NOT_TRIED
     )
     targets = {claim.value for claim in claims if claim.metric == SAME_RESULT}
-    wanted = {name: at for name, at in todo.variants.items() if name in targets | {subject}}
-    # All run in the process of the cheat, with the code that it is in.
+    wanted = {name: at for name, at in todo.variants.items() if name in {FOUND, subject, *targets}}
+    # All run in the process of the cheat, which has the code as found beside it.
     revision = todo.revisions.get(subject)
     revisions = dict.fromkeys(wanted, revision) if revision else {}
     try:
@@ -156,7 +156,7 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
     except RevisionError as error:
         return str(error)
     payload = {
-        "job": asdict(job),
+        "job": asdict(replace(job, variants={name: wanted[name] for name in wanted if name != FOUND})),
         "subject": subject,
         "found": {"source": asdict(todo.variants[FOUND]), "code": original.code},
     }
