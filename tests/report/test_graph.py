@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from finding_tickets.register.graph import graph, relations
+from finding_tickets.register.graph import Edge, Graph, graph, relations
 from finding_tickets.register.row import Row
 from finding_tickets.report.graph import dot, mermaid, text
 
@@ -126,3 +128,28 @@ def test_text(rows: list[Row]) -> None:
         "",
         "cycle of blocks: A -> B -> A",
     ] == text(graph(relations(rows), rows[:1])).splitlines()
+
+
+class Walked(tuple[Edge, ...]):
+    """Edges that count how often somebody goes through them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Edge]:
+        self.times += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("draw", [text, dot, mermaid])
+def test_each_edge_is_looked_at_a_fixed_number_of_times(draw: Callable[[Graph], str]) -> None:
+    """A drawing takes time by the number of relations, not by that times the number of documents."""
+    walks = []
+    for count in (4, 40):
+        # Pairs that block one another, so that there are as many cycles as pairs.
+        rows = [row(f"A-{n}", "x", (f"A-{n ^ 1}", "blocks")) for n in range(count)]
+        found = graph(relations(rows), rows)
+        assert count // 2 == len(found.cycles)
+        edges = Walked(found.edges)
+        draw(replace(found, edges=edges))
+        walks.append(edges.times)
+    assert walks[0] == walks[1] > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from finding_tickets.model.vocabulary import Relationship
 from finding_tickets.register.graph import CONVERSE, Edge, Graph, Node
@@ -17,11 +17,15 @@ _UNSAFE_IN_MERMAID = re.compile(r"[^\w .,/()+=*-]")
 def text(graph: Graph) -> str:
     """Each document asked for with what it is to others, missing ones too, and cycles of blocks."""
     nodes = {node.id: node for node in graph.nodes}
+    edges: dict[str, list[Edge]] = {name: [] for name in nodes}
+    for edge in graph.edges:
+        for name in {edge.source, edge.target}:
+            edges[name].append(edge)
     blocks = [
         "\n".join(
             [
                 f"{node.id}  {_title(node)}",
-                *(INDENT + line for line in aligned(_relations(node, graph, nodes))),
+                *(INDENT + line for line in aligned(_relations(node, edges[node.id], nodes))),
             ]
         )
         for node in graph.nodes
@@ -73,14 +77,13 @@ def _title(node: Node) -> str:
     return _line(node.row.title) if node.row else MISSING
 
 
-def _relations(node: Node, graph: Graph, nodes: dict[str, Node]) -> Iterator[tuple[str, ...]]:
-    """What one document is to others, and where only one of the two says so."""
-    for edge in graph.edges:
-        ends = {edge.source: edge.target, edge.target: edge.source}
-        if node.id in ends:
-            how = edge.relationship if node.id == edge.source else CONVERSE[edge.relationship]
-            other = nodes[ends[node.id]]
-            yield str(how), other.id, _remark(edge, other)
+def _relations(node: Node, edges: Sequence[Edge], nodes: dict[str, Node]) -> Iterator[tuple[str, ...]]:
+    """What one document is to others by its ``edges``, and where only one of the two says so."""
+    for edge in edges:
+        forwards = node.id == edge.source
+        how = edge.relationship if forwards else CONVERSE[edge.relationship]
+        other = nodes[edge.target if forwards else edge.source]
+        yield str(how), other.id, _remark(edge, other)
 
 
 def _remark(edge: Edge, other: Node) -> str:
@@ -107,9 +110,10 @@ def _dot(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         style = "" if node.row else ", style=dashed"
         yield f"{_dot_text(node.id)} [label={_dot_text(node.id, _title(node))}{style}];"
+    circular = _circular(graph)
     for edge in graph.edges:
         how = f"label={_dot_text(edge.relationship)}{_DOT_ARROWS[edge.relationship]}"
-        colour = ", color=red" if _in_cycle(edge, graph) else ""
+        colour = ", color=red" if edge in circular else ""
         yield f"{_dot_text(edge.source)} -> {_dot_text(edge.target)} [{how}{colour}];"
 
 
@@ -141,7 +145,8 @@ def _mermaid(graph: Graph) -> Iterator[str]:
     for edge in graph.edges:
         arrow = f"{_MERMAID_ARROWS[edge.relationship]}|{edge.relationship}|"
         yield f"{names[edge.source]} {arrow} {names[edge.target]}"
-    red = [str(number) for number, edge in enumerate(graph.edges) if _in_cycle(edge, graph)]
+    circular = _circular(graph)
+    red = [str(number) for number, edge in enumerate(graph.edges) if edge in circular]
     if red:
         yield f"linkStyle {','.join(red)} stroke:red"
     yield "classDef missing stroke-dasharray: 5 5"
@@ -152,9 +157,11 @@ def _mermaid_text(text: str) -> str:
     return _UNSAFE_IN_MERMAID.sub(lambda match: f"#{ord(match[0])};", _line(text))
 
 
-def _in_cycle(edge: Edge, graph: Graph) -> bool:
-    steps = ((edge.source, edge.target) == step for cycle in graph.cycles for step in _steps(cycle))
-    return edge.relationship is Relationship.BLOCKS and any(steps)
+def _circular(graph: Graph) -> frozenset[Edge]:
+    """The edges that cycles consist of."""
+    steps = {step for cycle in graph.cycles for step in _steps(cycle)}
+    blocks = (edge for edge in graph.edges if edge.relationship is Relationship.BLOCKS)
+    return frozenset(edge for edge in blocks if (edge.source, edge.target) in steps)
 
 
 def _steps(cycle: tuple[str, ...]) -> Iterator[tuple[str, str]]:
