@@ -222,3 +222,23 @@ def _bound(command: str, root: Path, closed: Path) -> subprocess.CompletedProces
     return subprocess.run(
         ["sh", "-c", script, "sh", closed, *line], cwd=root, capture_output=True, text=True, check=False
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's disk without room")
+@pytest.mark.parametrize(
+    ("stream", "code", "said"),
+    [
+        ("stdout", 4, "error: standard output: cannot be written: No space left on device\n"),
+        ("stderr", 0, None),
+    ],
+)
+def test_a_full_disk_under_the_output(
+    repository: Repository, stream: str, code: int, said: str | None
+) -> None:
+    """A list that cannot be written is no bug of the tool and no success; messages alone may be lost."""
+    repository.ticket()
+    line = [sys.executable, "-m", "finding_tickets", "list"]
+    with Path("/dev/full").open("w") as full:
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
+        ran = subprocess.run(line, cwd=repository.root, text=True, check=False, **streams)
+    assert (code, said) == (ran.returncode, ran.stderr and ran.stderr.replace("1 of 1 document\n", ""))

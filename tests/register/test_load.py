@@ -157,7 +157,8 @@ def test_the_nearest_register(tmp_path: Path, marker: str, monkeypatch: pytest.M
 def test_no_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is none up to the top, the message says how to make or name one."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"no register in .* or above it \(make a folder tickets/"):
+    says = r"no register in .* or above it \(tickets init makes one, --root names one\)"
+    with pytest.raises(UsageError, match=says):
         load()
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TextIO
 
+from finding_tickets.errors import BadDataError
+
 GAP = "  "
 SHORTEST_CUT = 20
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
@@ -22,7 +24,11 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline; a reader that has gone away, such as ``head``, is no error."""
+    """Print data, ending in one newline; a reader that has gone away, such as ``head``, is no error.
+
+    Raises:
+        BadDataError: What stdout leads to cannot be written, such as a file on a full disk.
+    """
     _print(text, sys.stdout)
 
 
@@ -54,9 +60,12 @@ def _print(text: str, stream: TextIO) -> None:
     try:
         stream.write(text.rstrip("\n") + "\n")
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # The interpreter flushes the stream once more when it exits, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        # Of stderr there is nowhere to say so.
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
 
 
 def counted(number: int, noun: str) -> str:

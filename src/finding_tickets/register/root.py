@@ -37,7 +37,7 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if is_repository(folder):
             return folder
-    hint = f"make a folder {DEFAULT_FOLDER}/ or name a register with --root"
+    hint = "tickets init makes one, --root names one"
     raise UsageError(f"no register in {start} or above it", hint=hint)
 
 
