@@ -78,7 +78,7 @@ def test_nothing_to_change(tickets: Tickets, first: Path) -> None:
         (
             ["close", "B1-PT-01", "--as", "done"],
             2,
-            "--as done: no such as (one of fixed, wont-fix, not-a-bug,",
+            "--as done: no such outcome (one of fixed, wont-fix, not-a-bug,",
         ),
         (["close", "B1-PT-01", "--as", "duplicate"], 2, "--of names the ticket that a duplicate repeats"),
         (["close", "B1-PT-01", "--as", "wont-fix", "--of", "B1-PT-02"], 2, "--of names the ticket that"),
@@ -93,7 +93,16 @@ def test_nothing_to_change(tickets: Tickets, first: Path) -> None:
         (["reopen", "B1-PT-01", "--reason", "x"], 2, "reopen does not lead from open to open"),
         (["reopen", "B1-PT-01", "--reason", " "], 2, "--reason must say why"),
         (["relate", "B1-PT-01", "B1-PT-01", "--as", "related"], 2, "B1-PT-01 cannot relate to itself"),
-        (["relate", "B1-PT-01", "B1-PT-02", "--as", "cousin"], 2, "--as cousin: no such as (one of related,"),
+        (
+            ["relate", "B1-PT-01", "B1-PT-02", "--as", "cousin"],
+            2,
+            "--as cousin: no such relationship (one of related,",
+        ),
+        (
+            ["set", "B1-PT-01", "colour=red"],
+            2,
+            "domain, assignee, created, updated, code-repository, date)",
+        ),
         (["tick", "B1-PT-01", "7"], 2, "B1-PT-01 has no item 7 (it has 1)"),
     ],
 )

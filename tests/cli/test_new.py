@@ -102,13 +102,13 @@ def test_a_list_of_drafts_makes_as_many_tickets(tickets: Tickets, repository: Re
         ('{"title": }', "standard input:1: not JSON"),
         pytest.param("[" * 100_000, "standard input: not JSON", id="nested too deeply"),
         ("{}", "title: is missing; severity: is missing"),
-        ('[{"title": "x", "severity": "P2"}, {"title": "x"}]', "[1]severity: is missing"),
-        ('{"title": " ", "severity": "P2"}', "title: "),
+        ('[{"title": "x", "severity": "P2"}, {"title": "x"}]', "[1].severity: is missing"),
+        ('{"title": " ", "severity": "P2"}', "title: must not be empty"),
         ('{"title": "x", "severity": "urgent"}', "severity: must be 'P0', 'P1', 'P2', 'P3' or 'P4'"),
         ('{"title": "x", "severity": "P2", "tilte": "y"}', "tilte: there is no such key"),
         ('{"title": "x", "severity": "P2", "locations": [{"lines": []}]}', "locations[0].file: is missing"),
         ('{"title": "x", "severity": "P2", "batch": -1, "agent": "a"}', "batch: "),
-        ("[4]", "[0]must be an object"),
+        ("[4]", "[0]: must be an object"),
         ('{"title": "x", "severity": "P2", "categories": ["odd"]}', "unknown category odd"),
         ('{"title": "x", "severity": "P2", "batch": 7}', "give both --batch and --agent"),
         ('{"title": "x", "severity": "P2", "agent": "a", "batch": 1, "domains": [4]}', "domains[0]: "),
@@ -175,10 +175,10 @@ def test_a_terminal_is_asked_again(tickets: Tickets, stdin: Callable[[str, bool]
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--title", "", "--severity", "P2"], "title: "),
+        (["--title", "", "--severity", "P2"], "title: must not be empty"),
         (["--title", "x", "--severity", "urgent"], "--severity urgent: no such severity"),
         (["--title", "x", "--severity", "P2", "--category", "odd"], "--category odd: no such category"),
-        (["--title", "x", "--severity", "P2", "--domain", " "], "domains[0]: "),
+        (["--title", "x", "--severity", "P2", "--domain", " "], "domains[0]: must not be empty"),
     ],
 )
 def test_wrong_options_are_wrong_usage(
@@ -269,6 +269,12 @@ def test_more_drafts_than_attempts(
     drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 4))
     ran = tickets("new", "--from", str(drafts))
     assert [f"tickets/T-0{number}.md" for number in (1, 2, 3, 4)] == ran.out.split()
+
+
+def test_drafts_that_are_not_there(tickets: Tickets) -> None:
+    """The message has the name of the file once, and the reason in the words of every other file."""
+    ran = tickets("new", "--from", "gone.json")
+    assert (4, "error: gone.json: cannot be read: No such file or directory\n") == (ran.code, ran.err)
 
 
 def test_twenty_at_once(repository: Repository) -> None:

@@ -63,7 +63,8 @@ def close(
 
 
 def _outcome(word: str, words: Words) -> Outcome:
-    (known_word,) = known("as", [word], {outcome.value: words.get(outcome, ()) for outcome in SETTLED_AS})
+    spellings = {outcome.value: words.get(outcome, ()) for outcome in SETTLED_AS}
+    (known_word,) = known("as", [word], spellings, "outcome")
     return Outcome(known_word)
 
 

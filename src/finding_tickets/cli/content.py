@@ -53,7 +53,9 @@ def places(files: Sequence[str], symbol: str | None) -> list[dict[str, object]]:
 def _text(source: str) -> str:
     try:
         return sys.stdin.read() if source == STDIN else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise BadDataError(f"cannot be read: {error.strerror or error}", file=source) from None
+    except UnicodeDecodeError as error:
         raise BadDataError(f"cannot be read: {error}", file=source) from None
 
 

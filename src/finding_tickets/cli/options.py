@@ -28,8 +28,10 @@ def complete_id(context: typer.Context, incomplete: str) -> list[str]:
     return [incomplete + name[len(incomplete) :] for name in begun]
 
 
-def known(option: str, words: Iterable[str] | None, vocabulary: Words) -> list[str]:
+def known(option: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
     """The words of a vocabulary that the values of an option name by any of their spellings.
+
+    ``what`` says what the vocabulary is of, where the option is not called after that.
 
     Raises:
         UsageError: A word is none of the vocabulary's.
@@ -38,7 +40,9 @@ def known(option: str, words: Iterable[str] | None, vocabulary: Words) -> list[s
     for word in words or ():
         meant = word_for(word, vocabulary)
         if meant is None:
-            raise UsageError(f"--{option} {word}: no such {option}", hint=f"one of {', '.join(vocabulary)}")
+            raise UsageError(
+                f"--{option} {word}: no such {what or option}", hint=f"one of {', '.join(vocabulary)}"
+            )
         found.append(meant)
     return found
 

@@ -29,7 +29,7 @@ def relate(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Relate two tickets, in both of them."""
-    (word,) = known("as", [kind], KINDS)
+    (word,) = known("as", [kind], KINDS, "relationship")
     relationship, remark = Relationship(word), one_line("--note", note)
     listing = list_rows(root)
     words, first, second = (

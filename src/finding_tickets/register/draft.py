@@ -87,12 +87,12 @@ def draft_of(value: object, source: str, place: str = "") -> Draft:
     try:
         return Draft.model_validate(value)
     except ValidationError as error:
-        wrong = "; ".join(f"{place}{_path(detail['loc'])}{_reason(detail)}" for detail in error.errors())
+        wrong = "; ".join(f"{_path(place, detail['loc'])}{_reason(detail)}" for detail in error.errors())
         raise BadDataError(wrong, file=source, hint=f"keys: {', '.join(Draft.model_fields)}") from None
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+def _path(place: str, location: tuple[int | str, ...]) -> str:
+    path = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return f"{path.removeprefix('.')}: " if path else ""
 
 
@@ -101,6 +101,8 @@ def _reason(detail: Any) -> str:
     words = {
         "extra_forbidden": "there is no such key",
         "missing": "is missing",
+        "too_short": "must not be empty",
+        "string_too_short": "must not be empty",
         "model_type": "must be an object",
     }
     return words.get(detail["type"]) or re.sub(r"^Input should be", "must be", detail["msg"])

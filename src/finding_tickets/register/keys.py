@@ -165,6 +165,7 @@ def _field_fits(document: Document, key: Key, values: Sequence[str], vocabulary:
 def _suggestion(name: str, document: Document) -> str:
     from difflib import get_close_matches
 
-    known = [*(KEYS if isinstance(document, Ticket) else ()), *map(str.lower, document.metadata)]
+    rows = [label.lower() for label in document.metadata if squeeze(label) not in {*_IDS, "resolution"}]
+    known = [*(KEYS if isinstance(document, Ticket) else ()), *rows]
     close = get_close_matches(name.lower(), known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"one of {', '.join(dict.fromkeys(known))}"
