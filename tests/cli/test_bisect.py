@@ -159,6 +159,29 @@ def test_a_function_that_moved_into_another_file_is_followed(
     ]
 
 
+def test_a_file_that_git_knows_to_be_renamed_is_followed(
+    repository: Repository, tickets: Tickets, git: Git
+) -> None:
+    """Though another file defines a function of the same name."""
+    for name, text in {
+        "__init__": "",
+        "reading": ONE_BY_ONE,
+        "a": TOTALS,
+        "b": TOTALS + "# twin\n" * 9,
+    }.items():
+        repository.write(f"src/pkg/{name}.py", text)
+    git("add", "src")
+    git("commit", "--quiet", "-m", "one")
+    git("mv", "src/pkg/a.py", "src/pkg/sums.py")
+    git("commit", "--quiet", "-m", "two")
+    repository.write("verifiers/b1_pt_01.py", VERIFIER)
+    repository.ticket(more=TICKET)
+    ran = tickets("bisect", "B1-PT-01", "--format", "json")
+    assert [("src/pkg/a.py", "introduced"), ("src/pkg/sums.py", None)] == [
+        (step["place"], step["turn"]) for step in ran.data[0]["steps"]
+    ]
+
+
 def test_nothing_known_of_the_newest_commit_is_inconclusive(tickets: Tickets, commits: Commits) -> None:
     """A search that ends in a commit that cannot run decides nothing of now."""
     ran = tickets("bisect", "B1-PT-01", "--good", commits["not mended"], "--bad", commits["broken"])

@@ -179,9 +179,7 @@ class _Search:
         measured: list[tuple[Stage, _Result]] = []
         open_now = [stage for stage in reversed(found) if stage.place]
         while open_now:
-            for stage, result in self._results(self._next(open_now, measured)):
-                known[stage.commit.id] = result
-                measured.append((stage, result))
+            measured += self._results(self._next(open_now, measured))
             for stage in open_now:
                 for other, result in measured:
                     if stage.commit.id not in known and _same_code(stage, other, result):
