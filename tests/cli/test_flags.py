@@ -25,7 +25,7 @@ FLAGS = {
     "lint": "--fix --format --help --ignore --root --rules --select",
     "history": "--format --help --root",
     "check": "--accept --base --format --help --meter --root --summary --timeout",
-    "verify": "--all --format --help --meter --root --stale --timeout",
+    "verify": "--all --at --base --format --head --help --meter --root --stale --timeout",
     "report": "--help --output --root --template",
 }
 
