@@ -138,6 +138,14 @@ def test_a_range_begins_at_good_and_ends_at_bad(tickets: Tickets, commits: Commi
     assert 3 == len(rows)
 
 
+def test_what_was_there_before_good_was_not_introduced_after_it(tickets: Tickets, commits: Commits) -> None:
+    """The first commit that is looked at has the defect, and no say in where it came from."""
+    ran = tickets("bisect", "B1-PT-01", "--good", commits["not mended"], "--format", "json")
+    assert ("not mended", "defect", None, "n") == steps(ran)[0]
+    assert ("brought back", "defect", "brought back", "n") == steps(ran)[-1]
+    assert ["the defect is older than the commits that were looked at"] == ran.data[0]["gaps"]
+
+
 def test_a_function_that_moved_into_another_file_is_followed(
     repository: Repository, tickets: Tickets, git: Git
 ) -> None:

@@ -22,13 +22,14 @@ from finding_tickets.verify.checkouts import Revision, RevisionError
 from finding_tickets.verify.claims import check
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import jobs
-from finding_tickets.verify.lineage import Stage, gaps, stages
+from finding_tickets.verify.lineage import Stage, gaps, lineage
 from finding_tickets.verify.measuring import CHOICE, Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.remembered import digest, key_of, recall, remember
 from finding_tickets.verify.session import Settings
 
 TARGET = f"{__name__}:measure"
+OLDER = "the defect is older than the commits that were looked at"
 AT_ONCE = 16
 """Commits that are checked out together; far fewer than are kept."""
 
@@ -101,14 +102,16 @@ def bisect(
         BadDataError: A claim cannot be understood.
     """
     todo = _planned(document, settings, variant)
-    found = stages(settings.root, todo.variants[variant], good, bad)
+    line = lineage(settings.root, todo.variants[variant], good, bad)
+    found = line.stages
     if not any(stage.place for stage in found):
         at = todo.variants[variant]
         raise UsageError(f"{at.module}:{at.function} is in none of {len(found)} commits", hint="commit it")
     search = _Search(todo, variant, isolation, settings, tell)
     known = search.run(found)
-    steps = _steps(found, known, lambda result: _judged(todo, variant, result))
-    return Bisected(todo.ticket, variant, tuple(steps), len(found), search.measured, gaps(settings.root))
+    steps = tuple(_steps(found, known, lambda result: _judged(todo, variant, result), begun=line.begun))
+    older = (OLDER,) if _is_older(steps) else ()
+    return Bisected(todo.ticket, variant, steps, len(found), search.measured, (*older, *gaps(settings.root)))
 
 
 def measure(payload: dict[str, Any]) -> dict[str, Any]:
@@ -306,19 +309,26 @@ def _unchecked(claims: Sequence[ClaimResult]) -> str:
 
 
 def _steps(
-    found: Sequence[Stage], known: Mapping[str, _Result], judge: Callable[[_Result], _Judged]
+    found: Sequence[Stage],
+    known: Mapping[str, _Result],
+    judge: Callable[[_Result], _Judged],
+    *,
+    begun: bool,
 ) -> Iterator[Step]:
-    """The commits at which the code was another one than before, oldest first, with what each one did."""
-    before: State | None = None
-    ever, skipped, last, judged = False, [], None, {}
+    """The commits at which the code was another one than before, oldest first, with what each one did.
+
+    ``begun`` says whether there was no code before the first one, and so no defect.
+    """
+    before: State | None = State.CLEAN if begun else None
+    last: tuple[str | None, _Result] | None = None
+    ever = False
+    skipped: list[str] = []
     for stage in found:
         result = known.get(stage.commit.id) or _Result(None, (), stage.reason)
         if last and last[0] == stage.place and (last[1] is result or not stage.place):
             continue
         last = stage.place, result
-        if id(result) not in judged:
-            judged[id(result)] = result, judge(result)
-        state, laws, reason = judged[id(result)][1]
+        state, laws, reason = judge(result)
         if state is State.SKIPPED:
             skipped.append(stage.commit.id)
             yield Step(stage.commit, stage.place, state, laws, reason)
@@ -328,7 +338,12 @@ def _steps(
         before, ever, skipped = state, ever or state is State.DEFECT, []
 
 
+def _is_older(steps: Sequence[Step]) -> bool:
+    decided = next((step for step in steps if step.state is not State.SKIPPED), None)
+    return decided is not None and decided.state is State.DEFECT and decided.turn is None
+
+
 def _turn(before: State | None, now: State, *, ever: bool) -> Turn | None:
-    if now is State.DEFECT and before is not State.DEFECT:
+    if now is State.DEFECT and before is State.CLEAN:
         return Turn.BROUGHT_BACK if ever else Turn.INTRODUCED
     return Turn.FIXED if now is State.CLEAN and before is State.DEFECT else None

@@ -31,7 +31,15 @@ class Stage:
     blobs: dict[str, str]
 
 
-def stages(root: Path, source: Source, good: str | None, bad: str) -> tuple[Stage, ...]:
+@dataclass(frozen=True)
+class Lineage:
+    """The stages, the oldest first, and whether the code began with the first one, as far as is known."""
+
+    stages: tuple[Stage, ...]
+    begun: bool
+
+
+def lineage(root: Path, source: Source, good: str | None, bad: str) -> Lineage:
     """The commits from ``good`` to ``bad``, or from the first one that has the function; the oldest first.
 
     Of a merge the side counts that was merged into. Paths are relative to ``root``.
@@ -49,9 +57,11 @@ def stages(root: Path, source: Source, good: str | None, bad: str) -> tuple[Stag
     except GitError as error:
         raise UsageError(f"the history is not known: {error}", hint="bisect looks at commits") from None
     found = list(_placed(root, source, commits))
+    begun = not good and not cut_off(root)
     while not good and found and found[-1].place is None:
         found.pop()
-    return tuple(reversed(found))
+        begun = True
+    return Lineage(tuple(reversed(found)), begun)
 
 
 def gaps(root: Path) -> tuple[str, ...]:
