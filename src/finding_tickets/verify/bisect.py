@@ -173,7 +173,6 @@ class _Search:
         self._isolation = isolation
         self._settings = settings
         self._tell = tell
-        self._meter = settings.meter
         self.measured = 0
 
     def run(self, found: Sequence[Stage]) -> dict[str, _Result]:
