@@ -35,6 +35,16 @@ def test_cells_know_their_bytes() -> None:
     assert [" ä ", " b ", " é ", " `ü` "] == cells
 
 
+@pytest.mark.parametrize("row", [b"|---|---|\t", b"|---|---|  \t", b"|\t---\t|\t---\t|", b"> |---|:--|\t"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_tabs_in_the_row_of_delimiters(row: bytes, end: bytes) -> None:
+    """A tab there is white space, as GitHub Flavored Markdown has it, and every cell keeps its bytes."""
+    mark = b"> " if row.startswith(b">") else b""
+    data = end.join([mark + b"|\ta\t| b |\t", row, mark + b"| c | d\t|\t", b""])
+    cells = [block for block in walk(parse(data)) if block.kind == "TableCell"]
+    assert [b"a", b"b", b"c", b"d"] == [data[cell.start : cell.end].strip() for cell in cells]
+
+
 @pytest.mark.parametrize("text", [b"- [x] a\n- [ ] b\n- c\n", b"- [x] a\n\n- [ ] b\n\n- c\n"])
 def test_check_boxes(text: bytes) -> None:
     """An item is ticked, not ticked or without a box, in tight and in loose lists."""

@@ -13,6 +13,7 @@ from finding_tickets.markdown.front_matter import front_matter
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
 _TABLE = ("Table", "TableHead", "TableRow", "TableCell")
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
+_DELIMITERS = re.compile(rb"^[ >]*\|[|: \t-]*\r?$", re.MULTILINE)
 _CONTAINERS = frozenset(["List", "Item", "BlockQuote"])
 _BLOCKS = frozenset(["Heading", "Paragraph", "List", "Item", "CodeBlock", "BlockQuote", "HtmlBlock", *_TABLE])
 
@@ -55,8 +56,7 @@ def parse(data: bytes) -> list[Block]:
         root.children.append(Block("FrontMatter", first, last))
     current: Block = root
     outer: list[Block] = []
-    # The parser takes a lone carriage return for the end of some lines and not of others.
-    text = _LONE_RETURN.sub(b"\n", data[skipped:]).decode()
+    text = _as_parsed(data[skipped:]).decode()
     events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
     for event, span in events:
         what, detail = event.popitem() if isinstance(event, dict) else (event, "")
@@ -81,6 +81,16 @@ def parse(data: bytes) -> list[Block]:
             if what == "Text" and current.kind == "CodeBlock":
                 current.code += detail
     return root.children
+
+
+def _as_parsed(data: bytes) -> bytes:
+    """As many bytes that mean to the parser what ``data`` means in Markdown."""
+    # The parser takes a lone carriage return for the end of some lines and not of others.
+    text = _LONE_RETURN.sub(b"\n", data)
+    # It knows no tabs in the row that delimits a header, where they are white space as any other.
+    if b"\t" in text:
+        text = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), text)
+    return text
 
 
 def walk(blocks: Iterable[Block]) -> Iterator[Block]:
