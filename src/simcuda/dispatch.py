@@ -101,7 +101,14 @@ class Dispatcher:
         tags = [self._of(tensor) for tensor in inputs]
         if plan.is_foreach and not is_alone and spread(tags):
             return self._one_by_one(plan, func, args, kwargs)
-        device = meet(self._machine, plan, args, kwargs, inputs, tags) if asked is None else asked
+        # One tensor meets nobody, and most operations have one.
+        device = (
+            asked
+            if asked is not None
+            else tags[0].device
+            if len(tags) == 1 and tags[0] is not None
+            else meet(self._machine, plan, args, kwargs, inputs, tags)
+        )
         if device != HOST and plan.may_be_refused:
             self._refuse(plan, args, kwargs, device)
         operation = self._drawing(func, device) if plan.draws else func._op

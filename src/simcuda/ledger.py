@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from simcuda.measurement import Measurement, Usage
 from simcuda.user_code import user_line
+
+COUNTED = (
+    *("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "launches", "allocations", "hazards"),
+    *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
+)
+"""What only ever grows."""
+
+_WITHIN_ALLOCATION = 5
+"""Frames of this package between the user's code and an allocation, at least."""
 
 
 class ChangedCountsError(RuntimeError):
@@ -30,8 +38,8 @@ class Ledger:
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
         self._open: list[Measurement] = []
-        self._totals: Counter[str] = Counter()
-        self._opened_at: dict[int, Counter[str]] = {}
+        self._totals = dict.fromkeys(COUNTED, 0)
+        self._opened_at: dict[int, dict[str, int]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
 
     def open(self) -> Measurement:
@@ -97,7 +105,7 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        line = user_line() if self._known_line is None else self._line()
+        line = user_line(_WITHIN_ALLOCATION) if self._known_line is None else self._line()
         place = (*line, "allocations")
         self._totals["allocations"] += 1
         requested, allocated, host = self._usage()

@@ -37,8 +37,6 @@ def meet(
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations,
             also those on lists.
     """
-    if len(tags) == 1 and tags[0] is not None:
-        return tags[0].device
     devices = {HOST if tag is None else tag.device for tag in tags}
     if len(devices) == 1 and HOST not in devices:
         return devices.pop()

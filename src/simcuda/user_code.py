@@ -20,13 +20,13 @@ _WITHIN = 2
 """Frames of this package between the user's code and what counts, at least."""
 
 
-def user_line() -> tuple[str, int, str]:
+def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     """File, line and function of the innermost frame outside torch, this package and the standard library.
 
-    In a backward pass that is the line which called ``backward``.
+    ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
+    line which called ``backward``.
     """
-    # Whoever asks is deeper in this package than that.
-    frame: FrameType | None = sys._getframe(_WITHIN)
+    frame: FrameType | None = sys._getframe(within)
     known = _user_code
     while frame is not None:
         code, file = known.get(id(frame.f_code)) or _remember(frame.f_code)
