@@ -10,8 +10,8 @@ from finding_tickets.cli.editing import DryRun, Id, make, today
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.model.vocabulary import Relationship, Words
-from finding_tickets.register.edits import CONVERSE, edit_of, relating
+from finding_tickets.model.vocabulary import CONVERSE, Relationship, Words
+from finding_tickets.register.edits import edit_of, relating
 from finding_tickets.register.keys import one_line
 from finding_tickets.register.listing import list_rows
 from finding_tickets.register.lookup import find_row

@@ -60,6 +60,15 @@ class Relationship(StrEnum):
     BLOCKED_BY = "blocked-by"
 
 
+CONVERSE: Mapping[Relationship, Relationship] = {
+    Relationship.RELATED: Relationship.RELATED,
+    Relationship.DUPLICATE: Relationship.DUPLICATE,
+    Relationship.BLOCKS: Relationship.BLOCKED_BY,
+    Relationship.BLOCKED_BY: Relationship.BLOCKS,
+}
+"""What the second ticket is to the first one, by what the first one is to the second."""
+
+
 CATEGORIES = (
     "Correctness bug",
     "Race condition / concurrency",

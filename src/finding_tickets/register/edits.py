@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -22,14 +22,6 @@ from finding_tickets.register.lifecycle import check
 from finding_tickets.register.meaning import differences, titles, touched
 from finding_tickets.register.row import Row
 from finding_tickets.register.writing import Edit
-
-CONVERSE: Mapping[Relationship, Relationship] = {
-    Relationship.RELATED: Relationship.RELATED,
-    Relationship.DUPLICATE: Relationship.DUPLICATE,
-    Relationship.BLOCKS: Relationship.BLOCKED_BY,
-    Relationship.BLOCKED_BY: Relationship.BLOCKS,
-}
-"""What the second ticket is to the first one, by what the first one is to the second."""
 
 TITLES = "titles"
 """Stands for the titles of the sections, among the fields that an edit may change."""

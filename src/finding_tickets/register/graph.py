@@ -6,16 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.model.vocabulary import CONVERSE, Relationship
 from finding_tickets.register.row import Row
-
-CONVERSE = {
-    Relationship.RELATED: Relationship.RELATED,
-    Relationship.DUPLICATE: Relationship.DUPLICATE,
-    Relationship.BLOCKS: Relationship.BLOCKED_BY,
-    Relationship.BLOCKED_BY: Relationship.BLOCKS,
-}
-"""What the other document would say of the same relation."""
 
 
 @dataclass(frozen=True, slots=True)

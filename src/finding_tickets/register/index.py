@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from finding_tickets import __version__
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.files import File, State
 from finding_tickets.register.row import Row
 
@@ -151,16 +152,6 @@ def index_of(root: Path, vocabulary: Vocabulary) -> Index | None:
     return Index(
         folder / f"{root.name}-{zlib.crc32(place):08x}.sqlite3", f"{root}\n{_reader()}\n{vocabulary!r}"
     )
-
-
-def cache_folder() -> Path | None:
-    """Where the indexes of the user's registers are: ``$XDG_CACHE_HOME``, by default ``~/.cache``."""
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        base = Path(chosen) if Path(chosen).is_absolute() else Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return base / "finding-tickets"
 
 
 def _reader() -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.graph import CONVERSE, Edge, Graph, Node
+from finding_tickets.model.vocabulary import CONVERSE, Relationship
+from finding_tickets.register.graph import Edge, Graph, Node
 from finding_tickets.report.verification import aligned
 
 MISSING = "missing from the register"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,6 +15,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name
 from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.statement import NoStatementError, written
 from finding_tickets.verify.statement import read as read_statement
 
@@ -85,7 +84,7 @@ def write(evidence: Evidence, root: Path, folder: str) -> Path:
     content = written(evidence)
     if not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, content)
+        replace(file, content, mode=0o644)
     return file
 
 
@@ -153,15 +152,3 @@ def _read(file: Path, root: Path) -> Evidence:
             file=file.relative_to(root).as_posix(),
             hint="verify again, which replaces it",
         ) from None
-
-
-def _replace(file: Path, content: bytes) -> None:
-    descriptor, aside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        Path(aside).chmod(0o644)
-        Path(aside).replace(file)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from finding_tickets.register.cache import cache_folder
+from finding_tickets.verify.replacing import replace
 
 FOLDER = "bisect"
 _KEEP = 1024
@@ -44,10 +43,7 @@ def remember(key: str, value: Mapping[str, Any], files: Mapping[str, str]) -> No
         return
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=folder, prefix=".")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"value": value, "files": files}, stream)
-        Path(aside).replace(folder / f"{key}.json")
+        replace(folder / f"{key}.json", json.dumps({"value": value, "files": files}).encode())
         kept = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
         for old in kept[:-_KEEP]:
             old.unlink(missing_ok=True)

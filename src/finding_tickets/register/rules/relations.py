@@ -7,17 +7,11 @@ from collections.abc import Iterator
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Relation, Ticket
-from finding_tickets.model.vocabulary import Outcome, Relationship
+from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship
 from finding_tickets.register.disposition import UNSETTLED, disposition, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 
-CONVERSE = {
-    Relationship.RELATED: "related",
-    Relationship.DUPLICATE: "duplicate",
-    Relationship.BLOCKS: "blocked-by",
-    Relationship.BLOCKED_BY: "blocks",
-}
 _ONE, _TWO = "tickets/B1-PT-01.md", "tickets/B1-PT-02.md"
 _DUPLICATES = {
     _ONE: "| **Status** | `invalid` |\n\n## Related Findings\n\n- B1-PT-02 (duplicate): the same wait",
