@@ -50,7 +50,8 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
     recorded = read(document.id.value, root, folder)
     if not recorded:
         return Current(Verdict.UNVERIFIED)
-    changes = [changed(evidence, document, root) for evidence in recorded]
+    planned = _planned(document, root)
+    changes = [_changed(evidence, document, planned) for evidence in recorded]
     fresh = [evidence.verification for evidence, names in zip(recorded, changes, strict=True) if not names]
     if not fresh:
         # Evidence of another version of torch says least about what has changed here.
@@ -88,14 +89,18 @@ def write(evidence: Evidence, root: Path, folder: str) -> Path:
     return file
 
 
-def changed(evidence: Evidence, document: Document, root: Path) -> tuple[str, ...]:
-    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh."""
+def _planned(document: Document, root: Path) -> Plan | str:
+    """What would be measured now, or why nothing would."""
     try:
-        planned = plan(document, root)
+        return plan(document, root) or "the verifier, which is gone"
     except BadDataError as error:
-        return (f"{error.file or document.path} ({error.message})",)
-    if planned is None:
-        return ("the verifier, which is gone",)
+        return f"{error.file or document.path} ({error.message})"
+
+
+def _changed(evidence: Evidence, document: Document, planned: Plan | str) -> tuple[str, ...]:
+    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh."""
+    if isinstance(planned, str):
+        return (planned,)
     files = [each.name for each in evidence.inputs if each.kind == "file" and each.name != REMEDIATION]
     before = {(each.name, each.kind): each.value for each in evidence.inputs}
     current = inputs(planned, document, evidence.verification, files)
