@@ -8,8 +8,9 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
-from finding_tickets.report.contexts import status
-from finding_tickets.report.entries import Entry
+from finding_tickets.register.query import Measured
+from finding_tickets.register.row import row_of as stated
+from finding_tickets.report.contexts import Row, row_of, status
 from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
@@ -49,12 +50,10 @@ def verification(*claims: ClaimResult, **variants: VariantResult) -> Verificatio
     )
 
 
-def entry(
-    repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str
-) -> Entry:
+def row(repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str) -> Row:
     """The only document of a repository with a verdict."""
     repository.ticket(**words)
-    return Entry(repository.load().documents[0], verdict, measured)
+    return row_of(stated(repository.load().documents[0]), Measured(verdict, measured))
 
 
 def test_every_table_has_the_same_denominator(repository: Repository) -> None:
@@ -64,7 +63,10 @@ def test_every_table_has_the_same_denominator(repository: Repository) -> None:
     repository.write("tickets/task-1.md", "# Task 1 Implementation Review: Waits\n\n**Reviewer:** drl\n")
     documents = repository.load().documents
     verdicts = [Verdict.VERIFIED, Verdict.STALE, Verdict.VERIFIED]
-    made = status([Entry(document, verdict) for document, verdict in zip(documents, verdicts, strict=True)])
+    made = status(
+        row_of(stated(document), Measured(verdict))
+        for document, verdict in zip(documents, verdicts, strict=True)
+    )
     assert ("open", "fixed", "review", "sum") == made.by_disposition.columns
     assert (
         ("P0", (1, 0, 0, 1)),
@@ -97,7 +99,7 @@ def test_what_is_merely_closed_goes_by_its_outcome(
 ) -> None:
     """The disposition is the status, but for `closed`, which alone does not say how."""
     more = f"## Resolution\n\n### Status: {resolution}\n" if resolution else ""
-    made = status([entry(repository, Verdict.UNVERIFIED, status=ticket, more=more)])
+    made = status([row(repository, Verdict.UNVERIFIED, status=ticket, more=more)])
     assert expected == made.rows[0].disposition
 
 
@@ -111,7 +113,7 @@ def test_laws_before_and_after(repository: Repository) -> None:
         found=variant({"syncs": "4*n", "d2h": "n"}, syncs=4, bytes=3, d2h=1),
         fix=variant({"syncs": "1"}, syncs=1, bytes=3, h2d=2),
     )
-    made = status([entry(repository, Verdict.VERIFIED, measured)])
+    made = status([row(repository, Verdict.VERIFIED, measured)])
     assert ["4*n -> 1", "O(n) -> O(n)", "no law"] == [change.text for change in made.rows[0].changes]
 
 
@@ -123,7 +125,7 @@ def test_refuted_claims_are_all_shown(repository: Repository) -> None:
         claim("recommended", "syncs", holds=False, expect="refuted"),
         claim("fix", "syncs", holds=None),
     )
-    made = status([entry(repository, Verdict.REFUTED, measured)])
+    made = status([row(repository, Verdict.REFUTED, measured)])
     assert [("found.h2d", False), ("recommended.syncs", True)] == [
         (item.claim.id, item.claim.as_expected) for item in made.refuted
     ]
@@ -143,7 +145,7 @@ def test_refuted_claims_are_all_shown(repository: Repository) -> None:
 )
 def test_open_work(repository: Repository, words: str, verdict: Verdict, step: str | None) -> None:
     """Open tickets are work, and settled ones whose measurement speaks against that."""
-    made = status([entry(repository, verdict, status=words)])
+    made = status([row(repository, verdict, status=words)])
     assert ([step] if step else []) == [work.step for work in made.open_work]
 
 
@@ -151,7 +153,7 @@ def test_the_worst_work_comes_first(repository: Repository) -> None:
     """Open work is sorted by severity, and by ID within one."""
     for number, severity in enumerate(["P3", "P0", "P3"], start=1):
         repository.ticket(f"B1-PT-0{number}", severity=severity, status="open")
-    made = status([Entry(document, Verdict.UNVERIFIED) for document in repository.load().documents])
+    made = status(row_of(stated(document), Measured()) for document in repository.load().documents)
     assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
 
 
@@ -160,6 +162,6 @@ def test_meters_that_disagree_are_named(repository: Repository) -> None:
     repository.ticket()
     both = "cuda: failed, simulated: verified"
     (document,) = repository.load().documents
-    disputed = Entry(document, Verdict.FAILED, disagreement=both)
+    disputed = row_of(stated(document), Measured(Verdict.FAILED, disagreement=both))
     page = render("report.md.j2", {"status": status([disputed])}, repository.root / "none")
     assert f"| failed ({both}) |" in page

@@ -32,7 +32,11 @@ def outcome_of(document: Document) -> Outcome | None:
 
 def disposition(document: Document) -> str:
     """The status, or for one that is merely closed the outcome, if the ticket states it."""
-    status, outcome = status_of(document), outcome_of(document)
-    if status is Status.CLOSED and outcome:
+    return disposed(status_of(document), outcome_of(document))
+
+
+def disposed(status: str | None, outcome: str | None) -> str:
+    """The disposition by the vocabulary's words for status and outcome."""
+    if status == Status.CLOSED and outcome:
         return outcome
     return status or UNDECIDED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from finding_tickets.errors import BadDataError
@@ -56,8 +56,15 @@ class Entry:
 
 def entries(facts: Facts, rows: Iterable[Row]) -> tuple[Entry, ...]:
     """The documents of rows with their verdicts, in the order of the rows, but for those gone by now."""
-    documents = ((row, facts.document(row)) for row in rows)
-    return tuple(_entry(document, facts.measured(row)) for row, document in documents if document)
+    return tuple(each_entry(facts, rows))
+
+
+def each_entry(facts: Facts, rows: Iterable[Row]) -> Iterator[Entry]:
+    """The entries of rows, each read when it is asked for."""
+    for row in rows:
+        document = facts.document(row)
+        if document:
+            yield _entry(document, facts.measured(row))
 
 
 def entry_of(register: Register, document: Document) -> Entry:

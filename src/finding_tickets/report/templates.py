@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,16 @@ def render(name: str, context: Mapping[str, object], own: Path) -> str:
         UsageError: There is no such template.
         BadDataError: The template is wrong, or uses a name that the context does not have.
     """
+    return "".join(pieces(name, context, own))
+
+
+def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]:
+    """What ``render`` gives in pieces, made as they are taken; raises what that raises."""
     from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
 
     environment = _environment(own)
     try:
-        return environment.get_template(name).render(context)
+        yield from environment.get_template(name).generate(context)
     except TemplateNotFound as error:
         names = ", ".join(environment.list_templates())
         raise UsageError(f"there is no template {error.name}", hint=f"there are {names}") from None

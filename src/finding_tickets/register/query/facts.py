@@ -70,16 +70,14 @@ class Facts:
         return self._text[1]
 
     def document(self, row: Row) -> Document | None:
-        """The whole document; None where it is gone by now."""
-        if row.path not in self._documents:
-            from finding_tickets.markdown.reading import read_document
+        """The whole document; None where it is gone by now. One that has to be read is not kept."""
+        if row.path in self._documents:
+            return self._documents[row.path]
+        from finding_tickets.markdown.reading import read_document
 
-            data = self._data(row)
-            document = read_document(data, row.path, self.config.vocabulary)[0] if data is not None else None
-            if document is None:
-                return None
-            self._documents[row.path] = with_sidecar(document, self.root)
-        return self._documents[row.path]
+        data = self._data(row)
+        document = read_document(data, row.path, self.config.vocabulary)[0] if data is not None else None
+        return with_sidecar(document, self.root) if document else None
 
     def verdict(self, row: Row) -> Verdict:
         """What was measured for a document."""
