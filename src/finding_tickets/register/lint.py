@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -70,15 +70,19 @@ def breaches(
 
 
 def examine(
-    source: Source, document: Document, reported: Sequence[Problem], context: Context
+    source: Source,
+    document: Document,
+    reported: Sequence[Problem],
+    context: Context,
+    rules: Iterable[Rule] = RULES.values(),
 ) -> tuple[Breach, ...]:
-    """All that is to be said about one document but for what it has lint ignore."""
+    """All that ``rules`` have to say about one document but for what it has lint ignore."""
     block = _block_source(source, document, context)
     found = [
         *(_reported(source, problem) for problem in reported),
         *(
             _remarked(source if isinstance(remark.place, Span) else block, rule, remark)
-            for rule in RULES.values()
+            for rule in rules
             if rule.check
             for remark in rule.check(document, context)
         ),

@@ -14,6 +14,7 @@ from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.files import SIDECAR, File, State, is_settled, read_file
 from finding_tickets.register.index import Reading
+from finding_tickets.register.particulars import Particulars, claims_of, particulars_of
 from finding_tickets.register.row import row_of
 
 if TYPE_CHECKING:
@@ -64,8 +65,10 @@ def read_row(file: File, vocabulary: Vocabulary) -> Taken:
         from finding_tickets.markdown.remediation import read_sidecar
 
         remediation, found = read_sidecar(content.data, file.path)
-        return Reading(None, 0, tuple(found), remediation.verifier), state
+        beside = Particulars(claims=claims_of(remediation))
+        return Reading(None, 0, tuple(found), remediation.verifier, beside), state
     document, found = read_document(content.data, file.path, vocabulary)
     if document is None:
         return Reading(None, 0, found), state
-    return Reading(row_of(document), document.id.span.line, found), state
+    particulars = particulars_of(document, content.data, vocabulary)
+    return Reading(row_of(document), document.id.span.line, found, particulars=particulars), state

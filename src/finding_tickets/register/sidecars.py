@@ -46,21 +46,21 @@ def with_sidecar(document: Document, root: Path) -> Document:
     return _with(document, File(there, str(root / there), None), []) if there else document
 
 
-def verifiers_of(
+def readings_of(
     places: Iterable[tuple[str, str]], sidecars: Mapping[str, Reading], problems: list[Problem]
-) -> Mapping[str, str | None]:
-    """The verifiers that sidecars name, by the paths of their documents; ``places`` are paths and IDs.
+) -> Mapping[str, Reading]:
+    """What was read of sidecars, by the paths of their documents; ``places`` are paths and IDs.
 
     ``sidecars`` are what was read of each, by its path. What is wrong with one is reported, also where no
     document is beside it.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, Reading] = {}
     taken: set[str] = set()
     for path, document_id in places if sidecars else ():
         if name := _named(sidecars, path, document_id):
             taken.add(name)
             problems += sidecars[name].problems
-            found[path] = sidecars[name].verifier
+            found[path] = sidecars[name]
     problems += (orphan(path) for path in sidecars if path not in taken)
     return found
 

@@ -9,6 +9,7 @@ from finding_tickets.meter.measurement import COUNTS
 from finding_tickets.meter.report import Agreement, At, Report, Run, at_text
 from finding_tickets.model.remediation import SAME_RESULT, Claim
 from finding_tickets.model.verification import ClaimResult
+from finding_tickets.register.particulars import text_of
 from finding_tickets.verify.endings import conditions_of, located, meets, unexplained
 from finding_tickets.verify.expressions import Condition, Growth, check_variables, satisfied
 from finding_tickets.verify.fitting import ENDINGS, Fit, fit, span
@@ -66,12 +67,11 @@ def _result(claim: Claim, report: Report, why_not: str | None) -> ClaimResult:
 
 
 def _beside(claim: Claim, checked: Checked) -> ClaimResult:
-    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
     return ClaimResult(
         id=claim.id,
         variant=claim.variant,
         metric=claim.metric,
-        claimed=f"{claim.value} where {where}" if where else claim.value,
+        claimed=text_of(claim),
         measured=checked.measured,
         holds=checked.holds,
         expect=claim.expect,

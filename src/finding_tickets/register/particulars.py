@@ -1,0 +1,73 @@
+"""What a report needs of a document beyond its row: where it contradicts itself, and what it claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from finding_tickets.model.problem import Problem
+
+if TYPE_CHECKING:
+    from finding_tickets.markdown.reading import Document
+    from finding_tickets.model.remediation import Claim, Remediation
+    from finding_tickets.model.vocabulary import Vocabulary
+
+CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
+"""The lint rules that compare what one document says in several places, and look at nothing else."""
+
+
+class Claimed(NamedTuple):
+    """A claim of a remediation: the text is its value, with the points at which it is made if not at all."""
+
+    variant: str
+    metric: str
+    text: str
+
+
+class Particulars(NamedTuple):
+    """What of one document only reports ask for; most documents have none of it.
+
+    Attributes:
+        contradictions: What the rules of ``CONTRADICTIONS`` say that no comment has them ignore.
+        ignored: The rules that a comment has lint ignore in it, with a reason.
+        claims: Those of its remediation, in their order.
+    """
+
+    contradictions: tuple[Problem, ...] = ()
+    ignored: tuple[str, ...] = ()
+    claims: tuple[Claimed, ...] = ()
+
+
+NONE = Particulars()
+
+
+def particulars_of(document: Document, data: bytes, vocabulary: Vocabulary) -> Particulars:
+    """The particulars of a document, given the bytes of its file."""
+    from finding_tickets.markdown.source import Source
+    from finding_tickets.register.config import Config
+    from finding_tickets.register.lint import examine
+    from finding_tickets.register.load import Register
+    from finding_tickets.register.rules import RULES, Context
+    from finding_tickets.register.suppression import suppressions
+
+    alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
+    source = Source(document.path, data, vocabulary)
+    rules = [RULES[name] for name in CONTRADICTIONS]
+    found = (breach.problem for breach in examine(source, document, (), Context(alone), rules))
+    return Particulars(
+        tuple(problem for problem in found if problem.rule in CONTRADICTIONS),
+        tuple(dict.fromkeys(name for each in suppressions(source) if each.reason for name in each.rules)),
+        claims_of(document.remediation),
+    )
+
+
+def claims_of(remediation: Remediation | None) -> tuple[Claimed, ...]:
+    """What a remediation claims."""
+    claims = remediation.claims if remediation else ()
+    return tuple(Claimed(claim.variant, claim.metric, text_of(claim)) for claim in claims)
+
+
+def text_of(claim: Claim) -> str:
+    """The value of a claim, and the points of the sweep at which it is claimed if not at all of them."""
+    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
+    return f"{claim.value} where {where}" if where else claim.value
