@@ -10,6 +10,7 @@ from tests.conftest import Git, Repository
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.verify.checkouts import Checkouts, RevisionError
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings, Verified, verify
@@ -206,3 +207,39 @@ def test_a_revision_that_cannot_be_measured_ends_inconclusive(
     repository.ticket(more=BLOCK.format(found=found, fix=""))
     done = measured(repository, isolation)
     assert (Verdict.INCONCLUSIVE, reason) == (done.verdict, done.reason)
+
+
+def test_a_name_is_ambiguous_only_where_it_leads_to_two_commits(
+    repository: Repository, history: list[str], git: Git
+) -> None:
+    """A branch below the name of a tag has another name, and an annotated tag is the commit it stands for."""
+    git("tag", "release", history[0])
+    git("branch", "release/next", history[1])
+    git("tag", "--annotate", "--message", "first", "both", history[0])
+    git("branch", "both", history[0])
+    checkouts = Checkouts(repository.root)
+    assert [history[0]] * 2 == [checkouts.revision(name).commit for name in ("release", "both")]
+
+
+@pytest.mark.usefixtures("history")
+def test_a_repository_that_git_does_not_trust_is_told(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What git will not look at is another thing than a revision that is not there."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(RevisionError, match="HEAD: detected dubious ownership in repository"):
+        Checkouts(repository.root).revision("HEAD")
+
+
+def test_the_repository_of_a_hook_is_not_taken_for_the_one_that_is_asked(
+    repository: Repository,
+    history: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Git hands a hook the place of its own repository, which a register below or elsewhere is not in."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setenv("GIT_DIR", str(elsewhere))
+    monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(elsewhere / "index"))
+    assert history[1] == Checkouts(repository.root).revision("HEAD").commit

@@ -8,6 +8,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+_ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+"""Variables by which a hook hands its own repository on; what is asked is the one that the folder is in."""
+
 
 class GitError(Exception):
     """Why git has no answer, in a few words."""
@@ -33,7 +36,8 @@ def ask_bytes(
         raise GitError("git is not installed")
     command = [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *arguments]
     # Messages in English, for the one that says why is passed on.
-    environment = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
+    inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
+    environment = {**inherited, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
             command, capture_output=True, check=False, env=environment, input=given

@@ -49,15 +49,24 @@ class Checkouts:
             RevisionError: Nothing, or several things, or no commit.
         """
         try:
-            places = [f"{namespace}/{name}" for namespace in _NAMESPACES]
-            named = ask(self.root, "for-each-ref", "--format=%(refname) %(objectname)", *places).split("\n")
-            refs = dict(line.split(" ") for line in named if line)
-            if len(set(refs.values())) > 1:
-                raise RevisionError(f"{name} is ambiguous: {' and '.join(refs)}")
+            refs = self._called(name)
+        except GitError as error:
+            raise RevisionError(f"{name}: {error}") from None
+        if len(set(refs.values())) > 1:
+            raise RevisionError(f"{name} is ambiguous: {' and '.join(refs)}")
+        try:
             commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
         except GitError as error:
             raise RevisionError(self._unknown(name, str(error))) from None
         return Revision(name, commit)
+
+    def _called(self, name: str) -> dict[str, str]:
+        """The tags and branches of this very name, each with the commit that it leads to."""
+        places = [f"{namespace}/{name}" for namespace in _NAMESPACES]
+        # Git also prints what is below such a name, and of an annotated tag what it stands for.
+        printed = ask(self.root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *places)
+        refs = (line.split(" ") for line in printed.split("\n") if line)
+        return {ref: behind or own for ref, own, behind in refs if ref in places}
 
     def has(self, revision: Revision, file: str) -> bool:
         """Whether a revision has a file, given relative to ``root``."""
@@ -116,7 +125,7 @@ class Checkouts:
         return Path(ask(self.root, "rev-parse", "--show-toplevel").strip())
 
     def _unknown(self, name: str, reason: str) -> str:
-        if "ambiguous" in reason or "not a git repository" in reason or "git is not" in reason:
+        if "ambiguous" in reason:
             return f"{name}: {reason}"
         hint = "; the clone is shallow, so fetch more of its history" if cut_off(self.root) else ""
         return f"there is no revision {name}{hint}"
