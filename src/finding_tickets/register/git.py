@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 _ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
@@ -48,6 +48,30 @@ def ask_bytes(
         said = ran.stderr.decode(errors="replace").strip()
         raise GitError(said.partition("\n")[0].removeprefix("fatal: ") or f"git ended with {ran.returncode}")
     return ran.stdout
+
+
+def objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """The contents of objects by their names; those that this clone does not have are left out.
+
+    Raises:
+        GitError: As ``ask`` does.
+    """
+    wanted = "\n".join(names)
+    return _objects(ask_bytes(root, "cat-file", "--batch", given=wanted.encode())) if wanted else {}
+
+
+def _objects(batch: bytes) -> dict[str, bytes]:
+    """Objects by their names, from ``NAME blob SIZE``, a line break, the bytes and another line break."""
+    found: dict[str, bytes] = {}
+    start = 0
+    while start < len(batch):
+        end = batch.index(b"\n", start)
+        name, *described = batch[start:end].split(b" ")
+        size = int(described[1]) if len(described) > 1 else -1
+        if size >= 0:
+            found[name.decode()] = batch[end + 1 : end + 1 + size]
+        start = end + 1 + size + 1
+    return found
 
 
 def cut_off(root: Path) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from finding_tickets.errors import UsageError
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.register.git import GitError, ask_bytes, cut_off
+from finding_tickets.register.git import GitError, ask_bytes, cut_off, objects
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.statement import NoStatementError, read
 
@@ -24,7 +24,6 @@ _LOG = (
     # A merge counts where it is none of its parents; renames are what they look like, two changes.
     *("--raw", "--no-abbrev", "--no-renames", "--relative", "-c", "--"),
 )
-_BATCH = ("cat-file", "--batch")
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def past(ticket: str, root: Path, folder: str) -> Past:
     try:
         changes = list(_changes(ask_bytes(root, *_LOG, place).decode(errors="replace")))
         blobs = list(dict.fromkeys(change.blob for change in changes if change.blob))
-        contents = _contents(ask_bytes(root, *_BATCH, given="\n".join(blobs).encode())) if blobs else {}
+        contents = objects(root, blobs)
     except GitError as error:
         hint = "history is what git has of the evidence: commit it"
         raise UsageError(f"the history is not known: {error}", hint=hint) from None
@@ -85,20 +84,6 @@ def _changes(log: str) -> Iterator[_Change]:
                 yield _Change(commit, file, blob if blob.strip("0") else None)
         elif "\0" in line:
             commit = Commit(*line.split("\0", 3))
-
-
-def _contents(batch: bytes) -> dict[str, bytes]:
-    """Objects by their names, from ``NAME blob SIZE``, a line break, the bytes and another line break."""
-    found: dict[str, bytes] = {}
-    start = 0
-    while start < len(batch):
-        end = batch.index(b"\n", start)
-        name, *described = batch[start:end].split(b" ")
-        size = int(described[1]) if len(described) > 1 else -1
-        if size >= 0:
-            found[name.decode()] = batch[end + 1 : end + 1 + size]
-        start = end + 1 + size + 1
-    return found
 
 
 def _content(blob: str | None, contents: Mapping[str, bytes]) -> bytes | None:
