@@ -103,12 +103,14 @@ def test_git_is_asked_twice_at_most(
 ) -> None:
     """However many commits there are."""
     asked: list[str] = []
+    actual = asking.ask_bytes
 
     def ask(root: Path, *arguments: str, **more: bytes) -> bytes:
         asked.append(arguments[0])
-        return asking.ask_bytes(root, *arguments, **more)  # type: ignore[arg-type] # passed on as it came
+        return actual(root, *arguments, **more)  # type: ignore[arg-type] # passed on as it came
 
     monkeypatch.setattr(past, "ask_bytes", ask)
+    monkeypatch.setattr(asking, "ask_bytes", ask)
     assert len(history) == len(tickets("history", "A-1", "--format", "json").data)
     assert 2 == len(asked)
 
