@@ -10,6 +10,7 @@ import signal
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import accumulate
 from types import FrameType
 from typing import Any
@@ -18,7 +19,7 @@ from tests.markdown.mutations import document
 
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.record import Record, Text
+from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Section
 
 PATH = "tickets/A-1.md"
@@ -44,17 +45,16 @@ def faults(data: bytes) -> Iterator[str]:
 
 def texts(value: Any) -> Iterator[Text]:
     """Every text in a record, however deep."""
-    if isinstance(value, Record):
-        if isinstance(value, Text):
-            yield value
-        value = vars(value)
+    if isinstance(value, Text):
+        yield value
+    if is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, dict):
         value = value.values()
-    elif not isinstance(value, tuple):
+    elif not isinstance(value, list | tuple):
         return
     for each in value:
-        if isinstance(each, Record | dict | tuple):
-            yield from texts(each)
+        yield from texts(each)
 
 
 def _of_text(text: Text, data: bytes, starts: list[int]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,9 @@ def test_a_wrong_text_is_noticed(
     data = SEEDS[0]
     found, _ = read_document(data, fuzzing.PATH)
     assert found
-    span = found.title.span.model_copy(update={key: value for key, value in changes.items() if key != "raw"})
-    title = found.title.model_copy(update={"span": span, "raw": changes.get("raw", found.title.raw)})
-    wrong = found.model_copy(update={"title": title})
+    span = found.title.span._replace(**{key: value for key, value in changes.items() if key != "raw"})
+    title = replace(found.title, span=span, raw=changes.get("raw", found.title.raw))
+    wrong = replace(found, title=title)
     monkeypatch.setattr(fuzzing, "read_document", lambda *_: (wrong, ()))
     assert any(fault in each for each in fuzzing.faults(data))
 
@@ -85,7 +86,7 @@ def test_missing_sections_and_silence_are_noticed(monkeypatch: pytest.MonkeyPatc
         (found.sections[:-1], "the sections end at"),
         (found.sections[1:], "a section does not go on at 0"),
     ):
-        wrong = found.model_copy(update={"sections": sections})
+        wrong = replace(found, sections=sections)
         monkeypatch.setattr(fuzzing, "read_document", lambda *_, wrong=wrong: (wrong, ()))
         assert fault in next(fuzzing.faults(data))
     monkeypatch.setattr(fuzzing, "read_document", lambda *_: (None, ()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.markdown.source import Source
@@ -23,8 +23,8 @@ def texts(value: Any) -> Iterator[Text]:
     """Every text in a record, however deep."""
     if isinstance(value, Text):
         yield value
-    if isinstance(value, BaseModel):
-        value = list(value.__dict__.values())
+    if is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):

@@ -24,7 +24,6 @@ from finding_tickets.markdown.relations import read_references, read_relations, 
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.reports import read_reports
 from finding_tickets.markdown.resolutions import (
-    ENDED,
     read_done,
     read_outcome,
     read_resolution,
@@ -71,7 +70,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
     """The ticket that ``sections`` make up."""
     roles, words = by_role(sections), source.vocabulary
     identity = read_id(source, metadata, title)
-    status = metadata.word("Status", Field[Status | None], words.statuses)
+    status = metadata.word("Status", Status, words.statuses)
     described = [*roles.get(Role.PROBLEM, ()), *roles.get(Role.DESCRIPTION, ()), *roles.get(None, ())]
     resolution, ended = _resolution(roles)
     settled = status is not None and status.value in _SETTLED
@@ -113,11 +112,11 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
 def _severity(source: Source, metadata: Metadata) -> Field[Severity | None] | None:
     """What the metadata state, else what the file's name does."""
     words = source.vocabulary.severities
-    stated = metadata.word("Severity", Field[Severity | None], words, only_word_in)
+    stated = metadata.word("Severity", Severity, words, only_word_in)
     named = file_name(source.path, source.vocabulary).severity
     if stated or named is None:
         return stated
-    return Field[Severity | None](raw="", span=source.span(0, 0), value=Severity(named))
+    return Field("", source.span(0, 0), Severity(named))
 
 
 def _agent(source: Source, metadata: Metadata) -> Field[str] | None:
@@ -211,7 +210,7 @@ def _by_status(source: Source, status: Field[Status | None] | None) -> Field[Out
         word_for(phrase, words.outcomes) or not word_for(phrase, words.statuses)
     ):
         outcome = outcome_of(phrase, words.outcomes)
-    return ENDED(raw=status.raw, span=status.span, value=outcome) if outcome else None
+    return Field(status.raw, status.span, outcome) if outcome else None
 
 
 def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
@@ -219,7 +218,7 @@ def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
     row = next(
         (entry for name in _FIXED if (entry := metadata.entries.get(name)) and _DATE.match(entry.plain)), None
     )
-    return ENDED(raw=row.value.raw, span=row.value.span, value=Outcome.FIXED) if row else None
+    return Field(row.value.raw, row.value.span, Outcome.FIXED) if row else None
 
 
 def _locations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Location, ...]:

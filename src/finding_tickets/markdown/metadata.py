@@ -49,8 +49,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
 _BARE = re.compile("|".join(squeeze(label) for labels in KEYS.values() for label in labels))
-# A generic class looked up once: pydantic takes as long for it as for a record.
-_STRING = Field[str]
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 
 Choice = Callable[[str, Words], str | None]
@@ -88,10 +86,10 @@ class Metadata:
             message = f"{name} is not a number: {entry.plain!r}"
             self.source.report("metadata-number", entry.value.span.start, message)
         value = int(match[1]) if match else None
-        return Field[int | None](raw=entry.value.raw, span=entry.value.span, value=value)
+        return Field(entry.value.raw, entry.value.span, value)
 
     def word(
-        self, name: str, into: type[Field[E | None]], words: Words, choose: Choice = word_in
+        self, name: str, kind: type[E], words: Words, choose: Choice = word_in
     ) -> Field[E | None] | None:
         """The value of a row as a word of a vocabulary; None inside where it is not one."""
         entry = self.get(name)
@@ -103,7 +101,7 @@ class Metadata:
             self.source.report(
                 "unknown-word", entry.value.span.start, f"{name} is {entry.plain!r}", hint=hint
             )
-        return into.model_validate({"raw": entry.value.raw, "span": entry.value.span, "value": word})
+        return Field(entry.value.raw, entry.value.span, None if word is None else kind(word))
 
     def strings(self, name: str) -> tuple[Field[str], ...]:
         """The values of a row that lists several: code spans, or pieces between commas and slashes."""
@@ -142,7 +140,7 @@ def read_metadata(source: Source, entries: Iterable[Entry]) -> Metadata:
 
 def field(text: Text, value: str) -> Field[str]:
     """``text`` with the string read from it."""
-    return _STRING(raw=text.raw, span=text.span, value=value)
+    return Field(text.raw, text.span, value)
 
 
 def listed(source: Source, value: Text) -> list[tuple[int, int]]:

@@ -15,7 +15,6 @@ from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Resolution
 from finding_tickets.model.vocabulary import Outcome, squeeze
 
-ENDED = Field[Outcome | None]
 _STATEMENTS = frozenset(
     [
         "status",
@@ -94,8 +93,10 @@ def read_outcome(part: Part) -> Field[Outcome | None] | None:
     stated = ((text, outcome_of(plain(text.raw), words)) for text in _statements(part, found))
     repeated = ((entry.value, Outcome.DUPLICATE) for entry in found if entry.key in _DUPLICATE)
     announced = ((text, Outcome.FIXED) for text in _announcements(part, found))
-    texts = ((text, outcome) for text, outcome in chain(stated, repeated, announced) if outcome)
-    return next((ENDED(raw=text.raw, span=text.span, value=value) for text, value in texts), None)
+    for text, outcome in chain(stated, repeated, announced):
+        if outcome:
+            return Field(text.raw, text.span, outcome)
+    return None
 
 
 def read_done(part: Part) -> Field[Outcome | None] | None:
@@ -106,7 +107,7 @@ def read_done(part: Part) -> Field[Outcome | None] | None:
         if found:
             start = heading.first + len(raw[: found[0]].encode())
             text = part.source.text(start, start + len(raw[slice(*found)].encode()))
-            return ENDED(raw=text.raw, span=text.span, value=Outcome.FIXED)
+            return Field(text.raw, text.span, Outcome.FIXED)
     return None
 
 
@@ -124,7 +125,7 @@ def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
     if outcome is None:
         hint = f"one of {', '.join(source.vocabulary.outcomes)}"
         source.report("unknown-word", text.span.start, f"Resolution is {plain(text.raw)!r}", hint=hint)
-    return ENDED(raw=text.raw, span=text.span, value=outcome)
+    return Field(text.raw, text.span, outcome)
 
 
 def _statements(part: Part, found: list[Entry]) -> Iterator[Text]:

@@ -141,6 +141,6 @@ def section(part: Part) -> Section:
         level=heading.level if heading else 0,
         title=part.title,
         heading=source.span(part.start, below),
-        body=Text(raw=source.raw(below, part.end), span=source.span(below, part.end)),
+        body=Text(source.raw(below, part.end), source.span(below, part.end)),
         known=role_of(part) is not None or heading is None or heading.level == 1,
     )

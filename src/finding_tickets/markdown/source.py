@@ -41,7 +41,7 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """The span ``[start, end)``."""
-        return Span(start=start, end=end, line=self.line(start))
+        return Span(start, end, self.line(start))
 
     def raw(self, start: int, end: int) -> str:
         """The text of ``[start, end)`` exactly as written."""
@@ -54,7 +54,7 @@ class Source:
         written = begun.rstrip()
         first = start + len(piece) - len(begun)
         line = bisect_right(self.line_starts, first)
-        return Text(raw=written.decode(), span=Span(start=first, end=first + len(written), line=line))
+        return Text(written.decode(), Span(first, first + len(written), line))
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
         """``[start, end)`` without the white space around it; of white space alone, its empty end."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from finding_tickets.model.record import Field, Record, Span, Text
+from finding_tickets.model.record import Field, Span, Text
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
 
 
-class LineRange(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LineRange:
     """Lines ``first`` to ``last`` of a source file, both included, from 1."""
 
     first: int
     last: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Location(Text):
     """One place in the code a ticket speaks of; what is not stated is None or empty.
 
@@ -29,6 +32,7 @@ class Location(Text):
     symbols: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Category(Text):
     """One line of the category checklist."""
 
@@ -36,6 +40,7 @@ class Category(Text):
     ticked: bool
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Review(Text):
     """One cross-review; ``opinion`` is None where the verdict is not one of the vocabulary.
 
@@ -59,6 +64,7 @@ class Review(Text):
         return "\n\n".join(pieces) if pieces else None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Relation(Text):
     """A link to another ticket; ``relationship`` is ``related`` where the ticket does not say."""
 
@@ -67,6 +73,7 @@ class Relation(Text):
     note: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ChecklistItem(Text):
     """One line of a checklist: of the verification's, or of one in the resolution."""
 
@@ -74,6 +81,7 @@ class ChecklistItem(Text):
     done: bool
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CodeBlock(Text):
     """A fenced block: its language, its content and, where its first comment names one, the code's place.
 
@@ -86,6 +94,7 @@ class CodeBlock(Text):
     places: tuple[Location, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReportLink(Text):
     """Where a finding was first reported: a file and a section of it."""
 
@@ -93,6 +102,7 @@ class ReportLink(Text):
     section: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Resolution(Text):
     """The section that says how the ticket was resolved; ``outcome`` is None where it does not say.
 
@@ -106,6 +116,7 @@ class Resolution(Text):
     duplicate_of: str | None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SeverityChange(Text):
     """A severity that was looked at again; ``original`` is None where only the new one is stated."""
 
@@ -118,6 +129,7 @@ class SeverityChange(Text):
         return self.original is self.revised
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedClaim(Text):
     """A row of a table of claims: whether somebody found it true; ``holds`` is None for neither.
 
@@ -130,6 +142,7 @@ class CheckedClaim(Text):
     evidence: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Correction(Text):
     """A section that takes back or mends an earlier fix; ``statement`` is what it says of its status."""
 
@@ -138,7 +151,8 @@ class Correction(Text):
     statement: Text | None
 
 
-class Section(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
     """A heading and all bytes up to the next heading of its level or above; every byte of a file is in one.
 
     ``level`` is 0 for what precedes the first heading.
@@ -151,7 +165,8 @@ class Section(Record):
     known: bool
 
 
-class Ticket(Record):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ticket:
     """A finding ticket. ``path`` is relative to the register's root; a field that is not there is None.
 
     A value that comes from the file's name has an empty span. ``closed`` is when the ticket was resolved, as

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.record import Record, Span, Text
+from finding_tickets.model.record import Span, Text
 from finding_tickets.model.vocabulary import squeeze
 
 _PLACES = frozenset(["span", "line", "column"])
@@ -32,7 +32,7 @@ def titles(document: Document) -> list[tuple[int, str]]:
 
 def touched(document: Document, start: int, end: int) -> Iterator[str]:
     """The fields that are read from text which the bytes ``[start, end]`` are part of."""
-    for name in type(document).model_fields:
+    for name in _names(document):
         spans = _spans(getattr(document, name))
         if any(span.start <= end and start <= span.end for span in spans):
             yield name
@@ -52,11 +52,9 @@ def _spans(value: Any) -> Iterator[Span]:
     """Where a value and everything in it stand."""
     if isinstance(value, Text):
         yield value.span
-    if isinstance(value, Record):
-        value = [getattr(value, name) for name in type(value).model_fields]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        for each in value:
-            yield from _spans(each)
+    within = value if isinstance(value, Sequence) else [getattr(value, name) for name in _names(value)]
+    for each in within if not isinstance(value, str) else ():
+        yield from _spans(each)
 
 
 def _meaning(value: Any) -> Any:
@@ -67,5 +65,12 @@ def _meaning(value: Any) -> Any:
         return {key: _meaning(each) for key, each in value.items()}
     if isinstance(value, Sequence):
         return [_meaning(each) for each in value]
-    names = getattr(type(value), "model_fields", None) or value.__dataclass_fields__
-    return {name: _meaning(getattr(value, name)) for name in names if name not in _PLACES}
+    return {name: _meaning(getattr(value, name)) for name in _names(value) if name not in _PLACES}
+
+
+def _names(value: Any) -> Iterable[str]:
+    """The fields of a record, which may be a dataclass or a model; of any other value none."""
+    names: Iterable[str] = getattr(type(value), "model_fields", None) or getattr(
+        value, "__dataclass_fields__", ()
+    )
+    return names
