@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Relation, Ticket
-from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship
-from finding_tickets.register.disposition import UNSETTLED, disposition, outcome_of, status_of
+from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, Status
+from finding_tickets.register.disposition import differ, disposition, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 
@@ -125,18 +125,17 @@ def duplicates_differ(document: Document, context: Context) -> Iterator[Remark]:
         if relation.relationship is not Relationship.DUPLICATE:
             continue
         for other in context.named(relation.id):
-            if isinstance(other, Ticket) and other is not document and _differ(document, other):
+            if (
+                isinstance(other, Ticket)
+                and other is not document
+                and differ(_ended(document), _ended(other))
+            ):
                 both = f"{disposition(document)}, its duplicate {relation.id} {disposition(other)}"
                 yield Remark(relation.span, f"this ticket is {both}")
 
 
-def _differ(one: Ticket, other: Ticket) -> bool:
-    outcomes = {outcome_of(one), outcome_of(other)}
-    if None in (status_of(one), status_of(other)) or Outcome.DUPLICATE in outcomes:
-        return False
-    if (status_of(one) in UNSETTLED) != (status_of(other) in UNSETTLED):
-        return True
-    return status_of(one) not in UNSETTLED and None not in outcomes and len(outcomes) > 1
+def _ended(ticket: Ticket) -> tuple[Status | None, Outcome | None]:
+    return status_of(ticket), outcome_of(ticket)
 
 
 @rule(

@@ -12,7 +12,7 @@ from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Status, squeeze, word_for
-from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
+from finding_tickets.register.disposition import UNSETTLED, filed_as, is_fixed, outcome_of, status_of
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 
@@ -115,7 +115,7 @@ def closed_without_outcome(document: Document, context: Context) -> Iterator[Rem
 )
 def closed_without_evidence(document: Document, context: Context) -> Iterator[Remark]:
     """Tickets that are fixed by somebody's word alone."""
-    if not is_fixed(document, context) or any(item.done for item in document.checklist):
+    if not _is_fixed(document, context) or any(item.done for item in document.checklist):
         return
     if _verdict(document, context) is None:
         message = "closed as fixed with nothing ticked, and no measurement shows it"
@@ -139,7 +139,7 @@ def closed_without_evidence(document: Document, context: Context) -> Iterator[Re
 )
 def fixed_but_refuted(document: Document, context: Context) -> Iterator[Remark]:
     """Tickets closed as fixed whose last recorded verdict is failed or refuted."""
-    verdict = _verdict(document, context) if is_fixed(document, context) else None
+    verdict = _verdict(document, context) if _is_fixed(document, context) else None
     if verdict in {Verdict.FAILED, Verdict.REFUTED}:
         hint = f"tickets verify {document.id.value} measures again"
         yield Remark(_status(document), f"closed as fixed, and its last measurement says {verdict}", hint)
@@ -232,18 +232,12 @@ def unreadable_evidence(document: Document, context: Context) -> Iterator[Remark
         yield Remark(document.id.span, f"{error.file}: {error.message}", error.hint)
 
 
-def is_fixed(document: Document, context: Context) -> bool:
-    """Whether people say that it was fixed: by status, outcome, or the folder of what is merely closed."""
-    status, outcome = status_of(document), outcome_of(document)
-    return status is Status.FIXED or (
-        status is Status.CLOSED and (outcome or _filed(document, context)) is Outcome.FIXED
-    )
+def _is_fixed(document: Document, context: Context) -> bool:
+    return is_fixed(status_of(document), outcome_of(document), _filed(document, context))
 
 
 def _filed(document: Document, context: Context) -> Outcome | None:
-    """The outcome that a document's folder is called after."""
-    meanings = (_meaning(name, context)[1] for name in PurePosixPath(document.path).parts[:-1])
-    return next(filter(None, meanings), None)
+    return filed_as(document.path, context.vocabulary)
 
 
 def _verdict(document: Document, context: Context) -> str | None:
