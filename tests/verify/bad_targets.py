@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,12 @@ def fail(_: Any) -> None:
 def crash(_: Any) -> None:
     """Read at address 0."""
     ctypes.string_at(0)
+
+
+def litter(_: Any) -> str:
+    """Leave temporary files behind, as many libraries do; where they are."""
+    tempfile.mkdtemp()
+    return subprocess.run(["mktemp"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def kill_itself(_: Any) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -113,6 +114,16 @@ def test_nothing_outlives_a_task(isolation: Isolation, tmp_path: Path) -> None:
     assert [] == left
 
 
+def test_temporary_files_go_with_the_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a task, or a program that it starts, leaves in the folder for such files is gone in the end."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Isolation(preload=()) as server:
+        left = run(server, task("litter")).value
+        assert Path(left).is_relative_to(tmp_path)
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_the_others_go_on(isolation: Isolation) -> None:
     """Whatever some tasks do, each of the others has its result."""
     tasks = {name: task(name, timeout=1.0) for name in ["hang", "crash", "leave", "fail"]}
@@ -144,12 +155,13 @@ with Isolation(preload=()) as server:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> None:
-    """When the caller is interrupted or killed, server, task and what the task started are gone too."""
-    note = tmp_path / "pids"
+    """When the caller is interrupted or killed, server, task, what it started and all files are gone."""
+    note, temporary = tmp_path / "pids", tmp_path / "tmp"
+    temporary.mkdir()
     command = [sys.executable, "-c", INTERRUPTED, str(note)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "TMPDIR": str(temporary)}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as caller:
@@ -157,8 +169,9 @@ def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> Non
         caller.send_signal(how)
         caller.wait(20)
     started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
-    wait_for(lambda: not any(map(alive, started)))
+    wait_for(lambda: not any(map(alive, started)) and not any(temporary.iterdir()))
     assert [] == [pid for pid in started if alive(pid)]
+    assert [] == list(temporary.iterdir())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import shutil
 import signal
 import sys
 from collections import deque
@@ -87,7 +88,10 @@ def _abort(running: Collection[Running]) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[2:]:
+    workers, folder, *preload = sys.argv[1:]
+    for name in preload:
         import_module(name)
-    serve(int(sys.argv[1]))
+    serve(int(workers))
+    # The caller's own folder: it may have been killed.
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)

@@ -67,11 +67,16 @@ class Isolation:
     def __init__(
         self, preload: Sequence[str] = PRELOADED, workers: int | None = None, *, at_once: bool = True
     ) -> None:
-        self._command = [str(workers or os.cpu_count() or 1), *preload]
         self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
+        self._command = [str(workers or os.cpu_count() or 1), self._folder.name, *preload]
         self._log = Path(self._folder.name) / LOG
         self._running: set[str] = set()
         self._server: subprocess.Popen[bytes] | None = self._started() if at_once else None
+
+    @property
+    def folder(self) -> str:
+        """A folder that is gone when the context has ended, also where the caller was killed."""
+        return self._folder.name
 
     def __enter__(self) -> Self:
         """The context itself."""

@@ -79,7 +79,7 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
         else:
             planned[document.path] = document, todo
     if planned:
-        with tempfile.TemporaryDirectory(prefix="tickets-results-") as folder:
+        with tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder) as folder:
             yield from _Run(planned, isolation, settings, Path(folder)).measure()
 
 

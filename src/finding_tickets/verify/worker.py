@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from finding_tickets.meter.report import CannotMeasureError
 
 RESULT = "result.json"
 LOG = "output.log"
+TEMPORARY = "tmp"
 LARGEST_FILE = 1 << 30
 INHERITED = 256
 """More file descriptors than the server has open."""
@@ -27,6 +29,7 @@ def work(task: dict[str, Any]) -> NoReturn:
     sys.dont_write_bytecode = True
     folder = Path(task["folder"])
     _silence(folder / LOG)
+    _keep_temporary_files(folder / TEMPORARY)
     _bound_disk()
     _bound_memory(int(task["memory"]))
     _write(folder, _outcome(task))
@@ -69,6 +72,12 @@ def _silence(log: Path) -> None:
         os.dup2(source, target)
     os.closerange(3, INHERITED)
     faulthandler.enable(file=2)
+
+
+def _keep_temporary_files(folder: Path) -> None:
+    """Have temporary files made where they go away with the task."""
+    folder.mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 
 def _bound_disk() -> None:
