@@ -221,6 +221,21 @@ def test_a_name_is_ambiguous_only_where_it_leads_to_two_commits(
     assert [history[0]] * 2 == [checkouts.revision(name).commit for name in ("release", "both")]
 
 
+def test_a_revision_is_written_by_its_own_attributes(
+    repository: Repository, history: list[str], git: Git
+) -> None:
+    """What the work tree says of line ends and encodings is said of its own files alone."""
+    name = "src/pkg/reading.py"
+    repository.write(".gitattributes", f"{name} text eol=crlf\n")
+    git("add", ".gitattributes")
+    git("commit", "-m", "line ends")
+    repository.write(".gitattributes", f"{name} working-tree-encoding=UTF-16LE-BOM\n")
+    checkouts = Checkouts(repository.root)
+    first, last = (checkouts.files(checkouts.revision(at)) / name for at in (history[1], "HEAD"))
+    assert TOGETHER.encode() == first.read_bytes()
+    assert TOGETHER.replace("\n", "\r\n").encode() == last.read_bytes()
+
+
 @pytest.mark.usefixtures("history")
 def test_a_repository_that_git_does_not_trust_is_told(
     repository: Repository, monkeypatch: pytest.MonkeyPatch

@@ -108,21 +108,18 @@ class Checkouts:
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{commit[:12]}."))
         try:
-            index = {"GIT_INDEX_FILE": str(aside / "index"), "GIT_LFS_SKIP_SMUDGE": "1"}
             files = aside / "files"
             files.mkdir()
-            ask(self.root, "read-tree", commit, settings=index)
-            ask(self._top, "checkout-index", "--all", "--force", f"--prefix={files}/", settings=index)
+            # A work tree of its own, so that the attributes are the commit's and not those of the user's.
+            apart = {"GIT_INDEX_FILE": str(aside / "index"), "GIT_WORK_TREE": str(files)}
+            ask(self.root, "read-tree", commit, settings=apart)
+            ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
             for file in _regular_files(files):
                 file.chmod(file.stat().st_mode & ~0o222)
             _replace(files, folder)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
         _forget_all_but(folder.parent, _KEEP)
-
-    @property
-    def _top(self) -> Path:
-        return Path(ask(self.root, "rev-parse", "--show-toplevel").strip())
 
     def _unknown(self, name: str, reason: str) -> str:
         if "ambiguous" in reason:
