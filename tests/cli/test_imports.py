@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.verify.test_session import add
 
 from finding_tickets.cli.main import COMMANDS as ALL
 from finding_tickets.cli.main import application
@@ -99,3 +100,10 @@ def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> 
     assert (0, []) == (code, opened)
     assert set() == {"pydantic", "pyromark", "yaml", "rich"} & set(modules)
     assert 2 == len(ran(*arguments, "--no-index")[2])
+
+
+def test_verify_in_a_pipe_does_without_rich(repository: Repository) -> None:
+    """Where nobody looks at a terminal, neither progress nor results load rich."""
+    add(repository, "A-1")
+    code, modules, _ = ran("verify", "A-1", "--root", str(repository.root))
+    assert (0, set()) == (code, {"rich", "markdown_it"} & set(modules))

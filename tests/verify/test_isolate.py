@@ -201,3 +201,14 @@ def wait_for(condition: Any, seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
+
+
+def test_the_caller_is_told_when_a_task_begins() -> None:
+    """Each task is named once, in the order in which processes begin, before its outcome is there."""
+    told: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        with Isolation(preload=(), workers=1) as one_at_a_time:
+            for name, outcome in one_at_a_time.run({"a": task("talk"), "b": task("talk")}, told.append):
+                assert (name, None) == (told[-1], outcome.reason)
+    assert ["a", "b"] == told

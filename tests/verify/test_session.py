@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -190,9 +190,13 @@ class TakesGpu(Isolation):
     def __init__(self) -> None:
         self.meters: list[str] = []
 
-    def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, Outcome]]:
+    def run(
+        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
+    ) -> Iterator[tuple[K, Outcome]]:
         """Say which meter there is, and fail at anything else."""
         for name, task in tasks.items():
+            if on_start:
+                on_start(name)
             if task.target == CHOICE:
                 yield name, Outcome(value="cuda")
             else:

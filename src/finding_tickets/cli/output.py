@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TextIO
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.report.printable import printable
 
 GAP = "  "
 SHORTEST_CUT = 20
@@ -32,14 +33,23 @@ def write(text: str) -> None:
     _print(text, sys.stdout)
 
 
+def write_all(pieces: Iterable[str]) -> None:
+    """Print data that is made piece by piece, as it is.
+
+    Raises:
+        BadDataError: As ``write`` does.
+    """
+    _print_all(pieces, sys.stdout)
+
+
 def say(text: str) -> None:
     """Print a message for the user, who may be reading it beside the data."""
-    _print(text, sys.stderr)
+    _print(printable(text), sys.stderr)
 
 
 def say_error(error: Exception) -> None:
     """Print what went wrong and where, on stderr."""
-    say(f"{style('error', 'red', stream=sys.stderr)}: {error}")
+    _print(f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}", sys.stderr)
 
 
 def ask(question: str) -> str:
@@ -57,8 +67,12 @@ def ask(question: str) -> str:
 
 
 def _print(text: str, stream: TextIO) -> None:
+    _print_all([text.rstrip("\n") + "\n"], stream)
+
+
+def _print_all(pieces: Iterable[str], stream: TextIO) -> None:
     try:
-        stream.write(text.rstrip("\n") + "\n")
+        stream.writelines(pieces)
         stream.flush()
     except OSError as error:
         # The interpreter flushes the stream once more when it exits, and would complain.
@@ -93,7 +107,7 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    room = _terminal_width() - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
+    room = terminal_width(sys.stdout) - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
     title, *body = [_row(line, widths, room) for line in lines]
     write("\n".join([style(title, "bold"), *body]))
 
@@ -106,20 +120,17 @@ def _row(cells: Sequence[str], widths: Sequence[int], room: int) -> str:
     return GAP.join([*aligned, last]).rstrip()
 
 
-def _terminal_width() -> int:
-    """Columns of the terminal on stdout; 0 where stdout is none, so that nothing is cut."""
+def terminal_width(stream: TextIO) -> int:
+    """Columns of the terminal of a stream; 0 where it is none, so that nothing is cut."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return 0
 
 
 def plain(text: str) -> str:
     """One line that cannot steer the terminal: white space collapsed, control characters shown as ``?``."""
-    line = " ".join(text.split())
-    if line.isprintable():
-        return line
-    return "".join(char if char.isprintable() else "?" for char in line)
+    return printable(" ".join(text.split()))
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:
@@ -135,4 +146,9 @@ def colourful(stream: TextIO) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
+    return is_terminal(stream)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether somebody looks at the stream on a terminal that can do more than print lines."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,17 +1,22 @@
-"""``tickets show``: whole documents as plain text, with what git's history says of them when asked."""
+"""``tickets show``: whole documents, with what git's history says of them when asked."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
-from finding_tickets.cli.output import Format, say, style, write, write_json
+from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
 from finding_tickets.cli.reading import evidence_code, find_all, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.markdown.reading import Document
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.load import Register, load
+from finding_tickets.register.query import Facts
 from finding_tickets.report.entries import Entry, entry_of
 from finding_tickets.report.export import full_item
 from finding_tickets.report.page import page
@@ -34,12 +39,47 @@ def show(
     found = [(entry_of(register, each), _history(register, each) if history else None) for each in documents]
     if output_format is Format.JSON:
         write_json("ticket", [_item(entry, past) for entry, past in found])
+    elif is_terminal(sys.stdout):
+        _show_on_terminal(register, found)
     elif found:
         write("\n\n".join(_page(entry, past) for entry, past in found))
     problems = [problem for document in documents for problem in register.problems_of(document)]
     for problem in problems:
         say(str(problem))
     return ExitCode.worst(code, reading_code(problems), evidence_code(entry for entry, _ in found))
+
+
+def _show_on_terminal(register: Register, found: Iterable[tuple[Entry, History | None]]) -> None:
+    from finding_tickets.cli.console import write_rich
+    from finding_tickets.report.history import history_lines
+    from finding_tickets.report.relatives import relatives
+    from finding_tickets.report.sources import Sources, no_line
+    from finding_tickets.report.terminal.document import Page
+    from finding_tickets.report.verification import plainly
+
+    facts, sources = Facts.of(register), Sources(register.root)
+    write_rich(
+        sys.stdout,
+        (
+            Page(
+                entry,
+                text=_text(register.root / entry.document.path),
+                relatives=tuple(relatives(entry.document, facts)),
+                # What was measured is not what stands there now.
+                code_at=no_line if entry.verdict is Verdict.STALE else sources.line,
+                history=tuple(history_lines(past, plainly)) if past else (),
+            )
+            for entry, past in found
+        ),
+    )
+
+
+def _text(file: Path) -> str:
+    """What the file says now; nothing where it is gone since it was read."""
+    try:
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""
 
 
 def _history(register: Register, document: Document) -> History:

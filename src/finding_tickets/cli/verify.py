@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,8 @@ import typer
 
 from finding_tickets.cli.choosing import Query, chosen, named
 from finding_tickets.cli.options import HERE, OutputFormat, Root
-from finding_tickets.cli.output import Format, counted, say, say_error, style, write, write_json
+from finding_tickets.cli.output import Format, counted, is_terminal, say, say_error, style, write, write_json
+from finding_tickets.cli.progress import progress
 from finding_tickets.cli.reading import evidence_code, find_all
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
@@ -89,7 +91,7 @@ def verify(
             say("measured at other revisions than the tickets say: nothing is recorded")
         done = list(_measure(sound, isolation, settings))
     verifications = [one.verification for one in done if one.verification]
-    _show(verifications, output_format)
+    _show(verifications, output_format, settings)
     for verification in verifications:
         for claim in filter(_fails_the_gate, verification.claims):
             outcome = "holds" if claim.holds else "is false"
@@ -145,24 +147,36 @@ def _measure(documents: Sequence[Document], isolation: Isolation, settings: Sett
     """Verify all, tell of each as soon as it is done, and return them in their own order."""
     from finding_tickets.verify.session import verify as run
 
-    if documents:
-        say(f"measuring {', '.join(document.id.value for document in documents)}")
     done = []
-    for number, verified in enumerate(run(documents, isolation, settings), 1):
-        if verified.error:
-            say_error(verified.error)
-        what = verified.verification.verdict if verified.verification else "not measured"
-        say(f"[{number}/{len(documents)}] {verified.document.id.value}: {what}")
-        done.append(verified)
+    with progress([document.id.value for document in documents]) as shown:
+        for verified in run(documents, isolation, settings, lambda each: shown.started(each.id.value)):
+            if verified.error:
+                say_error(verified.error)
+            what = verified.verification.verdict if verified.verification else "not measured"
+            shown.ended(verified.document.id.value, what)
+            done.append(verified)
     places = [document.path for document in documents]
     return sorted(done, key=lambda verified: places.index(verified.document.path))
 
 
-def _show(verifications: Sequence[Verification], output_format: Format) -> None:
+def _show(verifications: Sequence[Verification], output_format: Format, settings: Settings) -> None:
     if output_format is Format.JSON:
         write_json("verification", [verification.model_dump(mode="json") for verification in verifications])
+    elif verifications and is_terminal(sys.stdout):
+        _show_on_terminal(verifications, settings)
     elif verifications:
         write("\n\n".join("\n".join(lines(verification, style)) for verification in verifications))
+
+
+def _show_on_terminal(verifications: Sequence[Verification], settings: Settings) -> None:
+    from finding_tickets.cli.console import write_rich
+    from finding_tickets.report.sources import Sources, no_line
+    from finding_tickets.report.terminal.verification import Measured, summary
+
+    # What stands in the work tree is not what was measured at another revision.
+    code_at = no_line if settings.overrides else Sources(settings.root).line
+    pages = [Measured(verification, code_at) for verification in verifications]
+    write_rich(sys.stdout, [*(part for page in pages for part in (page, "")), summary(verifications)])
 
 
 def _fails_the_gate(claim: ClaimResult) -> bool:

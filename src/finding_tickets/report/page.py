@@ -12,6 +12,7 @@ from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Revi
 from finding_tickets.register.answers import answer_to
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.export import opinion_of, reviewer_of
+from finding_tickets.report.printable import printable
 from finding_tickets.report.verification import Styler, aligned, lines
 
 INDENT = "  "
@@ -21,10 +22,11 @@ Section = tuple[str, list[str]]
 
 def page(entry: Entry, style: Styler) -> str:
     """The whole document and its verification; ``style`` colours a text."""
-    parts = [style(f"{entry.id}: {entry.document.title.value}", "bold"), *_metadata(entry)]
+    title = printable(f"{entry.id}: {entry.document.title.value}")
+    parts = [style(title, "bold"), *map(printable, _metadata(entry))]
     for title, content in _sections(entry):
         if content:
-            parts += ["", style(title, "bold"), *(INDENT + line for line in content)]
+            parts += ["", style(title, "bold"), *(INDENT + printable(line) for line in content)]
     if entry.verification:
         parts += ["", *lines(entry.verification, style)]
     return "\n".join(parts)
@@ -32,12 +34,13 @@ def page(entry: Entry, style: Styler) -> str:
 
 def _metadata(entry: Entry) -> Iterator[str]:
     rows = {label: plain(text.raw) for label, text in entry.document.metadata.items() if text.raw}
-    rows |= {"File": entry.document.path, "Verdict": _verdict(entry)}
+    rows |= {"File": entry.document.path, "Verdict": verdict_of(entry)}
     width = max(map(len, rows))
     return (f"{INDENT}{label.ljust(width)}  {value}" for label, value in rows.items())
 
 
-def _verdict(entry: Entry) -> str:
+def verdict_of(entry: Entry) -> str:
+    """The verdict, why it is stale, and what other meters say where they disagree."""
     others = f" (meters disagree: {entry.disagreement})" if entry.disagreement else ""
     why = f" (changed since it was measured: {', '.join(entry.changed)})" if entry.changed else ""
     return f"{entry.verdict}{why}{others}"
@@ -51,10 +54,14 @@ def _sections(entry: Entry) -> Iterator[Section]:
         yield from _review(document)
     yield "Checklist", list(_checklist(document.checklist, document.remediation))
     if document.remediation:
-        if not (entry.verification and entry.verification.claims):
-            yield "Claims", aligned((claim.id, _claimed(claim)) for claim in document.remediation.claims)
-        unmeasured = document.remediation.unmeasured
-        yield "Not measured", [f"{item.claim}: {item.why}" for item in unmeasured]
+        yield from claimed(document.remediation, entry)
+
+
+def claimed(remediation: Remediation, entry: Entry) -> Iterator[Section]:
+    """The claims, unless the verification has them with what came of each, and what is not measured."""
+    if not (entry.verification and entry.verification.claims):
+        yield "Claims", aligned((claim.id, _claimed(claim)) for claim in remediation.claims)
+    yield "Not measured", [f"{item.claim}: {item.why}" for item in remediation.unmeasured]
 
 
 def _finding(ticket: Ticket) -> Iterator[Section]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.report.measured import changes
+from finding_tickets.report.printable import printable
 
 INDENT = "  "
 MARKS = {True: "holds", False: "false", None: "open"}
@@ -24,6 +25,13 @@ WAITING = {
 """Sites that are shown; those that allocate are in the JSON."""
 
 Styler = Callable[[str, str], str]
+
+
+def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
+    """A styler that colours nothing."""
+    return text
+
+
 COLOURS = {
     Verdict.VERIFIED: "green",
     Verdict.REPRODUCED: "yellow",
@@ -35,15 +43,20 @@ COLOURS = {
 def lines(verification: Verification, style: Styler) -> Iterator[str]:
     """The verification for a reader at a terminal; ``style`` colours a text."""
     verdict = style(verification.verdict, COLOURS.get(verification.verdict, "red"))
-    yield f"{style(verification.ticket, 'bold')}  {verdict}: {verification.reason}"
+    yield f"{style(printable(verification.ticket), 'bold')}  {verdict}: {printable(verification.reason)}"
     if not verification.variants:
         return
-    points = len(verification.sweep) - len(verification.not_measured)
-    yield f"{INDENT}{verification.meter} {verification.device}, torch {verification.torch}, {points} points"
+    yield f"{INDENT}{circumstances(verification)}"
     for title, rows in _sections(verification):
         if rows:
             yield f"{INDENT}{style(title, 'bold')}"
-            yield from (INDENT * 2 + row for row in rows)
+            yield from (INDENT * 2 + printable(row) for row in rows)
+
+
+def circumstances(verification: Verification) -> str:
+    """The meter, the device, the version of torch and the number of points at which was measured."""
+    points = len(verification.sweep) - len(verification.not_measured)
+    return f"{verification.meter} {verification.device}, torch {verification.torch}, {points} points"
 
 
 def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:
@@ -56,7 +69,7 @@ def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:
             if site.what in WAITING
         )
         yield f"lines of {name} that wait or copy", aligned(rows)
-    yield "not measured", [f"{_at(point.at)}: {point.why}" for point in verification.not_measured]
+    yield "not measured", [f"{point_text(point.at)}: {point.why}" for point in verification.not_measured]
 
 
 def _claims(claims: Sequence[ClaimResult]) -> Iterator[str]:
@@ -88,5 +101,6 @@ def aligned(rows: Iterable[tuple[str, ...]], *, trim: bool = True) -> list[str]:
     return [line.rstrip() for line in lines] if trim else lines
 
 
-def _at(point: dict[str, int]) -> str:
+def point_text(point: Mapping[str, int]) -> str:
+    """A point of the sweep, as counterexamples begin with it: ``params=4, largest=9``."""
     return ", ".join(f"{name}={value}" for name, value in point.items())

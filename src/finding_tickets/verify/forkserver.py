@@ -1,8 +1,8 @@
 """The process that has torch loaded and forks a fresh one for every task; started by ``isolate.py``.
 
-It reads a task as a line of JSON from stdin and writes a line to stdout when one has ended. It runs no torch
-op itself: a process forked after a parallel op hangs in the next one. When stdin ends it kills what still
-runs, so that nothing outlives the caller.
+It reads a task as a line of JSON from stdin and writes a line to stdout when one begins and when it has
+ended. It runs no torch op itself: a process forked after a parallel op hangs in the next one. When stdin ends
+it kills what still runs, so that nothing outlives the caller.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -61,6 +62,7 @@ def _start(task: dict[str, Any]) -> Running:
     read, write = os.pipe()
     if pid := os.fork():
         os.close(write)
+        _tell(id=task["id"], started=True)
         return Running(task, pid, read)
     try:
         os.write(write, supervise(task).encode())
@@ -76,8 +78,14 @@ def _finish(done: Running) -> None:
     _, status = os.waitpid(done.pid, 0)
     if status:
         reason = reason or "the process that watched over it was killed"
-    sys.stdout.write(json.dumps({"id": done.task["id"], "reason": reason}) + "\n")
-    sys.stdout.flush()
+    _tell(id=done.task["id"], started=False, reason=reason)
+
+
+def _tell(**event: object) -> None:
+    # A caller that is gone has closed stdin too, which is where that shows.
+    with suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps(event) + "\n")
+        sys.stdout.flush()
 
 
 def _abort(running: Collection[Running]) -> None:

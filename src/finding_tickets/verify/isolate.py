@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -90,17 +90,27 @@ class Isolation:
             self._end(self._server)
         self._folder.cleanup()
 
-    def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, Outcome]]:
-        """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there."""
+    def run(
+        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
+    ) -> Iterator[tuple[K, Outcome]]:
+        """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there.
+
+        ``on_start`` is told the name of each task whose process begins.
+        """
         if not tasks:
             return
         self._server = self._server or self._started()
         stdin, stdout = cast("IO[bytes]", self._server.stdin), cast("IO[bytes]", self._server.stdout)
         names = {self._send(task, stdin): name for name, task in tasks.items()}
         while self._running and (line := stdout.readline()):
-            ended = json.loads(line)
-            self._running.remove(ended["id"])
-            yield names.pop(ended["id"]), self._outcome(ended["id"], ended["reason"])
+            event = json.loads(line)
+            folder = event["id"]
+            if event["started"]:
+                if on_start:
+                    on_start(names[folder])
+                continue
+            self._running.remove(folder)
+            yield names.pop(folder), self._outcome(folder, event["reason"])
         yield from ((name, Outcome(reason=self._failure(), never_ran=True)) for name in names.values())
 
     def _started(self) -> subprocess.Popen[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -63,8 +63,20 @@ class Verified:
     evidence: Evidence | None = None
 
 
-def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
-    """Verify documents, each as soon as it is done; what one of them does leaves the others alone."""
+def _nobody(_: Document) -> None:
+    """Tells nobody."""
+
+
+def verify(
+    documents: Iterable[Document],
+    isolation: Isolation,
+    settings: Settings,
+    on_start: Callable[[Document], None] = _nobody,
+) -> Iterator[Verified]:
+    """Verify documents, each as soon as it is done; what one of them does leaves the others alone.
+
+    ``on_start`` is told of a document whenever a process begins to measure something of it.
+    """
     planned: _Planned = {}
     for document in documents:
         try:
@@ -80,14 +92,22 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
             planned[document.path] = document, todo
     if planned:
         with tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder) as folder:
-            yield from _Run(planned, isolation, settings, Path(folder)).measure()
+            yield from _Run(planned, isolation, settings, Path(folder), on_start).measure()
 
 
 class _Run:
     """Measures what was planned: first every order of every plan, then what is compared across revisions."""
 
-    def __init__(self, planned: _Planned, isolation: Isolation, settings: Settings, folder: Path) -> None:
+    def __init__(
+        self,
+        planned: _Planned,
+        isolation: Isolation,
+        settings: Settings,
+        folder: Path,
+        on_start: Callable[[Document], None],
+    ) -> None:
         self._planned = planned
+        self._on_start = on_start
         self._isolation = isolation
         self._settings = replace(settings, meter=_taken(isolation, settings))
         self._folder = folder
@@ -108,7 +128,9 @@ class _Run:
             tasks |= {(path, commit): self._task(TARGET, asdict(job)) for commit, job in ordered.items()}
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
-        for (path, commit), outcome in self._isolation.run({key: tasks[key] for key in order}):
+        for (path, commit), outcome in self._isolation.run(
+            {key: tasks[key] for key in order}, lambda key: self._on_start(self._planned[key[0]][0])
+        ):
             self._arrived[path][commit] = outcome
             if len(self._arrived[path]) == expected[path]:
                 yield from self._ended(path)

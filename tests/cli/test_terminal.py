@@ -1,0 +1,212 @@
+"""`show` and `verify` on a terminal: what is seen, what never is, and what is left behind."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.terminal import CTRL_C, Shown, no_key, show
+from tests.verify.test_session import CLAIMS, FOUND, add
+
+from finding_tickets.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pyte import Screen
+    from tests.conftest import Repository
+    from tests.terminal import Key
+
+ESCAPE = re.compile(rb"\x1b\[([0-9;?]*)([A-Za-z])")
+STYLES = {*range(10), *range(30, 38), *range(90, 98)}
+EXPECTED = CLAIMS.replace("syncs: 1", "syncs: [1, {is: 0, expect: refuted, why: 'one read is needed'}]")
+HANGS = "import time\nprint('begun')\ntime.sleep(600)\n"
+
+
+def tickets(
+    repository: Repository,
+    *arguments: str,
+    columns: int = 100,
+    environment: dict[str, str] | None = None,
+    key: Key = no_key,
+) -> Shown:
+    """A command line on a terminal, in the repository."""
+    line = [sys.executable, "-m", "finding_tickets", *arguments, "--root", str(repository.root)]
+    return show(line, columns=columns, environment=environment, key=key)
+
+
+def section(lines: list[str], title: str) -> list[str]:
+    """The lines below a title, up to an empty one, with single blanks."""
+    begin = lines.index(title) + 1
+    end = lines.index("", begin)
+    return [" ".join(line.split()) for line in lines[begin:end]]
+
+
+def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -> None:
+    """Before and after, each claim with its mark, the points where one fails, lines with their source."""
+    add(repository, "A-1", claims=EXPECTED)
+    shown = tickets(repository, "verify", "A-1")
+    assert ExitCode.OK == shown.code
+    assert "A-1  ✗ failed" == shown.lines[0]
+    assert ["metric found fix", "syncs tensors → 1"] == section(shown.lines, "before → after")
+    claims = section(shown.lines, "claims")
+    for line in ("✓ holds found.syncs tensors tensors", "✗ false, as expected fix.syncs[1] 0 1"):
+        assert line in claims
+    wrong = section(shown.lines, "where claims fail")
+    # Each of the six points: one sync where none is claimed.
+    assert ["✗ fix.syncs[1]: 0 (one read is needed)", "tensors size measured", "1 7 1"] == wrong[:3]
+    assert 2 + 6 == len(wrong)
+    sites = section(shown.lines, "lines of found that wait or copy")
+    assert ["fixes/a_1/found.py:5 check d2h, stream_syncs: tensors", FOUND.split("\n")[4].strip()] == sites
+    assert ["ticket verdict claims", "A-1 ✗ failed 3 hold, 1 false as expected"] == [
+        " ".join(line.split()) for line in shown.lines[-2:]
+    ]
+
+
+def test_progress_is_seen_and_gone(repository: Repository) -> None:
+    """While it measures, one line has the tickets at work, how many are done and the time; none is left."""
+    add(repository, "A-1")
+    add(repository, "B-1")
+    shown = tickets(repository, "verify", "--all")
+    told = [line for line in shown.seen if re.fullmatch(r"\d:\d\d  [01] of 2 done  measuring .*[AB]-1", line)]
+    assert told
+    assert ["2 of 2 documents with a verifier", "A-1  ✓ verified"] == shown.lines[:2]
+    assert not [line for line in shown.lines if " done " in line]
+    assert not shown.screen.cursor.hidden
+
+
+def test_a_surprise_is_said_in_words(repository: Repository) -> None:
+    """A claim that comes out otherwise than expected stands out without colours."""
+    add(repository, "A-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
+    shown = tickets(repository, "verify", "A-1", environment={"NO_COLOR": "1"})
+    assert ExitCode.GATE_FAILED == shown.code
+    assert [line for line in shown.lines if "✗ false, NOT AS EXPECTED  fix.syncs" in line]
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -> None:
+    """In 40 columns no line is longer, and claims, reasons, lines of code and laws are there in full."""
+    add(repository, "A-1", claims=EXPECTED)
+    tickets(repository, "verify", "A-1")
+    narrow = tickets(repository, command, "A-1", columns=40)
+    # A terminal breaks lines that are too long; what is sent must not rely on that.
+    sent = ESCAPE.sub(b"", narrow.sent).decode().replace("\r", "")
+    last = sent[sent.rindex("A-1") :] if command == "verify" else sent
+    assert 40 >= max(map(len, last.split("\n")))
+    letters = "".join("".join(narrow.lines).split())
+    for word in ("tensors", "fix.syncs[1]", "oneread", "fixes/a_1/found.py:5", "d2h,stream_syncs:tensors"):
+        assert word in letters
+
+
+@pytest.mark.parametrize("arguments", [["show", "A-1"], ["verify", "A-1"]])
+def test_without_colours_nothing_but_text_is_printed(repository: Repository, arguments: list[str]) -> None:
+    """With NO_COLOR what stays on a terminal has no style at all; a dumb terminal gets the plain form."""
+    add(repository, "A-1")
+    plain = tickets(repository, *arguments, environment={"NO_COLOR": "1"})
+    assert [] == [code for code, kind in ESCAPE.findall(plain.sent) if kind == b"m"]
+    dumb = tickets(repository, *arguments, environment={"TERM": "dumb"})
+    assert b"\x1b" not in dumb.sent
+    assert "✓" not in dumb.sent.decode()
+
+
+def test_an_interrupt_leaves_a_clean_terminal(repository: Repository) -> None:
+    """Ctrl-C while a ticket hangs: its code, no traceback, no progress, a cursor."""
+    add(repository, "A-1", verifier=HANGS)
+
+    def interrupt(screen: Screen) -> bytes:
+        return CTRL_C if any("measuring A-1" in line for line in screen.display) else b""
+
+    shown = tickets(repository, "verify", "A-1", key=interrupt)
+    assert ExitCode.INTERRUPTED == shown.code
+    assert [""] == shown.lines
+    assert not shown.screen.cursor.hidden
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b8m\u202eback"
+DOCUMENT = f"""\
+{HOSTILE}
+
+| {HOSTILE} | b |
+|---|---|
+| [text](http://a/{HOSTILE}) | `{HOSTILE}` |
+
+- {HOSTILE} &#27;[31m &#x9b;8m &#8238;
+
+```{HOSTILE}
+{HOSTILE}
+```
+
+## Related Findings
+
+- B-1: {HOSTILE}
+
+## Resolution
+
+{HOSTILE}
+"""
+
+
+@pytest.mark.parametrize("columns", [40, 100])
+def test_a_ticket_cannot_steer_the_terminal(repository: Repository, columns: int) -> None:
+    """Escape sequences, control characters and overrides of direction in any field are shown as marks."""
+    repository.ticket("A-1", title=HOSTILE, rows=f"| **Agent** | {HOSTILE} |\n", file=HOSTILE, more=DOCUMENT)
+    shown = tickets(repository, "show", "A-1", columns=columns)
+    assert ExitCode.OK == shown.code
+    styles = ESCAPE.findall(shown.sent)
+    assert {b"m"} == {kind for _, kind in styles}
+    assert STYLES >= {int(number) for codes, _ in styles for number in codes.split(b";") if number}
+    rest = ESCAPE.sub(b"", shown.sent).decode().replace("\r\n", "\n")
+    assert "?]0;owned??[2J?[31mred?8m?back" in rest
+    assert set() == {char for char in rest if not char.isprintable()} - {"\n"}
+
+
+def test_a_pipe_gets_no_escape_sequence_either(repository: Repository) -> None:
+    """The plain form of a hostile ticket, and what is said of it, are as safe."""
+    repository.ticket("A-1", title=HOSTILE, severity=HOSTILE, file=HOSTILE, more=DOCUMENT)
+    shown = tickets(repository, "show", "A-1", environment={"TERM": "dumb"})
+    rest = shown.sent.decode().replace("\r\n", "\n")
+    assert "?[31mred" in rest
+    assert set() == {char for char in rest if not char.isprintable()} - {"\n", "\t"}
+
+
+def test_markdown_is_rendered_and_nothing_of_it_dropped(repository: Repository) -> None:
+    """Tables, lists and code are drawn; HTML, images and addresses are text; comments are left out."""
+    text = (
+        "## Detailed Description\n\n**Bold** Tensor<float> and ![pic](a.png), [here](https://b.example).\n\n"
+        "<div>raw</div>\n\n<!-- a comment -->\n\n```python\nx.item()\n```\n\n---\n\n"
+        "## Remediation\n\n```yaml\nclaims:\n  found:\n    syncs: 1\n```\n"
+    )
+    repository.ticket("A-1", more=text)
+    lines = tickets(repository, "show", "A-1").lines
+    assert "A-1: It waits" == lines[0]
+    assert "P2 · wont-fix · ? unverified · tickets/A-1.md" == lines[1]
+    assert "Bold Tensor<float> and [image: pic] (a.png), here (https://b.example)." in lines
+    shown = "\n".join(lines)
+    assert "<div>raw</div>" in shown
+    assert "a comment" not in shown
+    assert ["found.syncs 1"] == [" ".join(line.split()) for line in lines[lines.index("Claims") + 1 :]]
+    assert "yaml" not in shown
+
+
+def test_relations_are_shown_from_both_ends(repository: Repository) -> None:
+    """What another ticket says of this one is there too, with what is known of the other."""
+    repository.ticket("A-1", more="## Related Findings\n\n- C-9: it is gone\n")
+    repository.ticket("B-1", more="## Related Findings\n\n- A-1: blocks\n", title="The other")
+    lines = tickets(repository, "show", "A-1").lines
+    related = [" ".join(line.split()) for line in lines[lines.index("Related") + 1 :][:3]]
+    assert "ticket relation status verdict title" == related[0]
+    assert {"B-1", "C-9"} == {line.split()[0] for line in related[1:]}
+    assert [line for line in related if "The other" in line and "unverified" in line]
+    assert [line for line in related if "not in the register (it is gone)" in line]
+
+
+def test_code_that_has_changed_is_not_shown_beside_old_counts(repository: Repository) -> None:
+    """Where the evidence is stale, lines are named and their text of today is left out."""
+    add(repository, "A-1")
+    tickets(repository, "verify", "A-1")
+    fresh = tickets(repository, "show", "A-1").lines
+    repository.write("fixes/a_1/found.py", FOUND + "\n")
+    stale = tickets(repository, "show", "A-1").lines
+    code = FOUND.split("\n")[4].strip()
+    assert ([True], []) == ([True for line in fresh if code in line][:1], [x for x in stale if code in x])
+    assert [line for line in stale if "? stale (changed since" in line]
