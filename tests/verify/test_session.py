@@ -188,6 +188,7 @@ class TakesGpu(Isolation):
     """Stands for a machine with a GPU on which every ticket fails."""
 
     def __init__(self) -> None:
+        super().__init__(at_once=False)
         self.meters: list[str] = []
 
     def run(
@@ -207,8 +208,8 @@ class TakesGpu(Isolation):
 def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Repository) -> None:
     """With ``auto`` the meter is settled before measuring: a failure of a GPU is none of the simulation."""
     add(repository, "A-1")
-    machine = TakesGpu()
-    found = run(repository, machine, meter="auto")["A-1"].verification
+    with TakesGpu() as machine:
+        found = run(repository, machine, meter="auto")["A-1"].verification
     assert found is not None
     assert ("cuda", "the GPU fell off the bus", ["cuda"]) == (found.meter, found.reason, machine.meters)
     assert not (repository.root / "evidence").exists()
