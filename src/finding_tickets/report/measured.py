@@ -30,12 +30,12 @@ def changes(verification: Verification) -> Iterator[Change]:
     claimed = [claim.metric for claim in verification.claims if claim.variant in {BEFORE, AFTER}]
     before, after = (verification.variants.get(name) for name in (BEFORE, AFTER))
     for metric in dict.fromkeys(claimed):
-        change = Change(metric, _law(before, metric), _law(after, metric))
+        change = Change(metric, law_of(before, metric), law_of(after, metric))
         if change.text:
             yield change
 
 
-def _law(variant: VariantResult | None, metric: str) -> str | None:
+def law_of(variant: VariantResult | None, metric: str) -> str | None:
     """The law of a metric, else what is known instead; None where the variant was not measured by it."""
     if variant is None or not any(metric in sample.metrics for sample in variant.samples):
         return None

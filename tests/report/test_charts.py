@@ -1,0 +1,188 @@
+"""The geometry of charts."""
+
+from __future__ import annotations
+
+import pytest
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
+from finding_tickets.report.charts import MARGIN, PLOT, TOP, WIDTH, Chart, charts, compact
+
+SWEEP = ({"n": 4, "m": 1}, {"n": 1, "m": 1}, {"n": 2, "m": 1})
+
+
+def variant(law: str | None, *costs: int | None, error: str | None = None, **metrics: int) -> VariantResult:
+    """A variant that cost so many syncs at each point, None where it was not measured."""
+    samples = tuple(
+        Sample(at=at, metrics={"syncs": cost} | metrics, error=error)
+        for at, cost in zip(SWEEP, costs, strict=True)
+        if cost is not None
+    )
+    return VariantResult(laws={"syncs": law} if law else {}, samples=samples, sites=())
+
+
+def verification(variants: dict[str, VariantResult], *claimed: str) -> Verification:
+    """What was measured for those variants, with a claim about each of those metrics."""
+    claims = tuple(
+        ClaimResult(
+            id=f"found.{each}",
+            variant="found",
+            metric=each,
+            claimed="1",
+            measured="1",
+            holds=True,
+            expect="holds",
+        )
+        for each in claimed
+    )
+    return Verification(
+        ticket="A-1",
+        verdict=Verdict.VERIFIED,
+        reason="",
+        meter="simulated",
+        torch="2.13.0",
+        device="h200",
+        sweep=SWEEP,
+        variants=variants,
+        claims=claims,
+    )
+
+
+def syncs(**variants: VariantResult) -> Chart:
+    """The chart of syncs of those variants."""
+    (chart,) = charts(verification(variants)).drawn
+    return chart
+
+
+def test_every_sample_is_a_mark() -> None:
+    """A point that was not measured has none."""
+    chart = syncs(found=variant("4*n", 16, 4, 8), fix=variant(None, 1, None, 1))
+    assert [3, 2] == [len(series.marks) for series in chart.series]
+    assert ["4*n", "no law"] == [series.law for series in chart.series]
+
+
+def test_points_stand_from_the_cheapest_to_the_dearest() -> None:
+    """By what the first variant costs; the points say what they are and what was measured there."""
+    chart = syncs(found=variant("4*n", 16, 4, 8), fix=variant("1", 1, 1, None))
+    assert [("n 1", ("4", "1")), ("n 2", ("8", "not measured")), ("n 4", ("16", "1"))] == [
+        (column.at, column.values) for column in chart.columns
+    ]
+    marks = [mark.x for mark in chart.series[0].marks]
+    assert sorted(marks) == marks
+    assert MARGIN < marks[0]
+    assert marks[-1] < WIDTH
+
+
+def test_values_stand_on_a_linear_scale() -> None:
+    """0 is at the bottom; 16 of 20, the end of the scale, is at four fifths of the height."""
+    chart = syncs(found=variant("4*n", 16, 0, 8))
+    assert [TOP + PLOT, TOP + PLOT * 0.6, TOP + PLOT * 0.2] == [mark.y for mark in chart.series[0].marks]
+    assert ["0", "5", "10", "15", "20"] == [tick.label for tick in chart.ticks]
+    assert not chart.logarithmic
+
+
+def test_a_wide_spread_takes_a_logarithmic_scale() -> None:
+    """Ticks are 0 and powers of ten; 1 is left out, for which there is no room above the 0."""
+    chart = syncs(found=variant(None, 0, 9, 10_000))
+    assert chart.logarithmic
+    assert ["0", "10", "100", "1k", "10k"] == [tick.label for tick in chart.ticks]
+    # log(1 + 9) is a quarter of log(1 + 10 000), but for a hundred-thousandth.
+    assert [TOP + PLOT, TOP + PLOT * 0.75, TOP] == [mark.y for mark in chart.series[0].marks]
+
+
+def test_a_law_runs_through_the_points_that_it_explains() -> None:
+    """The line of an exact law and its marks are at the same places; without a law there is no line."""
+    found, fix = syncs(found=variant("4*n*m", 16, 4, 8), fix=variant(None, 1, 2, 1)).series
+    assert [(mark.x, mark.y) for mark in found.marks] == list(found.line)
+    assert () == fix.line
+
+
+def test_a_law_runs_where_nothing_was_measured_too() -> None:
+    """Of a point that a variant was not run at, the law says what it would cost."""
+    (found,) = syncs(found=variant("4*n", 16, 4, None)).series
+    assert (2, 3) == (len(found.marks), len(found.line))
+
+
+def test_a_law_has_no_line_where_it_has_no_value() -> None:
+    """A division by zero leaves its point out."""
+    (found,) = syncs(found=variant("8/(n - 1)", 1, 1, 1)).series
+    assert 2 == len(found.line)
+
+
+def test_a_law_that_cannot_be_read_is_not_drawn() -> None:
+    """Evidence may have been written by anybody."""
+    (found,) = syncs(found=variant("<script>", 1, 2, 3)).series
+    assert ((), "<script>") == (found.line, found.law)
+
+
+def test_the_variables_of_the_laws_stand_below() -> None:
+    """Those that laws name, else those that vary, each with its value at every point."""
+    values = [("n", ["1", "2", "4"])]
+    for law in ("4*n", None):
+        chart = syncs(found=variant(law, 16, 4, 8))
+        assert values == [(row.name, [label for _, label in row.labels]) for row in chart.rows]
+
+
+def test_equal_points_are_points_of_their_own() -> None:
+    """A sweep that has a point twice has two samples of it."""
+    sweep = ({"n": 1}, {"n": 1})
+    samples = tuple(Sample(at=at, metrics={"syncs": cost}) for at, cost in zip(sweep, (1, 2), strict=True))
+    result = VariantResult(laws={}, samples=samples, sites=())
+    measured = verification({"found": result}).model_copy(update={"sweep": sweep})
+    (chart,) = charts(measured).drawn
+    assert [("1",), ("2",)] == [column.values for column in chart.columns]
+    assert 2 == len(chart.series[0].marks)
+
+
+def test_runs_that_raised_are_marked() -> None:
+    """What they counted is what there was until then."""
+    chart = syncs(found=variant(None, 1, 1, 1, error="ValueError"))
+    assert all(mark.raised for mark in chart.series[0].marks)
+    assert ("1 until it raised",) == chart.columns[0].values
+
+
+def test_variants_look_the_same_in_every_chart() -> None:
+    """The usual names have styles of their own; others have styles that none of these has."""
+    chart = syncs(fix=variant(None, 1, 1, 1), mine=variant(None, 1, 1, 1), found=variant(None, 1, 1, 1))
+    styles = {series.variant: series.style for series in chart.series}
+    assert {"found": 0, "fix": 3, "mine": 4} == styles
+
+
+def test_variants_at_one_point_stand_apart() -> None:
+    """Two that cost the same can both be seen."""
+    one, other = syncs(found=variant("1", 1, 1, 1), fix=variant("1", 1, 1, 1)).series
+    assert one.marks[0].y == other.marks[0].y
+    assert one.marks[0].x < other.marks[0].x
+
+
+def test_claimed_metrics_come_first_and_zeros_have_no_chart() -> None:
+    """A metric that is 0 in every run is named, and not drawn."""
+    found = variant("1", 1, 1, 1, launches=2, h2d=0)
+    made = charts(verification({"found": found}, "launches"))
+    assert ["launches", "syncs"] == [chart.metric for chart in made.drawn]
+    assert [True, False] == [chart.claimed for chart in made.drawn]
+    assert ("h2d",) == made.zero
+
+
+def test_nothing_measured_is_nothing_drawn() -> None:
+    """Neither a verification without a sweep nor one without a run has a chart."""
+    assert () == charts(verification({})).drawn
+    assert () == charts(verification({"found": variant(None, None, None, None)})).drawn
+
+
+def test_the_description_says_what_is_to_be_seen() -> None:
+    """Law and range of each variant, for those who do not see the picture."""
+    chart = syncs(found=variant("4*n", 16, 4, 8))
+    assert "found: 4*n, measured 4 to 16 at 3 points." == chart.description
+
+
+COMPACT = {
+    **{0: "0", 999: "999", 1000: "1k", 1536: "1.5k", 9949: "9.9k", 9951: "10k", -2000: "-2k"},
+    **{999_499: "999k", 999_500: "1M", 1 << 20: "1M", 8_388_608: "8.4M", 10**15: "1P"},
+}
+
+
+@pytest.mark.parametrize(("value", "text"), COMPACT.items())
+def test_compact(value: int, text: str) -> None:
+    """Two digits where there is a unit, three at most."""
+    assert text == compact(value)
