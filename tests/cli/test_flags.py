@@ -26,7 +26,7 @@ FLAGS = {
     "history": "--format --help --root",
     "check": "--accept --base --format --help --meter --root --summary --timeout",
     "verify": "--all --at --base --format --head --help --meter --root --stale --timeout",
-    "report": "--format --help --output --profile --root --template",
+    "report": "--format --help --output --profile --root --since --template",
 }
 
 

@@ -28,7 +28,7 @@ def test_a_report_on_stdout(tickets: Tickets, repository: Repository) -> None:
         "| sum | 1 | 1 | 2 |",
     ] == lines[6:11]
     assert ["| P0 | 1 | 1 |", "| P2 | 1 | 1 |", "| sum | 2 | 2 |"] == lines[16:19]
-    assert "| B1-PT-01 | P2 | wont-fix | unverified |  | A \\| b |" in lines
+    assert "| B1-PT-01 | P2 | wont-fix | unverified | not reviewed |  |  | A \\| b |" in lines
     assert "- B1-PT-02 (P0, open, unverified): measure it" == lines[-1]
 
 
@@ -38,7 +38,7 @@ def test_a_report_says_what_it_is_about(tickets: Tickets, repository: Repository
     repository.ticket("B1-PT-02")
     assert "chosen by" not in tickets("report").out
     reported = tickets("report", "status:open", 'NOT "a`b"').out
-    assert '1 document chosen by `status:open NOT "a\'b"`; each table' in reported
+    assert '1 document chosen by ``status:open NOT "a`b"``; each table' in reported
 
 
 def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:

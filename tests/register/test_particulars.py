@@ -30,7 +30,7 @@ claims:
 """
 CLAIMS = (
     Claimed("found", "syncs", "4*params"),
-    Claimed("found", "syncs", "<= 9 where params 2"),
+    Claimed("found", "syncs", "<= 9", "params 2"),
     Claimed("fix", "syncs", "1"),
 )
 LIST = """

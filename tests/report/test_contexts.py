@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
-from finding_tickets.register.query import Measured
+from finding_tickets.register.config import Config
+from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.row import row_of as stated
-from finding_tickets.report.contexts import Row, row_of, status
+from finding_tickets.report.contexts import Status
+from finding_tickets.report.contexts import status as of_rows
+from finding_tickets.report.rows import Row, row_of
 from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
+
+
+def status(rows: Iterable[Row]) -> Status:
+    """The status of a register that has these documents and no other."""
+    made = tuple(rows)
+    return of_rows(made, Facts(Path(), Config(), [each.stated for each in made]))
 
 
 def claim(

@@ -27,11 +27,11 @@ def open_register(root: Path) -> Register:
     return register
 
 
-def open_listing(root: Path, *, indexed: bool = True) -> Listing:
+def open_listing(root: Path, *, indexed: bool = True, whole: bool = False) -> Listing:
     """The rows of the register at ``root``; a line on stderr for every problem met in reading it."""
     from finding_tickets.register.listing import list_rows
 
-    listing = list_rows(root, indexed=indexed)
+    listing = list_rows(root, indexed=indexed, whole=whole)
     _say_all(listing.problems)
     return listing
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query, chosen
+from finding_tickets.cli.choosing import Query
+from finding_tickets.cli.delivery import deliver
 from finding_tickets.cli.options import HERE, Root
-from finding_tickets.cli.output import say, write
 from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.query import Facts
-from finding_tickets.report.contexts import Profile, Report, row_of, status
+from finding_tickets.register.query import Facts, Lexicon, choose, parse
+from finding_tickets.register.query import Query as Asked
+from finding_tickets.report.contexts import Profile, Report, Since, status
 from finding_tickets.report.formats import FORMATS, ReportFormat, writer
+from finding_tickets.report.rows import Row, rows_of
 
 
 def report(
@@ -31,6 +34,9 @@ def report(
         Profile | None,
         typer.Option(case_sensitive=False, help="What SARIF is for, by default full."),
     ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="REV", help="Also what is different from this revision of git.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
     ] = None,
@@ -41,26 +47,26 @@ def report(
         raise UsageError(f"--format {output_format} has no --template")
     if profile and not how.has_profiles:
         raise UsageError(f"--format {output_format} has no --profile")
-    listing = open_listing(root)
+    listing = open_listing(root, whole=True)
     facts = Facts(listing.root, listing.config, listing.rows)
-    rows = (row_of(row, facts.measured(row)) for row in chosen(query, facts))
+    text = " ".join(query or ())
+    asked = parse(text, Lexicon(facts))
+    rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
+    past = _since(since, facts, rows, asked) if since else None
     made = Report(
-        facts,
-        status(rows, " ".join(query or ())),
-        template or how.template or "",
-        profile or Profile.FULL,
+        facts, status(rows, facts, text, past), template or how.template or "", profile or Profile.FULL
     )
-    text = "".join(writer(output_format)(made))
-    if output is None:
-        write(text)
-    else:
-        _save(text, output)
+    documents = {row.path for row in listing.rows}
+    deliver(
+        writer(output_format)(made),
+        output,
+        lambda file: file.is_relative_to(facts.root) and file.relative_to(facts.root).as_posix() in documents,
+    )
     return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
 
 
-def _save(text: str, file: Path) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror}", file=str(file)) from None
-    say(f"wrote {file}")
+def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:
+    # Only those who ask for it wait for git and what reads evidence.
+    from finding_tickets.report.since import since
+
+    return since(revision, facts, rows, asked.tree.holds)

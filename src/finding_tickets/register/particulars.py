@@ -17,11 +17,17 @@ CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open"
 
 
 class Claimed(NamedTuple):
-    """A claim of a remediation: the text is its value, with the points at which it is made if not at all."""
+    """A claim of a remediation; ``where`` are the points of the sweep at which it is made if not at all."""
 
     variant: str
     metric: str
-    text: str
+    value: str
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value, and where it is claimed."""
+        return f"{self.value} where {self.where}" if self.where else self.value
 
 
 class Particulars(NamedTuple):
@@ -63,11 +69,15 @@ def particulars_of(document: Document, data: bytes, vocabulary: Vocabulary) -> P
 
 def claims_of(remediation: Remediation | None) -> tuple[Claimed, ...]:
     """What a remediation claims."""
-    claims = remediation.claims if remediation else ()
-    return tuple(Claimed(claim.variant, claim.metric, text_of(claim)) for claim in claims)
+    return tuple(map(claimed, remediation.claims)) if remediation else ()
+
+
+def claimed(claim: Claim) -> Claimed:
+    """A claim without what only a measurement needs."""
+    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
+    return Claimed(claim.variant, claim.metric, claim.value, where)
 
 
 def text_of(claim: Claim) -> str:
-    """The value of a claim, and the points of the sweep at which it is claimed if not at all of them."""
-    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
-    return f"{claim.value} where {where}" if where else claim.value
+    """What is claimed, and where."""
+    return claimed(claim).text

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import Severity
-from finding_tickets.register import row as register
-from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, disposed
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.report.entries import Entry, each_entry
-from finding_tickets.report.measured import Change, changes, refuted
+from finding_tickets.model.vocabulary import Relationship, Severity
+from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
+from finding_tickets.register.query import Facts
+from finding_tickets.report.measured import refuted
+from finding_tickets.report.rows import CONSENSUS, REVIEW, SIDES, Row, row_of
+from finding_tickets.report.tables import CrossTable, by_row, cross
 
-SUM = "sum"
-REVIEW = "review"
+if TYPE_CHECKING:
+    from finding_tickets.model.verification import ClaimResult
+    from finding_tickets.report.entries import Entry
+
+SEVERITIES = (*Severity, UNDECIDED, REVIEW)
+NO_FILE = "no file"
+OTHER_FILES = "other files"
+MOST_FILES = 20
+"""Files that are shown by themselves, those that most documents name."""
+BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
+    "borne out",
+    "not borne out",
+    "no side",
+    "not measured",
+    "did not review",
+)
+ADDED, CHANGED, UNCHANGED = FATES = ("added", "changed", "unchanged")
+DECISIONS, MEASUREMENTS = "decisions", "measurements"
+_SILENT = "duplicates-differ"
 NEXT_STEP = {
     Verdict.VERIFIED: "close it: what it claims is measured",
     Verdict.REFUTED: "restate it: the code does not do what the finding says",
@@ -36,70 +53,6 @@ class Profile(StrEnum):
 
     FULL = "full"
     GITHUB = "github"
-
-
-@dataclass(frozen=True)
-class CrossTable:
-    """Counts by two properties; the last row and column are sums, the last cell is the denominator."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[int, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One document of the report.
-
-    Attributes:
-        stated: What the document says of itself, as lists and queries know it.
-        measured: Its verdict, and the verification that comes from if there is one.
-        severity: ``P0`` to ``P4``, ``not stated``, or ``review`` for an implementation review.
-        disposition: What people decided, ``not stated``, or ``review``.
-        changes: Its laws before and after the fix, of each metric that is claimed.
-        contradictions: Where lint finds that the document contradicts itself.
-    """
-
-    stated: register.Row
-    measured: Measured
-    severity: str
-    disposition: str
-    changes: tuple[Change, ...] = ()
-    contradictions: tuple[Problem, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The ID, as the register spells it."""
-        return self.stated.id
-
-    @property
-    def title(self) -> str:
-        """The title, without the words that only say what kind of document it is."""
-        return self.stated.title
-
-    @property
-    def path(self) -> str:
-        """The file, from the register's root."""
-        return self.stated.path
-
-    @property
-    def verdict(self) -> Verdict:
-        """What was measured."""
-        return self.measured.verdict
-
-    @property
-    def verification(self) -> Verification | None:
-        """The verification that the verdict comes from."""
-        return self.measured.verification
-
-    @property
-    def reason(self) -> str:
-        """Why the verdict is what it is; empty without a verification."""
-        return self.verification.reason if self.verification else ""
-
-    @property
-    def disagreement(self) -> str:
-        """The verdicts of meters that differ; empty where they do not."""
-        return self.measured.disagreement or ""
 
 
 @dataclass(frozen=True)
@@ -147,21 +100,79 @@ class Since:
     changed: tuple[Changed, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two duplicates that ended differently, or of which one finding holds and the other does not.
+
+    ``about`` is ``decisions`` or ``measurements``.
+    """
+
+    one: Row
+    other: Row
+    about: str
+
+
+@dataclass(frozen=True)
+class HotSpots:
+    """The files that most documents name, with their severities.
+
+    ``table`` counts each document under the first file that it names; ``named`` counts for each of the files
+    all documents that name it.
+    """
+
+    table: CrossTable
+    named: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """How often the measurements bore a reviewer out, of the reviews for which anybody can tell."""
+
+    name: str
+    borne_out: int
+    decided: int
+
+
 @dataclass(frozen=True)
 class Status:
     """The status of a register; every table counts the same ``total`` documents.
 
-    ``query`` chose them; it is empty where they are all there are. ``since`` is there where it was asked for.
+    Attributes:
+        total: The documents that the report is about.
+        by_disposition: Severities and what people decided.
+        by_verdict: Severities and what was measured.
+        by_consensus: What reviewers say together, and what was measured.
+        by_reviewer: For each reviewer, whether measurements bore out what they said; every row adds up to the
+            total.
+        reviewers: The shares of that.
+        hot_spots: Files and severities.
+        rows: All documents.
+        unproven: Those that were closed as fixed and that nothing shows to be.
+        contradictions: Where documents contradict themselves or their measurement, as lint has it.
+        refuted: Claims that measuring has shown to be false.
+        disagreements: Duplicates that do not agree.
+        open_work: What is not settled.
+        query: What chose the documents; empty where they are all there are.
+        since: What is different from a revision, where it was asked for.
+        by_fate: Severities and what became of documents since then, where it was asked for.
     """
 
     total: int
     by_disposition: CrossTable
     by_verdict: CrossTable
+    by_consensus: CrossTable
+    by_reviewer: CrossTable
+    reviewers: tuple[Reviewer, ...]
+    hot_spots: HotSpots
     rows: tuple[Row, ...]
+    unproven: tuple[Row, ...]
+    contradictions: tuple[Problem, ...]
     refuted: tuple[RefutedClaim, ...]
+    disagreements: tuple[Disagreement, ...]
     open_work: tuple[Work, ...]
     query: str = ""
     since: Since | None = None
+    by_fate: CrossTable | None = None
 
 
 @dataclass(frozen=True)
@@ -202,48 +213,103 @@ class Report:
 
     def entries(self) -> Iterator[Entry]:
         """Each document whole, read when it is asked for and not kept; those gone by now are left out."""
+        from finding_tickets.report.entries import each_entry
+
         return each_entry(self.facts, (row.stated for row in self.rows))
 
 
-def row_of(stated: register.Row, measured: Measured) -> Row:
-    """The row of one document."""
-    finding = stated.kind == "finding"
-    return Row(
-        stated=stated,
-        measured=measured,
-        severity=(stated.severity or UNDECIDED) if finding else REVIEW,
-        disposition=disposed(stated.status, stated.outcome) if finding else REVIEW,
-        changes=tuple(changes(measured.verification)) if measured.verification else (),
-    )
-
-
-def status(rows: Iterable[Row], query: str = "") -> Status:
-    """The status of the documents that are ``rows``, in their order."""
+def status(rows: Iterable[Row], facts: Facts, query: str = "", since: Since | None = None) -> Status:
+    """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
     rows = tuple(rows)
-    severities = [*Severity, UNDECIDED, REVIEW]
+    standings = _standings(rows)
+    reviewers = sorted({name for name, _ in standings})
     return Status(
         total=len(rows),
-        by_disposition=cross(rows, "severity", severities, "disposition", [*DISPOSITIONS, UNDECIDED, REVIEW]),
-        by_verdict=cross(rows, "severity", severities, "verdict", list(Verdict)),
+        by_disposition=cross(
+            ((row.severity, row.disposition) for row in rows), SEVERITIES, [*DISPOSITIONS, UNDECIDED, REVIEW]
+        ),
+        by_verdict=cross(((row.severity, row.verdict) for row in rows), SEVERITIES, list(Verdict)),
+        by_consensus=cross(((row.consensus, row.verdict) for row in rows), CONSENSUS, list(Verdict)),
+        by_reviewer=by_row(standings, reviewers, STANDINGS),
+        reviewers=tuple(_reviewer(name, standings) for name in reviewers),
+        hot_spots=_hot_spots(rows),
         rows=rows,
+        unproven=tuple(row for row in rows if row.is_unproven),
+        contradictions=tuple(problem for row in rows for problem in row.contradictions),
         refuted=tuple(RefutedClaim(row.id, claim) for row in rows for claim in _refuted(row)),
+        disagreements=tuple(_disagreements(rows, facts)),
         open_work=tuple(_work(rows)),
         query=query,
+        since=since,
+        by_fate=cross(_fates(rows, since), SEVERITIES, FATES) if since else None,
     )
 
 
-def cross(
-    items: Sequence[Row], down: str, names: Sequence[str], across: str, columns: Sequence[str]
-) -> CrossTable:
-    """Count items by two of their attributes, in the order given; names that no item has are left out."""
-    cells = Counter((getattr(item, down), getattr(item, across)) for item in items)
-    present = [column for column in columns if any(cells[name, column] for name in names)]
-    rows = [(str(name), [cells[name, column] for column in present]) for name in names]
-    rows = [(name, counts) for name, counts in rows if any(counts)]
-    rows.append((SUM, [sum(counts) for counts in zip(*(counts for _, counts in rows), strict=True)]))
-    return CrossTable(
-        (*map(str, present), SUM), tuple((name, (*counts, sum(counts))) for name, counts in rows)
+def _standings(rows: Sequence[Row]) -> Counter[tuple[str, str]]:
+    """How many documents there are for each reviewer and each of ``STANDINGS``."""
+    said = ((name, _standing(row, opinion)) for row in rows for name, opinion in row.opinions.items())
+    counts = Counter(said)
+    reviewed = Counter(name for name, _ in counts.elements())
+    return counts + Counter({(name, DID_NOT_REVIEW): len(rows) - reviewed[name] for name in reviewed})
+
+
+def _standing(row: Row, said: str) -> str:
+    """Whether what was measured bears out what somebody said of a document."""
+    if said not in SIDES:
+        return NO_SIDE
+    if row.holds is None:
+        return NOT_MEASURED
+    return BORNE_OUT if row.holds is SIDES[said] else NOT_BORNE_OUT
+
+
+def _reviewer(name: str, standings: Mapping[tuple[str, str], int]) -> Reviewer:
+    right, wrong = (standings.get((name, standing), 0) for standing in (BORNE_OUT, NOT_BORNE_OUT))
+    return Reviewer(name, right, right + wrong)
+
+
+def _hot_spots(rows: Sequence[Row]) -> HotSpots:
+    named = Counter(file for row in rows for file in row.stated.files)
+    # Of files that as many documents name, the first by name, whatever the order of the documents.
+    most = sorted(named, key=lambda file: (-named[file], file))[:MOST_FILES]
+    shown = set(most)
+
+    def place(file: str | None) -> str:
+        return NO_FILE if file is None else file if file in shown else OTHER_FILES
+
+    firsts = ((place(next(iter(row.stated.files), None)), row.severity) for row in rows)
+    return HotSpots(
+        cross(firsts, [*most, OTHER_FILES, NO_FILE], SEVERITIES), {file: named[file] for file in most}
     )
+
+
+def _disagreements(rows: Sequence[Row], facts: Facts) -> Iterator[Disagreement]:
+    by_id = {row.id.casefold(): row for row in reversed(rows)}
+
+    def row(key: str) -> Row | None:
+        stated = facts.relations.rows.get(key)
+        return by_id.get(key) or (row_of(stated, facts.measured(stated)) if stated else None)
+
+    for edge in facts.relations.edges:
+        ends = edge.source.casefold(), edge.target.casefold()
+        if edge.relationship is not Relationship.DUPLICATE or not any(end in by_id for end in ends):
+            continue
+        one, other = map(row, ends)
+        if one and other and one is not other and one.is_finding and other.is_finding:
+            silent = all(_SILENT in each.ignored for each in (one, other) if each.id in edge.stated_by)
+            if differ(_ended(one), _ended(other)) and not silent:
+                yield Disagreement(one, other, DECISIONS)
+            if None not in (one.holds, other.holds) and one.holds is not other.holds:
+                yield Disagreement(one, other, MEASUREMENTS)
+
+
+def _ended(row: Row) -> tuple[str | None, str | None]:
+    return row.stated.status, row.stated.outcome
+
+
+def _fates(rows: Sequence[Row], since: Since) -> Iterator[tuple[str, str]]:
+    added, changed = set(since.added), {change.id for change in since.changed}
+    for row in rows:
+        yield row.severity, ADDED if row.id in added else CHANGED if row.id in changed else UNCHANGED
 
 
 def _refuted(row: Row) -> Sequence[ClaimResult]:

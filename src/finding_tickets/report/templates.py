@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.errors import BadDataError, TicketsError, UsageError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = "templates"
+HTML = (".html.j2", ".html")
+"""The endings of templates in which all that is not marked as HTML is escaped."""
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]
 
@@ -28,7 +33,7 @@ def render(name: str, context: Mapping[str, object], own: Path) -> str:
 
 def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]:
     """What ``render`` gives in pieces, made as they are taken; raises what that raises."""
-    from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
+    from jinja2 import TemplateNotFound, TemplateSyntaxError
 
     environment = _environment(own)
     try:
@@ -38,27 +43,79 @@ def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]
         raise UsageError(f"there is no template {error.name}", hint=f"there are {names}") from None
     except TemplateSyntaxError as error:
         raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
-    except TemplateError as error:
-        raise BadDataError(f"template {name}: {error.message}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadDataError(f"template {name} cannot be read: {error}") from None
+    except TicketsError:
+        raise
+    except Exception as error:
+        place = _place(error, own)
+        if place is None:
+            raise
+        raise BadDataError(_said(error), file=place.filename, line=place.lineno) from None
+
+
+def _place(error: Exception, own: Path) -> traceback.FrameSummary | None:
+    """The innermost line of a template that an error came from; None where our own code made it."""
+    folders = tuple(f"{folder}{os.sep}" for folder in _folders(own))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith(folders):
+            return frame
+        if Path(frame.filename).is_relative_to(PACKAGE):
+            return None
+    return None
+
+
+def _said(error: Exception) -> str:
+    from jinja2 import TemplateError
+
+    return error.message or "" if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+
+
+def source(name: str, own: Path) -> str:
+    """The text of a file among the templates as it stands there, with plain line ends.
+
+    Raises:
+        UsageError: There is no such file.
+    """
+    folders = (folder / name for folder in _folders(own))
+    file = next((file for file in folders if file.is_file()), None)
+    if file is None:
+        raise UsageError(f"there is no template {name}")
+    return file.read_text(encoding="utf-8")
+
+
+def _folders(own: Path) -> list[Path]:
+    # The checkout's folder serves an editable install, where the wheel's copy does not exist.
+    return [own, PACKAGE / FOLDER, CHECKOUT / FOLDER]
 
 
 def _environment(own: Path) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import FileSystemLoader, StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    # The checkout's folder serves an editable install, where the wheel's copy does not exist.
-    folders = [own, PACKAGE / FOLDER, CHECKOUT / FOLDER]
-    environment = Environment(
-        loader=FileSystemLoader(folders),
+    # A report runs no code: the templates of a repository come from whoever wrote to it.
+    environment = ImmutableSandboxedEnvironment(
+        loader=FileSystemLoader(_folders(own)),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - the templates make Markdown and Python, not HTML
+        # The other templates make Markdown, Python and YAML.
+        autoescape=lambda name: name is not None and name.endswith(HTML),
     )
-    environment.filters["cell"] = cell
+    environment.filters |= {"cell": cell, "code": code}
     return environment
 
 
 def cell(value: object) -> str:
     """A value as the content of a Markdown table cell: one line, its pipes escaped."""
     return " ".join(str(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def code(value: object) -> str:
+    """A value as a code span of Markdown outside of tables: one line, whatever backticks are in it."""
+    text = " ".join(str(value).split())
+    runs = [len(run) for run in re.findall("`+", text)]
+    ticks = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
+    space = " " if text.startswith("`") or text.endswith("`") or not text else ""
+    return f"{ticks}{space}{text}{space}{ticks}"

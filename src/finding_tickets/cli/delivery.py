@@ -1,0 +1,90 @@
+"""Delivering a text that is made piece by piece: whole, to a file or to stdout, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from finding_tickets.cli.output import say, write_all
+from finding_tickets.errors import UsageError
+
+IN_MEMORY = 16 * 1024**2
+"""Bytes of a text that is not delivered yet; a longer one waits in a temporary file."""
+
+_BLOCK = 1024**2
+# A path whose bytes are no UTF-8 is a text all the same.
+_ERRORS = "backslashreplace"
+
+
+def deliver(pieces: Iterable[str], output: Path | None, is_kept: Callable[[Path], bool]) -> None:
+    """Write a text to the file ``output`` in one step, or to stdout once all of it is made.
+
+    ``is_kept`` says of a file that no output may replace it.
+
+    Raises:
+        UsageError: The file cannot be written, or is to be kept.
+        BadDataError: What stdout leads to cannot be written.
+    """
+    if output is not None:
+        _check(output, is_kept)
+    # Nobody gets one half of a report whose other half turns out to be impossible.
+    with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors=_ERRORS, newline="") as made:
+        made.writelines(pieces)
+        made.seek(0)
+        blocks = iter(lambda: made.read(_BLOCK), "")
+        if output is None:
+            write_all(blocks)
+        else:
+            _save(blocks, output)
+            say(f"wrote {output}")
+
+
+def _check(output: Path, is_kept: Callable[[Path], bool]) -> None:
+    """Say what is wrong with an output before anybody waits for what goes there."""
+    if is_kept(output.resolve()):
+        raise UsageError("is a document of the register, which no report replaces", file=str(output))
+    if output.is_dir():
+        raise UsageError(f"cannot write the report: {os.strerror(errno.EISDIR)}", file=str(output))
+
+
+def _save(blocks: Iterable[str], output: Path) -> None:
+    try:
+        # What a link leads to is replaced, and the link stays one.
+        with _opened(output.resolve()) as stream:
+            stream.writelines(blocks)
+    except OSError as error:
+        raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[TextIO]:
+    """A stream into a device, or into a file that takes the place of ``file`` once all went well."""
+    if file.exists() and not file.is_file():
+        with file.open("w", encoding="utf-8", errors=_ERRORS, newline="") as stream:
+            yield stream
+        return
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".report.")
+    aside = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors=_ERRORS, newline="") as stream:
+            yield stream
+        aside.chmod(_mode(file))
+        aside.replace(file)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _mode(file: Path) -> int:
+    """The mode that the file has, or that a new one would get."""
+    if file.exists():
+        return stat.S_IMODE(file.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,54 @@
+"""Verdicts as they were recorded, whether or not they are still fresh: now, and at a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.git import objects
+from finding_tickets.register.revision import files_at
+from finding_tickets.verify.statement import NoStatementError, read
+
+UNREADABLE = "unreadable"
+_SUFFIX = ".json"
+
+
+def changes(root: Path, folder: str, commit: str) -> Mapping[str, tuple[str, str]]:
+    """The verdicts recorded at a commit and now, by the folder within ``folder``, where any evidence differs.
+
+    Raises:
+        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
+    """
+    found = files_at(root, commit, [folder])
+    then = {path: name for path, name in found.objects.items() if _is_evidence(path, folder)}
+    now = {file.relative_to(root).as_posix(): file for file in (root / folder).glob(f"*/*{_SUFFIX}")}
+    places = {_place(path) for path in {*then, *now} if path in found.changed or path not in then}
+    contents = objects(root, dict.fromkeys(name for path, name in then.items() if _place(path) in places))
+    return {
+        place: (
+            _verdict(contents.get(then[path], b"") for path in sorted(then) if _place(path) == place),
+            _verdict(now[path].read_bytes() for path in sorted(now) if _place(path) == place),
+        )
+        for place in sorted(places)
+    }
+
+
+def _verdict(files: Iterable[bytes]) -> str:
+    """The verdict of the file that counts: of a real GPU before a simulated one, one that decides first."""
+    try:
+        recorded = [read(content).verification for content in files]
+    except NoStatementError:
+        return UNREADABLE
+    if not recorded:
+        return Verdict.UNVERIFIED
+    counts = min(recorded, key=lambda one: (one.verdict is Verdict.INCONCLUSIVE, one.meter != "cuda"))
+    return counts.verdict
+
+
+def _is_evidence(path: str, folder: str) -> bool:
+    return path.endswith(_SUFFIX) and PurePosixPath(path).parent.parent == PurePosixPath(folder)
+
+
+def _place(path: str) -> str:
+    return PurePosixPath(path).parent.name
