@@ -14,6 +14,7 @@ from finding_tickets.meter.choice import choose
 from finding_tickets.meter.loading import imported_files, load_function, load_workload
 from finding_tickets.meter.places import describe, portable
 from finding_tickets.meter.report import CannotMeasureError, Source
+from simcuda.ledger import Ledger
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload
@@ -53,6 +54,16 @@ def test_what_is_no_workload_is_refused(repository: Repository, text: str, messa
     repository.write("verifiers/x.py", text)
     with pytest.raises(CannotMeasureError, match=message):
         load_workload("verifiers/x.py", repository.root)
+
+
+def test_code_that_a_verifier_imports_replaces_nothing(repository: Repository) -> None:
+    """What replaces the counting at its import is found out though no variant is the first to import it."""
+    repository.write("src/pkg/__init__.py", "from simcuda.ledger import Ledger\nLedger.count = print\n")
+    repository.write("verifiers/x.py", "import pkg\n" + VERIFIER.format(sweep="Point(n=1)"))
+    before = Ledger.count
+    with pytest.raises(CannotMeasureError, match=r"^verifiers/x.py: replaces simcuda\.ledger\.Ledger"):
+        load_workload("verifiers/x.py", repository.root)
+    assert before is Ledger.count
 
 
 def test_functions_come_from_files_and_from_modules(repository: Repository) -> None:

@@ -15,6 +15,7 @@ from finding_tickets.meter.report import CannotMeasureError
 from finding_tickets.meter.run import run
 from finding_tickets.meter.simulated import SimulatedMeter
 from simcuda.ledger import Ledger
+from simcuda.rules import waitless
 
 
 def answer(*_: object) -> float:
@@ -43,6 +44,14 @@ def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> Non
     with pytest.raises(CannotMeasureError, match=f"^replaces {prefix}.{name}, which"), unpatched():
         setattr(owner, name, answer)
     assert (before, own) == (getattr(owner, name), name in vars(owner))
+
+
+def test_a_replaced_constant_is_named_and_put_back() -> None:
+    """The tables by which the device counts are as good as its functions."""
+    before = waitless.WAITLESS
+    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.rules\.waitless\.W"), unpatched():
+        vars(waitless)["WAITLESS"] = {}
+    assert before is waitless.WAITLESS
 
 
 def test_a_deleted_function_is_put_back() -> None:

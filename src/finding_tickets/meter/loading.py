@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import belongs_to
 from finding_tickets.meter.report import CannotMeasureError, Source
 from finding_tickets.workload import Workload
@@ -26,7 +27,10 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
         import_from(folder)
     if code and code != root:
         _keep_together((root / path).parent, root)
-    workload = getattr(_from_file(root / path, root), "workload", None)
+    # The code under test may be imported here already, before any variant is watched.
+    with unpatched(f"{path}: "):
+        module = _from_file(root / path, root)
+    workload = getattr(module, "workload", None)
     if not isinstance(workload, Workload):
         raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
     check_sweep(workload, path)

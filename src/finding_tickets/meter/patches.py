@@ -25,15 +25,16 @@ FOLLOWS_A_SETTING = {"Storage"}
 
 
 @contextmanager
-def unpatched() -> Iterator[None]:
+def unpatched(who: str = "") -> Iterator[None]:
     """Raise ``CannotMeasureError`` where what happens within replaces functions of torch or of the meter.
 
-    All is put back first: replaced and deleted names, and what a class got on top of what it inherits.
+    All is put back first: replaced and deleted names, constants too, and what a class got on top of what it
+    inherits. The message begins with ``who``.
     """
     before = [(owner, dict(vars(owner))) for owner in (*MODULES, *CLASSES, *_ours())]
     yield
     if patched := [name for owner, names in before for name in _restored(owner, names)]:
-        raise CannotMeasureError(f"replaces {', '.join(patched)}, which every other variant uses too")
+        raise CannotMeasureError(f"{who}replaces {', '.join(patched)}, which every other variant uses too")
 
 
 def _ours() -> Iterator[Any]:
@@ -53,7 +54,8 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     names = before.keys() if is_module else before.keys() | vars(owner).keys()
     for name in sorted(names - FOLLOWS_A_SETTING):
         old, new = before.get(name), vars(owner).get(name)
-        if old is not new and (_is_code(old) or _is_code(new)) and not _is_of_torch(new):
+        matters = _is_code(old) or _is_code(new) or name.isupper()
+        if old is not new and matters and not _is_of_torch(new):
             if name in before:
                 setattr(owner, name, old)
             else:
