@@ -50,7 +50,7 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     assert "A-1  ✗ failed" == shown.lines[0]
     assert ["metric found fix", "syncs tensors → 1"] == section(shown.lines, "before → after")
     claims = section(shown.lines, "claims")
-    for line in ("✓ holds found.syncs tensors tensors", "✗ false, as expected fix.syncs[1] 0 1"):
+    for line in ("✓ holds found.syncs tensors tensors", "✗ false fix.syncs[1] 0 1 (as expected)"):
         assert line in claims
     wrong = section(shown.lines, "where claims fail")
     # Each of the six points: one sync where none is claimed.
@@ -80,7 +80,8 @@ def test_a_surprise_is_said_in_words(repository: Repository) -> None:
     add(repository, "A-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
     shown = tickets(repository, "verify", "A-1", environment={"NO_COLOR": "1"})
     assert ExitCode.GATE_FAILED == shown.code
-    assert [line for line in shown.lines if "✗ false, NOT AS EXPECTED  fix.syncs" in line]
+    (line,) = [line for line in shown.lines if "NOT AS EXPECTED)" in line]
+    assert "✗ false fix.syncs 0 1 (NOT AS EXPECTED)" == " ".join(line.split())
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])

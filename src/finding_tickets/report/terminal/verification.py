@@ -64,17 +64,22 @@ class Measured:
         verification = self._verification
         if rows := list(changes(verification)):
             yield "before → after", table(("metric", BEFORE, "", AFTER), map(_change, rows))
+        yield from self._lines((BEFORE,), width)
         if verification.claims:
             yield "claims", _claims(verification.claims, narrow=width < NARROW)
         if wrong := [claim for claim in verification.claims if claim.holds is False]:
             yield "where claims fail", Group(*_failures(wrong, verification, width - INDENT))
-        for name, variant in verification.variants.items():
-            if sites := [site for site in variant.sites if site.what in WAITING]:
-                shown = _sites(sites, self._code_at, narrow=width < NARROW)
-                yield f"lines of {name} that wait or copy", shown
+        yield from self._lines((name for name in verification.variants if name != BEFORE), width)
         if verification.not_measured:
             points = (f"{point_text(point.at)}: {point.why}" for point in verification.not_measured)
             yield "not measured", Text("\n".join(points))
+
+    def _lines(self, names: Iterable[str], width: int) -> Iterator[tuple[str, RenderableType]]:
+        variants = self._verification.variants
+        for name in filter(variants.__contains__, names):
+            if sites := [site for site in variants[name].sites if site.what in WAITING]:
+                shown = _sites(sites, self._code_at, narrow=width < NARROW)
+                yield f"lines of {name} that wait or copy", shown
 
 
 def summary(verifications: Sequence[Verification]) -> Table:
@@ -95,7 +100,7 @@ def _change(change: Change) -> tuple[str, ...]:
 
 def _claims(claims: Iterable[ClaimResult], *, narrow: bool) -> RenderableType:
     if not narrow:
-        rows = ((_mark(claim), claim.id, claim.claimed, claim.measured) for claim in claims)
+        rows = ((_mark(claim), claim.id, claim.claimed, _measured(claim)) for claim in claims)
         made = table(("", "claim", "claimed", "measured"), rows)
         made.columns[0].no_wrap = made.columns[1].no_wrap = True
         return made
@@ -105,17 +110,21 @@ def _claims(claims: Iterable[ClaimResult], *, narrow: bool) -> RenderableType:
 def _claim(claim: ClaimResult) -> Iterator[RenderableType]:
     """One claim where there is no room for columns."""
     yield _mark(claim).append(f"  {claim.id}", style="none")
-    yield _indented(_labelled([("claimed", claim.claimed), ("measured", claim.measured)]))
+    yield _indented(_labelled([("claimed", Text(claim.claimed)), ("measured", _measured(claim))]))
 
 
 def _mark(claim: ClaimResult) -> Text:
-    """Sign and word for how a claim came out, and whether the ticket expects that; colour only repeats it."""
-    text = f"{SIGNS[claim.holds]} {MARKS[claim.holds]}"
+    """Sign and word for how a claim came out; colour only repeats it."""
+    colours = {True: "green", False: "yellow", None: "magenta"}
+    style = "bold red" if claim.is_surprise else colours[claim.holds]
+    return Text(f"{SIGNS[claim.holds]} {MARKS[claim.holds]}", style=style)
+
+
+def _measured(claim: ClaimResult) -> Text:
+    """What was measured, and whether the ticket expects that where it is not simply that the claim holds."""
     if claim.is_surprise:
-        return Text(f"{text}, NOT AS EXPECTED", style="bold red")
-    if claim.expect == "refuted" and claim.holds is False:
-        return Text(f"{text}, as expected", style="yellow")
-    return Text(text, style="magenta" if claim.holds is None else "green")
+        return Text.assemble(claim.measured, (" (NOT AS EXPECTED)", "bold red"))
+    return Text(f"{claim.measured} (as expected)" if claim.holds is False else claim.measured)
 
 
 def _outcomes(claims: Iterable[ClaimResult]) -> str:
@@ -144,7 +153,7 @@ def _failures(
         failures = claim.counterexamples
         parts = [failure.partition(": ") for failure in failures]
         rows = [(points.get(point, {}), value) for point, _, value in parts]
-        yield _indented(_points(rows, width - INDENT) or _labelled(("-", text) for text in failures))
+        yield _indented(_points(rows, width - INDENT) or _labelled(("-", Text(text)) for text in failures))
 
 
 def _points(rows: Sequence[tuple[Mapping[str, int], str]], width: int) -> Table | None:
@@ -196,13 +205,13 @@ def table(header: Iterable[str], rows: Iterable[Sequence[str | Text]]) -> Table:
     return made
 
 
-def _labelled(rows: Iterable[tuple[str, str]]) -> Table:
+def _labelled(rows: Iterable[tuple[str, Text]]) -> Table:
     """Texts behind their labels, which stay free where a text takes several lines."""
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(no_wrap=True)
     made.add_column(overflow="fold")
     for label, text in rows:
-        made.add_row(label, Text(text))
+        made.add_row(label, text)
     return made
 
 
