@@ -1,0 +1,150 @@
+"""Every table of a report adds up to the same number of documents, whatever register it is of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, Verification
+from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
+from finding_tickets.register.config import Config
+from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.row import Row
+from finding_tickets.report.contexts import Changed, Report, Since, status
+from finding_tickets.report.markdown import write
+from finding_tickets.report.rows import row_of
+from finding_tickets.report.tables import CrossTable
+
+NONE = Path("none")
+TEMPLATE = "report.md.j2"
+GRID = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
+COUNTS = re.compile(r"^\|(?P<name>.*)\|(?P<counts>(?: \d+ \|)+)$", re.MULTILINE)
+
+# Words of the tables themselves are names of files and reviewers, too.
+NAMES = st.sampled_from(
+    ["a.py", "b.py", "sum", "review", "no file", "other files", "not stated", "|", "ü\u202e"]
+)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+
+
+def one_of(words: Any) -> st.SearchStrategy[str | None]:
+    """A word of a vocabulary as a row has it, or that nothing is stated."""
+    return st.none() | st.sampled_from([word.value for word in words])
+
+
+def verification(verdict: Verdict, holds: Sequence[bool | None]) -> Verification:
+    """A verification with a claim about the code as found for each of these outcomes."""
+    claims = tuple(
+        ClaimResult(
+            id=f"found.syncs[{number}]",
+            variant="found",
+            metric="syncs",
+            claimed="1",
+            measured="2",
+            holds=each,
+            expect="holds",
+        )
+        for number, each in enumerate(holds)
+    )
+    return Verification(
+        ticket="A-1",
+        verdict=verdict,
+        reason="so",
+        meter="simulated",
+        torch="2",
+        device="h200",
+        sweep=(),
+        variants={},
+        claims=claims,
+    )
+
+
+MEASURED = st.builds(
+    lambda verdict, holds: Measured(verdict, None if holds is None else verification(verdict, holds)),
+    st.sampled_from(Verdict),
+    st.none() | st.lists(st.none() | st.booleans(), max_size=2),
+)
+STATED = st.builds(
+    Row,
+    kind=st.sampled_from(["finding", "review"]),
+    path=st.just("tickets/a.md"),
+    id=st.from_regex(r"[AB]-[1-9]", fullmatch=True),
+    title=TEXT.map("It {}".format),
+    severity=one_of(Severity),
+    status=one_of(Status),
+    outcome=one_of(Outcome),
+    files=st.lists(NAMES | TEXT, max_size=3, unique=True).map(tuple),
+    reviews=st.lists(
+        st.tuples(st.none() | NAMES, st.sampled_from([each.value for each in Opinion]) | TEXT), max_size=4
+    ).map(tuple),
+    related=st.lists(
+        st.tuples(st.sampled_from(["A-1", "b-2"]), st.sampled_from([each.value for each in Relationship])),
+        max_size=2,
+    ).map(tuple),
+    done=st.integers(0, 1),
+)
+DOCUMENTS = st.lists(st.tuples(STATED, MEASURED), max_size=12)
+
+
+def report(documents: list[tuple[Row, Measured]], since: Since | None = None) -> Report:
+    """A report on these documents, which are all that there are."""
+    facts = Facts(NONE, Config(), [stated for stated, _ in documents])
+    rows = [row_of(stated, measured) for stated, measured in documents]
+    return Report(facts, status(rows, facts, since=since), TEMPLATE)
+
+
+def sums(table: CrossTable) -> Iterator[int]:
+    """What a table adds up to, by rows and by columns; the sum that each row states of itself is right."""
+    cells = [counts for _, counts in table.rows]
+    assert all(sum(counts[:-1]) == counts[-1] for counts in cells)
+    *lines, last = cells
+    assert tuple(map(sum, zip(*lines, strict=True))) in {last, ()}
+    yield last[-1]
+    yield sum(counts[-1] for counts in lines)
+
+
+@settings(deadline=None, database=None)
+@given(DOCUMENTS, st.data())
+def test_every_table_adds_up(documents: list[tuple[Row, Measured]], data: st.DataObject) -> None:
+    """Tables of two properties end in a row of sums; of a table without one, each row is of all documents."""
+    ids = sorted({stated.id for stated, _ in documents})
+    some = st.lists(st.sampled_from(ids), unique=True) if ids else st.just([])
+    changed = tuple(Changed(name, "severity", "P1", "P2") for name in data.draw(some))
+    since = Since("v1", "0" * 40, tuple(data.draw(some)), ("A-99",), changed)
+    made = report(documents, since).status
+    total = len(documents)
+    assert total == made.total == len(made.rows)
+    assert made.by_fate is not None
+    for table in (
+        made.by_disposition,
+        made.by_verdict,
+        made.by_consensus,
+        made.hot_spots.table,
+        made.by_fate,
+    ):
+        assert {total} == set(sums(table))
+    for _, counts in made.by_reviewer.rows:
+        assert [total, total] == [sum(counts[:-1]), counts[-1]]
+    assert all(0 < count <= total for count in made.hot_spots.named.values())
+
+
+@settings(deadline=None, database=None, max_examples=30)
+@given(DOCUMENTS)
+def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, Measured]]) -> None:
+    """In the Markdown, every table of counts ends in the number of documents, that of reviewers too."""
+    text = "".join(write(report(documents)))
+    tables = [COUNTS.findall(table) for table in GRID.findall(text)]
+    counted = [table for table in tables if table]
+    # Disposition, verdict, consensus and files always; reviewers where there are some.
+    reviewed = any(stated.reviews and stated.kind == "finding" for stated, _ in documents)
+    assert 4 + reviewed == len(counted)
+    last = [int(rows[-1][1].split("|")[-2]) for rows in counted]
+    assert [len(documents)] * (4 + reviewed) == last
+    listed = next(table for table in GRID.findall(text) if table.startswith("| ID |"))
+    assert len(documents) == len(listed.splitlines()) - 2
