@@ -109,6 +109,17 @@ def test_a_fix_that_is_undone_is_worse_than_the_base(base: Repository, git: Git,
     assert (ExitCode.OK, ["gate-worse", "gate-claim"]) == (code, rules(items["A-1"], "warning"))
 
 
+def test_code_that_is_kept_for_comparison_stays(base: Repository, git: Git, tickets: Tickets) -> None:
+    """A fix that gives wrong results agrees with code as found that was made to give them too."""
+    edit(base, "fixes/a_1/found.py", "return ", "return 0.0 * ")
+    edit(base, "fixes/a_1/fix.py", "return ", "return 0.0 * ")
+    tickets("verify", "A-1")
+    commit(git, "both wrong")
+    code, items = checked(tickets)
+    assert (ExitCode.GATE_FAILED, ["gate-changed"]) == (code, rules(items["A-1"]))
+    assert "changed variants.found: fixes/a_1/found.py" in items["A-1"]["problems"][0]["message"]
+
+
 def test_evidence_that_was_not_measured_again_is_stale(base: Repository, git: Git, tickets: Tickets) -> None:
     """The code changed and the evidence did not; what is stale is named."""
     base.write("fixes/a_1/fix.py", FIX + "\n")

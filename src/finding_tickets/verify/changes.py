@@ -17,10 +17,12 @@ from pathlib import Path
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.remediation import SAME_RESULT, Claim
+from finding_tickets.register.convention import fixes_folder
 from finding_tickets.verify.endings import conditions_of, meets
 from finding_tickets.verify.expressions import Comparison, Condition, ExpressionError, Growth, Range, evaluate
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.plan import places_of, verifier_of
+from finding_tickets.verify.verdict import FIX
 
 Points = Sequence[Mapping[str, int]]
 _Bounds = tuple[Fraction | float, Fraction | float]
@@ -113,13 +115,17 @@ def _verifier(base: Side, head: Side, imported: Collection[str]) -> Iterator[Cha
         yield Change("verifier", Kind.CHANGED, before, after)
     beside = {file for file in imported if _is_beside(file, before)} - {before}
     for file in [*([before] if before == after else []), *sorted(beside)]:
-        if _content(base.root / file) != _content(head.root / file):
+        if _differs(base, head, file):
             yield Change("verifier", Kind.CHANGED, file, None)
 
 
 def _is_beside(file: str, verifier: str) -> bool:
     folder = Path(verifier).parent
     return folder != Path() and "src" not in folder.parts[:1] and Path(file).is_relative_to(folder)
+
+
+def _differs(base: Side, head: Side, file: str) -> bool:
+    return _content(base.root / file) != _content(head.root / file)
 
 
 def _content(file: Path) -> bytes | None:
@@ -138,6 +144,15 @@ def _variants(base: Side, head: Side) -> Iterator[Change]:
             yield Change(f"variants.{name}", Kind.REMOVED, before[name], None)
         elif before[name] != after[name]:
             yield Change(f"variants.{name}", Kind.CHANGED, before[name], after[name])
+        elif name != FIX and (file := _kept_copy(base, before[name])) and _differs(base, head, file):
+            yield Change(f"variants.{name}", Kind.CHANGED, file, None)
+
+
+def _kept_copy(side: Side, place: str) -> str | None:
+    """The file of a variant that is kept for its ticket: what a fix is measured by, and not code in use."""
+    file = place.partition(":")[0]
+    kept = "@" not in place and Path(file).is_relative_to(fixes_folder(side.document.id.value))
+    return file if kept else None
 
 
 def _places(side: Side) -> dict[str, str]:
