@@ -1,0 +1,27 @@
+"""The page of all commands says what the commands say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from finding_tickets.cli.main import COMMANDS
+from finding_tickets.cli.reference import page
+
+PAGE = Path(__file__).parents[2] / "docs/commands.md"
+
+
+def test_the_page_is_current() -> None:
+    """docs/commands.md is what ``python -m finding_tickets.cli.reference`` prints."""
+    made = "python -m finding_tickets.cli.reference > docs/commands.md"
+    assert page() == PAGE.read_text(encoding="utf-8"), f"make it with {made}"
+
+
+def test_the_page_has_every_command_with_its_options() -> None:
+    """A heading for each command; below it its usage and a row for each argument and option."""
+    sections = dict(re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page(), re.MULTILINE | re.DOTALL))
+    assert list(COMMANDS) == list(sections)
+    assert "    tickets set [OPTIONS] ID KEY=VALUE...\n" in sections["set"]
+    timeout = "| `--timeout SECONDS` | Stop a verification after this time. (at least 0.1) |"
+    assert timeout in sections["verify"]
+    assert "| `--format <table\\|json>` | How the data is printed. (default: table) |" in sections["show"]
