@@ -30,6 +30,7 @@ PROBE = ("probe", "pkg.step:step", "--sweep", "n=1,2,3,5")
 EVIDENCE = f"evidence/A-1/simulated-torch{version('torch').partition('+')[0]}-h200-cuda13.json"
 MARK = "STARTED_BY"
 
+LOG = str(Path(__file__).parent / "register/importing/logs/semgrep.sarif")
 WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("init",): ["tickets.toml"],
     ("init", "--dry-run"): [],
@@ -42,6 +43,8 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
         "fixes/a_4/found.py",
         "fixes/a_4/fix.py",
     ],
+    ("import", LOG): ["tickets/A-4.md", "tickets/A-5.md"],
+    ("import", LOG, "--dry-run"): [],
     ("set", "A-1", "severity=P1"): ["tickets/A-1.md"],
     ("set", "A-1", "severity=P1", "--dry-run"): [],
     ("close", "A-1", "--as", "fixed"): [],

@@ -14,6 +14,7 @@ FLAGS = {
     "show": "--format --help --history --root",
     "new": "--agent --batch --category --domain --file --format --from --help --root --severity --summary "
     "--symbol --title --with-verifier",
+    "import": "--agent --batch --dry-run --format --help --root --source-root",
     "set": "--dry-run --format --help --root",
     "close": "--as --dry-run --force --format --help --of --reason --root",
     "reopen": "--dry-run --format --help --reason --root",

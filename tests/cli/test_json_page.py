@@ -82,6 +82,14 @@ def test_the_keys_of_an_init(tickets: Tickets) -> None:
     assert {*item, *item["folders"][0], "series"} <= named("init")
 
 
+def test_the_keys_of_an_import(tickets: Tickets, repository: Repository) -> None:
+    """The table has every key of an item and no other."""
+    log = repository.write("a.sarif", '{"version": "2.1.0", "runs": [{"results": [{}]}]}')
+    (item,) = tickets("import", str(log), "--format", "json").data
+    cells = re.findall(r"^\| (`.*?) \|", section("import"), re.MULTILINE)
+    assert set(item) == {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
 def test_the_keys_of_a_probe() -> None:
     """Every key of the item, of a site and of a cost is named."""
     cost = Cost((1,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -47,19 +47,36 @@ def add(
         UsageError: A file cannot be written.
         BadDataError: The ticket would not be understood when it is read again.
     """
-    root, today = register.root, datetime.now().astimezone().date()
-    folder = _folders(register)[0]
-    for ticket_id in islice(free_ids(register.documents, draft.batch, draft.agent, taken), ATTEMPTS):
-        path = (PurePosixPath(folder) / f"{ticket_id}.md").as_posix()
-        texts = ticket_files(register, draft, ticket_id, path, today, attached)
+    ids = free_ids(register.documents, draft.batch, draft.agent, taken)
+    return add_as(register, draft, ids, attached)
+
+
+def add_as(
+    register: Register, draft: Draft, ids: Iterator[str], attached: Attached | None = None
+) -> tuple[str, list[str]]:
+    """Write the files of one ticket under the first of ``ids`` that is free, as ``add`` does."""
+    for ticket_id in islice(ids, ATTEMPTS):
+        texts = texts_of(register, draft, ticket_id, attached)
         try:
-            create(root, texts)
+            create(register.root, texts)
         except FileExistsError:
             continue
         except OSError as error:
             raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
         return ticket_id, list(texts)
-    raise UsageError(f"no free ID among the next {ATTEMPTS}", file=str(root / folder))
+    raise UsageError(f"no free ID among the next {ATTEMPTS}", file=str(register.root / _folders(register)[0]))
+
+
+def texts_of(
+    register: Register, draft: Draft, ticket_id: str, attached: Attached | None = None
+) -> dict[str, str]:
+    """The text of every file of a ticket with this ID, by its path; the ticket's comes first.
+
+    Raises:
+        BadDataError: The ticket would not be understood when it is read again.
+    """
+    path = (PurePosixPath(_folders(register)[0]) / f"{ticket_id}.md").as_posix()
+    return ticket_files(register, draft, ticket_id, path, datetime.now().astimezone().date(), attached)
 
 
 def _folders(register: Register) -> Sequence[str]:

@@ -24,6 +24,7 @@ COMMANDS = {
     "list": "list_tickets",
     "show": "show",
     "new": "new",
+    "import": "import_results",
     "set": "set_values",
     "close": "close",
     "reopen": "reopen",

@@ -18,6 +18,7 @@ SUMMARIES = {
     "list": "List documents with severity, status and verdict.",
     "show": "Show documents with their verdict, laws and claims.",
     "new": "Write a ticket under the next free ID.",
+    "import": "Write a ticket for each finding of another tool, in SARIF, that has none yet.",
     "set": "Set metadata: severity=P3 assignee=me.",
     "close": "Close a ticket; as fixed only if it is verified.",
     "reopen": "Open a closed ticket again.",

@@ -15,6 +15,7 @@ from finding_tickets.register.draft import Draft, Place
 from finding_tickets.register.load import Register
 from finding_tickets.report.templates import render
 
+TICKET = "ticket.md.j2"
 TO_MEASURE = "Measure what it costs before and after the fix"
 
 
@@ -23,18 +24,22 @@ class Attached:
     """What a ticket brings along beside its own content.
 
     Attributes:
-        remediation: The template of its Remediation block.
+        ticket: The template of the ticket.
+        remediation: The template of its Remediation block, if it has one.
         files: Templates by path, in which ``{verifier}`` and ``{fixes}`` are the usual places of the ticket.
         place: The location of a ticket that states none; its file may be such a path.
         checklist: The checklist of a ticket that states none.
-        context: What these templates know beyond what that of the ticket knows.
+        context: What these templates know beyond what a ticket's usually knows.
+        mark: What is to be found in the ticket again; a comment has it where the template leaves it out.
     """
 
-    remediation: str
+    ticket: str = TICKET
+    remediation: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     place: Place | None = None
     checklist: tuple[str, ...] = (TO_MEASURE,)
     context: Mapping[str, object] = field(default_factory=dict)
+    mark: str = ""
 
 
 EXAMPLE = Attached(
@@ -71,11 +76,13 @@ def ticket_files(
         **usual,
         **(attached.context if attached else {}),
     }
-    templates = {path: "ticket.md.j2"}
+    templates = {path: attached.ticket if attached else TICKET}
     for place, template in attached.files.items() if attached else ():
         templates[place.format(**usual)] = template
     own = register.root / register.config.templates
     texts = {name: render(template, context, own) for name, template in templates.items()}
+    if attached and attached.mark not in texts[path]:
+        texts[path] += f"\n<!-- {attached.mark} -->\n"
     _check(texts[path], path, draft, ticket_id, vocabulary)
     return texts
 

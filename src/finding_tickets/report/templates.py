@@ -6,6 +6,7 @@ import os
 import re
 import traceback
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,8 @@ def _folders(own: Path) -> list[Path]:
     return [own, PACKAGE / FOLDER, CHECKOUT / FOLDER]
 
 
+# Templates are compiled once for all the tickets that one run writes.
+@lru_cache(maxsize=1)
 def _environment(own: Path) -> Environment:
     from jinja2 import FileSystemLoader, StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment

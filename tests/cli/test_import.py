@@ -1,0 +1,259 @@
+"""``tickets import``: a ticket for each finding of another tool, once."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from finding_tickets.cli.main import run
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+LOGS = Path(__file__).parents[1] / "register/importing/logs"
+
+
+def result(line: int, text: str = "it waits", **more: object) -> dict[str, Any]:
+    """A result in a line of ``code.py``."""
+    where = {"artifactLocation": {"uri": "code.py"}, "region": {"startLine": line}}
+    return {
+        "ruleId": "R1",
+        "message": {"text": text},
+        "locations": [{"physicalLocation": where}],
+        **more,
+    }
+
+
+@pytest.fixture
+def log(repository: Repository) -> Callable[..., str]:
+    """Write a log of one run with these results, and name its file."""
+
+    def write(results: Sequence[Mapping[str, object]], **run: object) -> str:
+        runs = [{"tool": {"driver": {"name": "tool"}}, "results": results, **run}]
+        text = json.dumps({"version": "2.1.0", "runs": runs})
+        return str(repository.write("a.sarif", text))
+
+    return write
+
+
+Log = Callable[..., str]
+
+
+def files(repository: Repository) -> dict[str, bytes]:
+    """Every ticket's bytes by its name."""
+    return {path.name: path.read_bytes() for path in (repository.root / "tickets").iterdir()}
+
+
+def test_a_ticket_for_each_finding(tickets: Tickets, repository: Repository, log: Log) -> None:
+    """IDs go on where the register's series is, what is left out is counted, and lint has no complaint."""
+    repository.ticket("B1-PT-07")
+    repository.write("code.py", "x = 1\n" * 9)
+    results = [result(1), result(3, "it copies"), result(5, kind="pass"), result(7, suppressions=[{}])]
+    ran = tickets("import", log(results))
+    assert 0 == ran.code
+    assert [["tickets/B1-PT-08.md", "P2", "code.py:1:"], ["tickets/B1-PT-09.md", "P2", "code.py:3:"]] == [
+        line.split()[:3] for line in ran.out.splitlines()[1:]
+    ]
+    assert "created 2 tickets; 0 known, 2 left out (1 kind pass, 1 suppressed)\n" == ran.err
+    found = tickets("lint", "--format", "json").data
+    assert {"missing-remediation"} == {problem["rule"] for problem in found}
+    (item,) = tickets("show", "B1-PT-09", "--format", "json").data
+    assert ("it copies", "open", [{"file": "code.py", "lines": [[3, 3]], "symbol": None}]) == (
+        item["title"],
+        item["status"],
+        item["locations"],
+    )
+
+
+def test_a_second_import_changes_nothing(tickets: Tickets, repository: Repository, log: Log) -> None:
+    """Not after the tickets were edited, closed, moved and renamed, nor after the lines moved."""
+    tickets("import", log([result(1), result(9), result(3, "it copies")]))
+    folder = repository.root / "tickets"
+    first, _, third = sorted(folder.iterdir())
+    first.write_text(first.read_text().replace("it waits", "something else").replace("code.py", "other.py"))
+    assert 0 == tickets("close", "T-02", "--as", "wont-fix", "--reason", "so").code
+    repository.write("tickets/done/renamed.md", third.read_bytes().replace(b"T-03", b"OLD-9"))
+    third.unlink()
+    before = {path: path.read_bytes() for path in folder.rglob("*.md")}
+    ran = tickets("import", log([result(41), result(49), result(43, "it copies")]))
+    assert (0, "", "created 0 tickets; 3 known, 0 left out\n") == (ran.code, ran.out, ran.err)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*.md")}
+
+
+def test_what_is_new_in_a_later_log_is_added(tickets: Tickets, repository: Repository, log: Log) -> None:
+    """Of three findings one is new; the one that the tool reports no more keeps its ticket."""
+    tickets("import", log([result(1), result(3, "it copies")]))
+    ran = tickets("import", log([result(2, "it grows"), result(7, "it copies")]))
+    assert "created 1 ticket; 1 known, 0 left out\n" == ran.err
+    assert ["T-01.md", "T-02.md", "T-03.md"] == sorted(files(repository))
+
+
+def test_a_dry_run_writes_nothing_and_says_the_same(
+    tickets: Tickets, repository: Repository, log: Log
+) -> None:
+    """The table of a dry run is that of the import."""
+    file = log([result(1), result(3, "it copies")])
+    dry = tickets("import", file, "--dry-run")
+    assert ({}, 0, "would create 2 tickets; 0 known, 0 left out\n") == (files(repository), dry.code, dry.err)
+    assert dry.out == tickets("import", file).out
+
+
+def test_json(tickets: Tickets, log: Log) -> None:
+    """Each finding has its outcome, its ticket, and where it was found."""
+    file = log([result(1), result(3, kind="pass")])
+    new, left_out = tickets("import", file, "--format", "json").data
+    assert ("new", True, "T-01", "tickets/T-01.md") == tuple(
+        new[name] for name in ("outcome", "written", "id", "path")
+    )
+    assert ("tool", "R1", "P2", "it waits", "code.py", "code.py", 1, None) == tuple(
+        new[name] for name in ("tool", "rule", "severity", "text", "file", "uri", "line", "why")
+    )
+    assert ("left out", "kind pass", False, None) == tuple(
+        left_out[name] for name in ("outcome", "why", "written", "path")
+    )
+    known, _ = tickets("import", file, "--format", "json").data
+    assert ("known", False, "tickets/T-01.md") == tuple(
+        known[name] for name in ("outcome", "written", "path")
+    )
+    assert new["fingerprint"] == known["fingerprint"]
+
+
+def test_batch_and_agent_make_the_series(tickets: Tickets, repository: Repository, log: Log) -> None:
+    """As with `tickets new`, both together name the series of the IDs."""
+    ran = tickets("import", log([result(1)]), "--batch", "7", "--agent", "codereview")
+    assert (0, ["B7-CR-01.md"]) == (ran.code, sorted(files(repository)))
+    assert 2 == tickets("import", log([result(2, "x")]), "--batch", "7").code
+
+
+def test_paths_of_another_machine(tickets: Tickets, log: Log) -> None:
+    """Absolute paths need to be told where the repository was; without that, the user is told so."""
+    where = {"artifactLocation": {"uri": "file:///ci/project/code.py"}, "region": {"startLine": 1}}
+    file = log([{"message": {"text": "it waits"}, "locations": [{"physicalLocation": where}]}])
+    lost = tickets("import", file, "--dry-run")
+    assert "1 new ticket without a location: file:///ci/project/code.py is not within" in lost.err
+    ran = tickets("import", file, "--source-root", "/ci/project")
+    assert "without" not in ran.err
+    assert ["code.py"] == [
+        place["file"] for place in tickets("list", "--format", "json").data[0]["locations"]
+    ]
+
+
+def test_doubts_of_the_log_are_said(tickets: Tickets, log: Log) -> None:
+    """A tool that did not end well, or wrote its results elsewhere, has perhaps found more."""
+    ran = tickets(
+        "import",
+        log(
+            None, invocations=[{"executionSuccessful": False}], externalPropertyFileReferences={"results": []}
+        ),
+    )
+    assert 0 == ran.code
+    assert "runs[0] (tool): the tool did not end well" in ran.err
+    assert "runs[0] (tool): the tool lists no results" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "a.sarif:1: not JSON"),
+        (b"{", "a.sarif:1: not JSON"),
+        (b"[]", "a.sarif: not a log in SARIF"),
+        (b'{"version": "1.0.0", "runs": []}', "it states version 1.0.0"),
+        (
+            b'{"version": "2.1.0", "runs": [{"results": [{}, {"ruleId": 3}]}]}',
+            "a.sarif:1: not a log in SARIF",
+        ),
+    ],
+)
+def test_bad_logs_are_refused_whole(
+    tickets: Tickets, repository: Repository, data: bytes, message: str
+) -> None:
+    """Nothing is written of a log of which anything is wrong; the message has file and place."""
+    ran = tickets("import", str(repository.write("a.sarif", data)))
+    assert (4, "", {}) == (ran.code, ran.out, files(repository))
+    assert message in ran.err
+
+
+def test_files_that_are_none(tickets: Tickets, repository: Repository) -> None:
+    """A file that is not there and a folder are bad data; no file at all is wrong usage."""
+    for name in ("none.sarif", "tickets"):
+        ran = tickets("import", str(repository.root / name))
+        assert (4, "") == (ran.code, ran.out)
+        assert f"{name}: cannot be read" in ran.err
+    assert 2 == tickets("import").code
+
+
+def test_a_ticket_that_cannot_be_read_stops_an_import(
+    tickets: Tickets, repository: Repository, log: Log
+) -> None:
+    """Nobody knows which finding it is about, and a second ticket about one would be wrong."""
+    (repository.root / "tickets/T-01.md").symlink_to(repository.root / "nowhere")
+    ran = tickets("import", log([result(1)]))
+    assert (4, ["T-01.md"]) == (ran.code, [path.name for path in (repository.root / "tickets").iterdir()])
+    assert "not known which findings" in ran.err
+
+
+def test_standard_input(tickets: Tickets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dash is the log on standard input."""
+    data = (LOGS / "semgrep.sarif").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert "created 2 tickets; 0 known, 0 left out\n" == tickets("import", "-").err
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in LOGS.glob("*.sarif")))
+def test_real_logs_twice(tickets: Tickets, repository: Repository, name: str) -> None:
+    """What real tools write becomes tickets that lint accepts, once."""
+    arguments = ("import", str(LOGS / name), "--source-root", "/home/ci/project")
+    first = tickets(*arguments)
+    before = files(repository)
+    assert (0, True) == (first.code, bool(before))
+    assert 0 == tickets("lint").code
+    again = tickets(*arguments)
+    assert (0, "", before) == (again.code, again.out, files(repository))
+
+
+def test_ones_own_template_may_leave_the_fingerprint_out(
+    tickets: Tickets, repository: Repository, log: Log
+) -> None:
+    """A template that knows nothing of imports gets it as a comment, so that the finding is known again."""
+    plain = (
+        "# Finding Ticket: {{ draft.title }}\n\n| Field | Value |\n|---|---|\n| **Ticket ID** | {{ id }} |\n"
+    )
+    repository.write("templates/ticket.md.j2", plain + "| **Severity** | {{ draft.severity }} |\n")
+    tickets("import", log([result(1)]))
+    (text,) = files(repository).values()
+    assert b"\n<!-- sarif:" in text
+    assert "created 0 tickets; 1 known, 0 left out\n" == tickets("import", log([result(1)])).err
+
+
+def test_the_first_import_of_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is no register yet, the first ticket makes one in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    assert 0 == run(["import", str(LOGS / "semgrep.sarif")])
+    assert ["T-01.md", "T-02.md"] == sorted(path.name for path in Path("tickets").iterdir())
+    assert "created 2 tickets" in capsys.readouterr().err
+
+
+def test_importing_loads_nothing_that_is_not_needed(repository: Repository) -> None:
+    """A log whose findings are all known renders no template."""
+    log = str(LOGS / "semgrep.sarif")
+    assert 0 == run(["import", log, "--root", str(repository.root)])
+    code = (
+        "import sys; from finding_tickets.cli.main import run; "
+        "code = run(sys.argv[1:]); print(code, *sys.modules)"
+    )
+    line = [sys.executable, "-c", code, "import", log, "--root", str(repository.root)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    ended, *modules = done.stdout.split()
+    assert "0" == ended
+    assert set() == {"torch", "jinja2", "rich"} & set(modules)
