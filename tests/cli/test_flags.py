@@ -21,12 +21,12 @@ FLAGS = {
     "relate": "--as --dry-run --format --help --note --root",
     "tick": "--dry-run --format --help --root --undo",
     "graph": "--format --help --root",
-    "probe": "--agent --batch --devices --draft --format --help --meter --root --severity --sweep "
+    "probe": "--agent --batch --devices --draft --format --help --meter --root --sandbox --severity --sweep "
     "--timeout --title --verifier",
     "lint": "--fix --format --help --ignore --root --rules --select",
     "history": "--format --help --root",
-    "check": "--accept --base --format --help --meter --root --summary --timeout",
-    "verify": "--all --at --base --format --head --help --meter --root --stale --timeout",
+    "check": "--accept --base --format --help --meter --root --sandbox --summary --timeout",
+    "verify": "--all --at --base --format --head --help --meter --root --sandbox --stale --timeout",
     "report": "--format --help --output --profile --root --since --template",
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
+from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox, complete_id
 from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
 from finding_tickets.cli.reading import find_all
 from finding_tickets.cli.verify import MeterName
@@ -35,6 +35,7 @@ def audit(
     timeout: Annotated[
         float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a cheat after this time.")
     ] = None,
+    sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Try fixes that cheat, and see which of them the verifier catches."""
@@ -47,7 +48,7 @@ def audit(
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
     cheats = _cheats(cheat)
-    with Isolation() as isolation:
+    with Isolation(sandbox=sandbox) as isolation:
         register = load(root)
         chosen, code = find_all(register, ids or ())
         if everything:

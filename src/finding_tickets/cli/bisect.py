@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.editing import Id
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
 from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import BadDataError, ExitCode
@@ -34,6 +34,7 @@ def bisect(
         float | None,
         typer.Option(min=0.1, metavar="SECONDS", help="Stop measuring a commit after this time."),
     ] = None,
+    sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Find the commits that introduced, fixed and brought back what a ticket claims."""
@@ -56,7 +57,7 @@ def bisect(
         memory=register.config.memory,
         record=False,
     )
-    with Isolation(at_once=False) as isolation:
+    with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = run(
             document, isolation, took(isolation, settings), variant=variant, good=good, bad=bad, tell=say
         )

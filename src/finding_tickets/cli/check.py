@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.options import HERE, Root, Sandbox
 from finding_tickets.cli.output import counted, say, style, write, write_json
 from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
@@ -48,6 +48,7 @@ def check(
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Add the outcome as Markdown to a file as well.")
     ] = None,
+    sandbox: Sandbox = False,
     output_format: Annotated[
         CheckFormat, typer.Option("--format", case_sensitive=False, help="How the outcome is printed.")
     ] = CheckFormat.TEXT,
@@ -71,7 +72,7 @@ def check(
         timeout=timeout or head.config.timeout,
         memory=head.config.memory,
     )
-    with Isolation(at_once=False) as isolation:
+    with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = measure(found, head, isolation, settings, say)
     judged = judge(found, done, named)
     config = then.register.config if then.register else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, known
+from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox, known
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
@@ -48,6 +48,7 @@ def probe(
     timeout: Annotated[
         float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop the target after this time.")
     ] = None,
+    sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
@@ -60,7 +61,7 @@ def probe(
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
         raise UsageError(f"{', '.join(named)}: of which ticket?", hint="--draft SITE writes one")
     # Loading torch takes longer than looking around: it starts first.
-    with Isolation(PRELOAD) as isolation:
+    with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)
         config = read_config(place)
         wanted = Wanted(

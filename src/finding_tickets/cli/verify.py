@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.choosing import Query, chosen, named
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox
 from finding_tickets.cli.output import Format, counted, is_terminal, say, say_error, style, write, write_json
 from finding_tickets.cli.progress import progress
 from finding_tickets.cli.reading import evidence_code, find_all
@@ -60,6 +60,7 @@ def verify(
     head: Annotated[
         str | None, revision_option("Measure the fix, and variants that name none, at this one.")
     ] = None,
+    sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
@@ -70,7 +71,7 @@ def verify(
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
-    with Isolation(at_once=not stale) as isolation:
+    with Isolation(at_once=not stale, sandbox=sandbox) as isolation:
         register = load(root)
         facts = Facts.of(register)
         ids = named(query, facts)

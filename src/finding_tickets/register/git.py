@@ -34,7 +34,9 @@ def ask_bytes(
     git = shutil.which("git")
     if git is None:
         raise GitError("git is not installed")
-    command = [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *arguments]
+    # A clone that has only a part of the objects would fetch the others in passing.
+    no_network = ("-c", "protocol.allow=never")
+    command = [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *no_network, *arguments]
     # Messages in English, for the one that says why is passed on.
     inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
     environment = {**inherited, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}

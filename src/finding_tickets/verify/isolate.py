@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
+from finding_tickets.verify.sandbox import bubblewrap, sandboxed
 from finding_tickets.verify.worker import LOG, RESULT
 
 K = TypeVar("K", bound=Hashable)
@@ -61,14 +62,26 @@ class Outcome:
 class Isolation:
     """A server that has torch loaded; starting it returns at once, and leaving the context ends it.
 
-    With ``at_once=False`` it is started by the first task, so that having nothing to do costs nothing.
+    With ``at_once=False`` it is started by the first task, so that having nothing to do costs nothing. In a
+    ``sandbox`` its tasks can write nothing but their own folder, and have no network.
+
+    Raises:
+        UsageError: This system has nothing to make a sandbox with.
     """
 
     def __init__(
-        self, preload: Sequence[str] = PRELOADED, workers: int | None = None, *, at_once: bool = True
+        self,
+        preload: Sequence[str] = PRELOADED,
+        workers: int | None = None,
+        *,
+        at_once: bool = True,
+        sandbox: bool = False,
     ) -> None:
+        program = bubblewrap() if sandbox else None
         self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
-        self._command = [str(workers or os.cpu_count() or 1), self._folder.name, *preload]
+        server = [sys.executable, "-P", "-m", "finding_tickets.verify.forkserver"]
+        command = [*server, str(workers or os.cpu_count() or 1), self._folder.name, *preload]
+        self._command = sandboxed(command, program, self._folder.name) if program else command
         self._log = Path(self._folder.name) / LOG
         self._running: set[str] = set()
         self._server: subprocess.Popen[bytes] | None = self._started() if at_once else None
@@ -114,10 +127,9 @@ class Isolation:
         yield from ((name, Outcome(reason=self._failure(), never_ran=True)) for name in names.values())
 
     def _started(self) -> subprocess.Popen[bytes]:
-        module = "finding_tickets.verify.forkserver"
         with self._log.open("wb") as log:
             return subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
-                [sys.executable, "-P", "-m", module, *self._command],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

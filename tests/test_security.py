@@ -1,0 +1,166 @@
+"""What ``docs/security.md`` promises about commands that run no code, and about the network."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from finding_tickets.cli.main import COMMANDS, run
+from finding_tickets.register.git import GitError, ask
+from finding_tickets.report.formats import FORMATS
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+ROOT = Path(__file__).parents[1]
+RUN_CODE = {"verify", "check", "audit", "bisect", "probe"}
+SARIF = """{"version": "2.1.0", "runs": [{
+    "tool": {"driver": {"name": "other"}},
+    "results": [{
+        "message": {"text": "it waits"},
+        "locations": [
+            {"physicalLocation": {"artifactLocation": {"uri": "code.py"}, "region": {"startLine": 1}}}
+        ]
+    }]
+}]}"""
+REMEDIATION = """
+## Remediation
+
+```yaml
+verifier: verifiers/a_1.py
+variants:
+  found: fixes/a_1/found.py:step
+  fix: package.code:step
+claims:
+  found:
+    syncs: 1
+```
+"""
+LINES: dict[str, list[list[str]]] = {
+    "init": [["--dry-run"]],
+    "list": [["verdict:unverified"], ["--format", "json"], ["--no-index"]],
+    "show": [["A-1", "--history"]],
+    "graph": [[]],
+    "lint": [[], ["--fix"]],
+    "report": [["--format", name] for name in FORMATS],
+    "history": [["A-1"]],
+    "import": [["other.sarif"]],
+    "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],
+    "set": [["A-1", "severity=P1"]],
+    "relate": [["A-1", "A-2", "--as", "related"]],
+    "tick": [["A-1", "1"]],
+    "close": [["A-1", "--as", "wont-fix", "--reason", "rare"]],
+    "reopen": [["A-3", "--reason", "again"]],
+}
+
+
+def commit(folder: Path) -> None:
+    """Make a repository of a folder, and a commit of all that is there."""
+    person = ["-c", "user.name=Ada", "-c", "user.email=ada@home"]
+    for command in (["init", "-q"], ["add", "."], [*person, "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+@pytest.fixture
+def booby_trapped(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A register in git of which every file of Python leaves a mark when it runs; the mark."""
+    mark = repository.root / "mark"
+    trap = f"open({str(mark)!r}, 'a').write(__file__)\ndef step():\n    pass\n"
+    for file in (
+        "verifiers/a_1.py",
+        "fixes/a_1/found.py",
+        "code.py",
+        "package/__init__.py",
+        "package/code.py",
+        "conftest.py",
+        "sitecustomize.py",
+        "jinja2.py",
+        "yaml.py",
+        "finding_tickets.py",
+    ):
+        repository.write(file, trap)
+    repository.ticket("A-1", status="open", more=REMEDIATION)
+    repository.ticket("A-2", status="open")
+    repository.ticket("A-3", status="wont-fix")
+    repository.write("other.sarif", SARIF)
+    commit(repository.root)
+    monkeypatch.chdir(repository.root)
+    return mark
+
+
+def test_every_command_is_looked_at() -> None:
+    """A command either runs code, and has a sandbox for it, or is tried here."""
+    assert set(COMMANDS) == RUN_CODE | set(LINES)
+    for command in COMMANDS:
+        shown = subprocess.run(
+            [sys.executable, "-m", "finding_tickets", command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (command in RUN_CODE) == ("--sandbox" in shown.stdout), command
+
+
+def test_the_page_names_the_commands_that_run_code() -> None:
+    """The table's first row names the same commands."""
+    page = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+    row = next(
+        line
+        for line in page.split("\n")
+        if line.endswith("| yes: verifiers, variants, and what they import |")
+    )
+    assert RUN_CODE == set(re.findall(r"`(\w+)`", row))
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_no_code_runs(command: str, booby_trapped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does its work, imports no file of the repository, starts git alone, and opens no connection."""
+    started: list[str] = []
+    begin = subprocess.Popen.__init__
+
+    def noted(self: Any, arguments: list[str], *rest: Any, **named: Any) -> None:
+        started.append(Path(arguments[0]).name)
+        begin(self, arguments, *rest, **named)
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("a connection")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    for arguments in LINES[command]:
+        assert run([command, *arguments]) in {0, 1}
+    assert not booby_trapped.exists()
+    assert set(started) <= {"git"}
+
+
+def test_a_started_tool_imports_nothing_from_the_folder_it_is_in(booby_trapped: Path) -> None:
+    """The tool as a program of its own does not take a file of the repository for a library."""
+    program = Path(sys.executable).with_name("tickets")
+    listed = subprocess.run([program, "report"], check=True, capture_output=True, text=True)
+    assert "A-1" in listed.stdout
+    assert not booby_trapped.exists()
+
+
+def test_git_fetches_nothing(tmp_path: Path, repository: Repository) -> None:
+    """In a clone without the contents of files, what is missing is missing."""
+    repository.write("code.py", "x = 1\n")
+    commit(repository.root)
+    subprocess.run(["git", "config", "uploadpack.allowFilter", "true"], cwd=repository.root, check=True)
+    clone = tmp_path / "clone"
+    subprocess.run(
+        ["git", "clone", "-q", "--no-checkout", "--filter=blob:none", repository.root.as_uri(), clone],
+        check=True,
+    )
+    assert "x = 1\n" == ask(repository.root, "cat-file", "-p", "HEAD:code.py")
+    with pytest.raises(GitError):
+        ask(clone, "cat-file", "-p", "HEAD:code.py")
+    fetched = subprocess.run(
+        ["git", "cat-file", "-p", "HEAD:code.py"], cwd=clone, check=True, capture_output=True
+    )
+    assert b"x = 1\n" == fetched.stdout
