@@ -40,6 +40,8 @@ AT = {"n": 7, "largest": 1000}
         ("log2(1/8)", -3),
         ("ceil(log2(n))", 3),
         ("10_000", 10_000),
+        ("0.1 + 0.2", Fraction(3, 10)),
+        ("10_000.125", Fraction(80_001, 8)),
     ],
 )
 def test_expressions_are_exact(text: str, expected: Fraction) -> None:
@@ -65,6 +67,8 @@ def test_log2_rounds_away_from_the_powers_of_two() -> None:
         ("> n", False),
         ("1..7", True),
         ("8 .. n + 3", False),
+        ("6.5..7.5", True),
+        ("<= 6.9", False),
     ],
 )
 def test_a_measured_value_is_compared_with_a_condition(text: str, expected: bool) -> None:
@@ -81,7 +85,15 @@ def test_a_growth_class_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "column"),
-    [("O(n/d)", 4), ("O(n//2)", 4), ("O(min(n, d))", 3), ("O(n - n)", 5), ("O(0*n)", 3), ("O(n % d)", 5)],
+    [
+        ("O(0.5*n)", 3),
+        ("O(n/d)", 4),
+        ("O(n//2)", 4),
+        ("O(min(n, d))", 3),
+        ("O(n - n)", 5),
+        ("O(0*n)", 3),
+        ("O(n % d)", 5),
+    ],
 )
 def test_a_growth_class_can_only_grow(text: str, column: int) -> None:
     """What could shrink with its variables is no class, and is pointed at."""
@@ -97,7 +109,10 @@ def test_a_growth_class_can_only_grow(text: str, column: int) -> None:
         ("n^2", 2, "there are no powers: write n*n"),
         ("=> 3", 1, "write >="),
         ("= 3", 1, "equality is written =="),
-        ("1.5", 2, "there are no decimals: write 3/2 for 1.5, and 1..2 for a range"),
+        ("1.", 2, "a decimal has digits on both sides, as 0.5; a range is written 1..2"),
+        (".5", 1, "a decimal has digits on both sides, as 0.5; a range is written 1..2"),
+        ("1.2.3", 4, "a decimal has digits on both sides, as 0.5; a range is written 1..2"),
+        ("0." + "0" * 18 + "1", 1, None),
         ("cel(n)", 1, "did you mean 'ceil'? known: max, min, ceil, log2"),
         ("(n + 1", 7, None),
         ("", 1, None),

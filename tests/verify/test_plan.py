@@ -76,6 +76,14 @@ def test_a_claimed_variant_may_stand_in_the_usual_folder(measurable: Repository)
     assert Source("fixes/b1_pt_01/fix.py", "slow") == found.variants["fix"]
 
 
+@pytest.mark.parametrize("claim", ["seconds: <= 0.5*found", "same_result_as: found"])
+def test_so_may_the_variant_that_a_claim_compares_with(measurable: Repository, claim: str) -> None:
+    """It needs no claim of its own."""
+    found = planned(measurable, f"variants: {{fix: 'code.py:slow'}}\nclaims: {{fix: {{{claim}}}}}")
+    assert found is not None
+    assert Source("fixes/b1_pt_01/found.py", "slow") == found.variants["found"]
+
+
 def test_a_job_asks_for_what_the_claims_need(measurable: Repository) -> None:
     """Graph breaks are traced for the variants that claim them, and each comparison is made once."""
     found = planned(
@@ -105,6 +113,12 @@ def test_a_revision_that_is_not_there_is_no_fault_of_the_ticket(measurable: Repo
         ("fixed: {syncs: 1}", "fixed:", "claim fixed.syncs: unknown variant 'fixed'", "did you mean 'fix'?"),
         ("fix: {sinks: 1}", "fix:", "claim fix.sinks: unknown metric 'sinks'", "did you mean 'syncs'?"),
         ("fix: {same_result_as: fund}", "fix:", "unknown variant 'fund'", "did you mean 'found'?"),
+        (
+            "fix: {seconds: <= 0.002}",
+            "fix:",
+            "claim fix.seconds: '<= 0.002' compares with no other variant",
+            "state a multiple of another variant's time, as in <= 0.5*found",
+        ),
     ],
 )
 def test_a_claim_that_cannot_be_understood_is_placed(

@@ -64,6 +64,77 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Code:
+    """Variants that are imported from one folder, which is absolute, and run in one process."""
+
+    folder: str
+    variants: dict[str, Source]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Two variants to time at one point.
+
+    ``edges`` are the ratios of their times, the subject's to the reference's, at which the outcome of a claim
+    turns.
+    """
+
+    subject: str
+    reference: str
+    at: At
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeJob:
+    """Variants to time, one process for each folder of code, all on the same ``device``: ``cuda`` or ``cpu``.
+
+    ``root`` and ``verifier`` are as in a ``Job``. ``seconds`` is what all rounds may take together.
+    """
+
+    root: str
+    verifier: str
+    codes: tuple[Code, ...]
+    device: str
+    questions: tuple[Question, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The median of a ratio over some rounds, and between which ratios it lies but for the doubt allowed."""
+
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+
+    def __str__(self) -> str:
+        """``0.31 (0.29 to 0.34 over 32 rounds)``."""
+        return f"{self.ratio:.3g} ({self.low:.3g} to {self.high:.3g} over {self.rounds} rounds)"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How the times of two variants compare at one point, or why that is not known."""
+
+    subject: str
+    reference: str
+    at: At
+    found: Interval | None
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Times:
+    """All timings of one ticket and what they were taken on; ``why`` says why there are none at all."""
+
+    device: str
+    timings: tuple[Timing, ...] = ()
+    why: str | None = None
+
+
+@dataclass(frozen=True)
 class Run:
     """One variant at one point; with an ``error`` it counted up to the exception."""
 
@@ -92,7 +163,10 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Report:
-    """All runs of one ticket on one meter; ``files`` are the files below the root that were imported."""
+    """All runs of one ticket on one meter; ``files`` are the files below the root that were imported.
+
+    ``timed_on`` is the workload's. Times are taken afterwards, in processes of their own.
+    """
 
     meter: str
     torch: str
@@ -102,3 +176,5 @@ class Report:
     agreements: tuple[Agreement, ...] = ()
     not_measured: tuple[Skipped, ...] = ()
     files: tuple[str, ...] = field(default=())
+    timed_on: str = "cuda"
+    times: Times | None = None

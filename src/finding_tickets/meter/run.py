@@ -96,6 +96,7 @@ def run(
         runs={name: tuple(of_variant) for name, of_variant in runs.items()},
         agreements=tuple(agreements),
         not_measured=tuple(not_measured),
+        timed_on=workload.timed_on,
     )
 
 

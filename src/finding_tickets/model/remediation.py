@@ -9,6 +9,9 @@ from finding_tickets.model.record import Record, Span
 SAME_RESULT = "same_result_as"
 """Stands where a metric does, in a claim that a variant returns what another one returns."""
 
+SECONDS = "seconds"
+"""The metric of a claim that the time of a variant is a multiple of another one's."""
+
 
 class VariantRef(Record):
     """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision."""

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field as Default
 
 from finding_tickets.model.record import Record
+from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 
 
@@ -85,8 +86,29 @@ class NotMeasured(Record):
     why: str
 
 
+class Timing(Record):
+    """How the time of a variant compares with that of another at one point, on a device.
+
+    ``ratio`` is the median over some rounds of the variant's time divided by that of the ``reference``, and
+    ``low`` and ``high`` are the ends of its interval; None where that is not known, which ``why`` explains.
+    """
+
+    variant: str
+    reference: str
+    at: dict[str, int]
+    device: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    rounds: int
+    why: str | None = None
+
+
 class Verification(Record):
-    """One ticket, measured once in one environment (meter, torch, device)."""
+    """One ticket, measured once in one environment (meter, torch, device).
+
+    ``timings`` are shown and not kept: evidence has none.
+    """
 
     ticket: str
     verdict: Verdict
@@ -98,6 +120,12 @@ class Verification(Record):
     variants: dict[str, VariantResult]
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
+    timings: tuple[Timing, ...] = ()
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a claim was decided by times, which are those of one machine."""
+        return any(claim.metric == SECONDS and claim.holds is not None for claim in self.claims)
 
 
 class Input(Record):

@@ -12,9 +12,11 @@ BETWEEN = ", "
 
 
 def _verdict(row: Row, facts: Facts) -> str:
-    """The verdict, with those of meters that disagree."""
+    """The verdict, with those of meters that disagree, and whether it rests on times of one machine."""
     measured = facts.measured(row)
-    return f"{measured.verdict} ({measured.disagreement})" if measured.disagreement else measured.verdict
+    timed = "timed" if measured.verification and measured.verification.is_timed else None
+    remarks = ", ".join(filter(None, (measured.disagreement, timed)))
+    return f"{measured.verdict} ({remarks})" if remarks else measured.verdict
 
 
 def _of_row(get: Callable[[Row], object]) -> Callable[[Row, Facts], str]:

@@ -15,7 +15,7 @@ from finding_tickets import __version__
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import Source
-from finding_tickets.model.remediation import SAME_RESULT
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.checkouts import Revision, RevisionError
@@ -33,8 +33,8 @@ OLDER = "the defect is older than the commits that were looked at"
 AT_ONCE = 16
 """Commits that are checked out together; far fewer than are kept."""
 
-UNSURE = frozenset({"seconds"})
-"""Metrics whose claims are no state of the code alone."""
+COMPARING = frozenset({SAME_RESULT, SECONDS})
+"""Metrics whose claims compare with another variant, which a commit does not have."""
 
 
 class State(StrEnum):
@@ -133,9 +133,7 @@ def _planned(document: Document, settings: Settings, variant: str) -> Plan:
     if variant not in todo.variants:
         raise UsageError(f"{name} has no variant {variant}", hint=f"one of {', '.join(todo.variants)}")
     claims = tuple(
-        claim
-        for claim in todo.claims
-        if claim.variant == variant and claim.metric not in {SAME_RESULT, *UNSURE}
+        claim for claim in todo.claims if claim.variant == variant and claim.metric not in COMPARING
     )
     if not claims:
         raise UsageError(f"{name} claims nothing about {variant} that can be held to commits")

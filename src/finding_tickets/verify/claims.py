@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 from finding_tickets.meter.measurement import COUNTS
 from finding_tickets.meter.report import Agreement, At, Report, Run, at_text
-from finding_tickets.model.remediation import SAME_RESULT, Claim
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.particulars import text_of
 from finding_tickets.verify.endings import conditions_of, located, meets, unexplained
-from finding_tickets.verify.expressions import Condition, Growth, check_variables, satisfied
+from finding_tickets.verify.expressions import Condition, ExpressionError, Growth, check_variables, satisfied
 from finding_tickets.verify.fitting import ENDINGS, Fit, fit, span
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.growth import undominated
 from finding_tickets.verify.plan import comparison_of
+from finding_tickets.verify.times import extent, ratio_of
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ def check(claims: Sequence[Claim], report: Report) -> tuple[ClaimResult, ...]:
     """
     for claim in claims:
         with located(claim):
-            check_names(claim, report.sweep[0])
+            check_names(claim, report)
     troubles = {name: trouble(name, report, claims) for name in report.runs}
-    return tuple(_result(claim, report, troubles.get(claim.variant)) for claim in claims)
+    return tuple(_result(claim, report, troubles) for claim in claims)
 
 
 def trouble(variant: str, report: Report, claims: Sequence[Claim]) -> str | None:
@@ -61,8 +62,12 @@ def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
     return tuple(_beside(claim, Checked(None, "nothing")) for claim in claims)
 
 
-def _result(claim: Claim, report: Report, why_not: str | None) -> ClaimResult:
+def _result(claim: Claim, report: Report, troubles: Mapping[str, str | None]) -> ClaimResult:
     with located(claim):
+        involved = [claim.variant]
+        if claim.metric == SECONDS:
+            involved.append(ratio_of(claim, report).reference)
+        why_not = next(filter(None, map(troubles.get, involved)), None)
         return _beside(claim, Checked(None, why_not) if why_not else _check(claim, report))
 
 
@@ -85,6 +90,8 @@ def _check(claim: Claim, report: Report) -> Checked:
     if claim.metric == SAME_RESULT:
         made = [made for made in report.agreements if made.comparison == comparison_of(claim)]
         return _agreement([made for made in made if meets(made.at, conditions)])
+    if claim.metric == SECONDS:
+        return _timed(claim, report)
     runs = [run for run in report.runs[claim.variant] if _counts(run, claim) and meets(run.at, conditions)]
     if not runs:
         return Checked(None, _why_not_measured(claim, report))
@@ -107,15 +114,18 @@ def _coverage(checked: int, points: int) -> str:
     return f", at {checked} of {points} points" if checked < points else ""
 
 
-def check_names(claim: Claim, variables: Mapping[str, int]) -> None:
+def check_names(claim: Claim, report: Report) -> None:
     """Raise ``ExpressionError`` for the first variable of a claim that the sweep does not have."""
-    texts = (
-        list(claim.at.values())
-        if claim.metric == SAME_RESULT
-        else [claim.value, *claim.at, *claim.at.values()]
-    )
-    for text in texts:
-        check_variables(parse_condition(text), variables)
+    known = report.sweep[0]
+    for text in [*claim.at, *claim.at.values()]:
+        check_variables(parse_condition(text), known)
+    if claim.metric == SECONDS:
+        reference = ratio_of(claim, report).reference
+        if reference in known:
+            raise ExpressionError(f"'{reference}' names both a variant and a variable of the sweep")
+        check_variables(parse_condition(claim.value), [*known, reference])
+    elif claim.metric != SAME_RESULT:
+        check_variables(parse_condition(claim.value), known)
 
 
 def _counts(run: Run, claim: Claim) -> bool:
@@ -139,6 +149,31 @@ def _bounded(condition: Growth, found: Fit) -> Checked:
     beyond = undominated(found.law, condition.expression)
     excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
     return Checked(not beyond, found.law + excess)
+
+
+def _timed(claim: Claim, report: Report) -> Checked:
+    """A ratio holds where all of its interval does, and is false where nothing of one does."""
+    if report.times is None or report.times.why:
+        return Checked(None, (report.times and report.times.why) or "not timed")
+    ratio, conditions = ratio_of(claim, report), conditions_of(claim)
+    asked = (claim.variant, ratio.reference)
+    made = [each for each in report.times.timings if (each.subject, each.reference) == asked]
+    here = [each for each in made if meets(each.at, conditions)]
+    if not here:
+        return Checked(None, "not timed at any point of the claim")
+    found = [(each.at, each.found) for each in here if each.found]
+    outcomes = [(at, interval, ratio.outcome(interval, at)) for at, interval in found]
+    wrong = tuple(f"{at_text(at)}: {interval}" for at, interval, outcome in outcomes if outcome is False)
+    if wrong:
+        return Checked(False, f"{extent(found)}, on {report.times.device}", wrong)
+    unknown = [f"{each.why} at {at_text(each.at)}" for each in here if not each.found]
+    undecided = [(at, interval) for at, interval, outcome in outcomes if outcome is None]
+    unknown += [f"undecided at {at_text(at)}: {interval}" for at, interval in undecided]
+    if unknown:
+        more = f" and at {len(unknown) - 1} more points" if len(unknown) > 1 else ""
+        return Checked(None, f"{unknown[0]}{more}, on {report.times.device}")
+    measured = extent(found) + _coverage(len(here), len(report.sweep))
+    return Checked(True, f"{measured}, on {report.times.device}")
 
 
 def _agreement(made: Sequence[Agreement]) -> Checked:

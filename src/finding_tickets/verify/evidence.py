@@ -73,6 +73,14 @@ def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
     return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
 
 
+def recorded_as(evidence: Evidence, root: Path, folder: str) -> Evidence | None:
+    """What is recorded in the file that evidence would be written to; None where that is no evidence."""
+    try:
+        return read_statement((root / folder / name_of(evidence.verification)).read_bytes())
+    except (OSError, NoStatementError):
+        return None
+
+
 def name_of(done: Verification) -> str:
     """The file of a verification within the folder of evidence."""
     name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")

@@ -26,7 +26,7 @@ class ExpressionError(BadDataError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer."""
+    """An integer; a decimal is read as one divided by a power of ten."""
 
     value: int
 
@@ -150,7 +150,7 @@ def evaluate(expression: Expression, at: Mapping[str, int]) -> Fraction:
             return FUNCTIONS[function]([evaluate(argument, at) for argument in arguments])
 
 
-def satisfied(condition: Comparison | Range, measured: int, at: Mapping[str, int]) -> bool:
+def satisfied(condition: Comparison | Range, measured: int | Fraction, at: Mapping[str, int]) -> bool:
     """Whether a measured value meets a condition at a point; raises what ``evaluate`` raises."""
     value = Fraction(measured)
     if isinstance(condition, Range):

@@ -3,7 +3,7 @@
     condition  = [relation] sum | sum ".." sum | "O" "(" sum ")"
     sum        = product { ("+" | "-") product }
     product    = factor { ("*" | "/" | "//" | "%") factor }
-    factor     = "-" factor | integer | variable | function "(" sum { "," sum } ")" | "(" sum ")"
+    factor     = "-" factor | number | variable | function "(" sum { "," sum } ")" | "(" sum ")"
 
 Inside ``O(...)`` only what grows with its variables is allowed: not ``-``, ``/``, ``//``, ``%``, ``min``
 or zero.
@@ -39,7 +39,7 @@ LARGEST_NUMBER = 10**18
 DEEPEST_NESTING = 40
 
 TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d[\d_]*)|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|//|==|!=|<=|>=|[-+*/%(),<>])|(?P<bad>\S)|$)"
+    r"\s*(?:(?P<number>\d[\d_]*(?:\.\d[\d_]*)?)|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|//|==|!=|<=|>=|[-+*/%(),<>])|(?P<bad>\S)|$)"
 )
 HINTS = {
     "**": "there are no powers: write n*n",
@@ -49,7 +49,7 @@ HINTS = {
     "=": "equality is written ==",
     "≤": "write <=",
     "≥": "write >=",
-    ".": "there are no decimals: write 3/2 for 1.5, and 1..2 for a range",
+    ".": "a decimal has digits on both sides, as 0.5; a range is written 1..2",
 }
 ONE_ARGUMENT = {"ceil", "log2"}
 NOT_IN_GROWTH = {"-", "/", "//", "%", "min"}
@@ -95,6 +95,11 @@ def _tokens(text: str) -> list[Token]:
     return tokens
 
 
+def _may_grow(number: str) -> bool:
+    """Whether a number has a place in a growth class: a positive integer."""
+    return "." not in number and int(number) > 0
+
+
 def _unexpected(text: str, position: int) -> ExpressionError:
     start = position - 1 if text[position - 1 : position + 1] == "**" else position
     word = re.match(r"\w+|", text[start:])
@@ -127,7 +132,7 @@ class _Parser:
         start = self._next
         growth = Growth(self._group())
         for token in self._tokens[start : self._next]:
-            if token.text in NOT_IN_GROWTH or (token.kind == "number" and int(token.text) == 0):
+            if token.text in NOT_IN_GROWTH or (token.kind == "number" and not _may_grow(token.text)):
                 message = (
                     f"'{token.text}' at column {token.position + 1} of '{self._text}' has no place in O(...)"
                 )
@@ -170,12 +175,16 @@ class _Parser:
             return self._number(token)
         return self._call(token) if self._ahead("(") else Variable(token.text, token.position)
 
-    def _number(self, token: Token) -> Number:
-        value = int(token.text.replace("_", ""))
-        if value > LARGEST_NUMBER:
+    def _number(self, token: Token) -> Expression:
+        """An integer; a decimal is the fraction that it stands for."""
+        whole, _, decimals = token.text.replace("_", "").partition(".")
+        value, unit = int(whole + decimals), 10 ** len(decimals)
+        if max(value, unit) > LARGEST_NUMBER:
             message = f"the number at column {token.position + 1} is larger than {LARGEST_NUMBER}"
+            if decimals:
+                message = f"the number at column {token.position + 1} has too many digits"
             raise ExpressionError(message, position=token.position)
-        return Number(value)
+        return Binary("/", Number(value), Number(unit)) if decimals else Number(value)
 
     def _call(self, name: Token) -> Call:
         if name.text not in FUNCTIONS:

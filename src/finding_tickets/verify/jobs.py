@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finding_tickets.meter.report import Agreement, Job
+from finding_tickets.meter.report import Agreement, Code, Job, Times
 from finding_tickets.verify.checkouts import Checkouts
 from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan
@@ -21,15 +21,22 @@ def jobs(todo: Plan, meter: str, results: Path) -> dict[str, Job]:
     Raises:
         RevisionError: A revision cannot be checked out.
     """
-    checkouts = Checkouts(todo.root)
-    code = {"": todo.root}
-    for revision in todo.revisions.values():
-        code.setdefault(revision.commit, checkouts.files(revision))
     return {
         commit: _job(todo, meter, _names(todo, commit), folder, results)
-        for commit, folder in code.items()
-        if _names(todo, commit)
+        for commit, folder in _folders(todo).items()
     }
+
+
+def codes(todo: Plan) -> tuple[Code, ...]:
+    """The variants of a plan by the folder that their revision's code is in.
+
+    Raises:
+        RevisionError: A revision cannot be checked out.
+    """
+    return tuple(
+        Code(str(folder), {name: todo.variants[name] for name in _names(todo, commit)})
+        for commit, folder in _folders(todo).items()
+    )
 
 
 def label(todo: Plan, commit: str) -> str:
@@ -85,6 +92,20 @@ def with_agreements(measured: Measured, agreements: Sequence[Agreement]) -> Meas
     """What was measured, with comparisons that were made afterwards."""
     report = measured.report
     return replace(measured, report=replace(report, agreements=(*report.agreements, *agreements)))
+
+
+def with_times(measured: Measured, times: Times) -> Measured:
+    """What was measured, with the times that were taken afterwards."""
+    return replace(measured, report=replace(measured.report, times=times))
+
+
+def _folders(todo: Plan) -> dict[str, Path]:
+    """The code of each revision that a variant is at, by its commit; that of the work tree by none."""
+    checkouts = Checkouts(todo.root)
+    code = {"": todo.root}
+    for revision in todo.revisions.values():
+        code.setdefault(revision.commit, checkouts.files(revision))
+    return {commit: folder for commit, folder in code.items() if _names(todo, commit)}
 
 
 def _names(todo: Plan, commit: str) -> tuple[str, ...]:

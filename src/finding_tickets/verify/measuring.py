@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from finding_tickets.meter.report import Comparison, Job, Report, Source
+from finding_tickets.meter.report import Code, Comparison, Job, Question, Report, Source, TimeJob
 from finding_tickets.verify.fitting import Fit, SiteFit, fit_metrics, fit_sites
 
 TARGET = f"{__name__}:measure"
+TIMING = f"{__name__}:time"
 COMPARISON = "finding_tickets.meter.agreement:compare_kept"
 CHOICE = "finding_tickets.meter.choice:took"
 
@@ -29,6 +30,13 @@ def measure(payload: dict[str, Any]) -> dict[str, Any]:
     return fitted(run(job_of(payload)))
 
 
+def time(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Time what the payload asks for; raises what importing and building raise."""
+    from finding_tickets.meter.timing import measure_times
+
+    return [asdict(timing) for timing in measure_times(time_job_of(payload))]
+
+
 def fitted(report: Report) -> dict[str, Any]:
     """A report with the fits to it, as JSON can carry them."""
     metrics = {name: fit_metrics(runs) for name, runs in report.runs.items()}
@@ -45,3 +53,13 @@ def job_of(payload: dict[str, Any]) -> Job:
             "comparisons": tuple(Comparison(**comparison) for comparison in payload["comparisons"]),
         }
     )
+
+
+def time_job_of(payload: dict[str, Any]) -> TimeJob:
+    """The job that ``asdict`` made a payload of."""
+    codes = (
+        Code(code["folder"], {name: Source(**source) for name, source in code["variants"].items()})
+        for code in payload["codes"]
+    )
+    questions = (Question(**question) for question in payload["questions"])
+    return TimeJob(**{**payload, "codes": tuple(codes), "questions": tuple(questions)})

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from finding_tickets.meter.measurement import METRICS
-from finding_tickets.model.remediation import SAME_RESULT
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS
 
-CLAIMABLE = (*METRICS, SAME_RESULT)
+CLAIMABLE = (*METRICS, SECONDS, SAME_RESULT)

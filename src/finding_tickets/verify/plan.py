@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import Comparison, Source
-from finding_tickets.model.remediation import SAME_RESULT, Claim, Remediation, VariantRef
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.expressions import ExpressionError, Growth, suggest
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.metrics import CLAIMABLE
+from finding_tickets.verify.ratios import parse_ratio
 from finding_tickets.verify.variants import find_variants
 
 EVERY = "*"
@@ -53,6 +55,11 @@ class Plan:
         """What the claims about results compare."""
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
         return tuple(dict.fromkeys(map(comparison_of, claims)))
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a claim is about time."""
+        return any(claim.metric == SECONDS for claim in self.claims)
 
     @property
     def compared_across(self) -> tuple[Comparison, ...]:
@@ -183,17 +190,24 @@ def _missing(checkouts: Checkouts, revision: Revision, file: str) -> str:
 def _variants(
     ticket: str, root: Path, refs: dict[str, VariantRef], claims: Iterable[Claim]
 ) -> dict[str, Source]:
-    """The block's variants and those of the usual folder that its claims name; without a block, all there."""
+    """The block's variants and those in the usual folder that claims name; without a block, all there."""
     folder = fixes_folder(ticket)
     if not refs:
         return find_variants(folder, root)
     found = {name: Source(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
-    for claim in claims:
-        usual = f"{folder}/{claim.variant}.py"
-        if claim.variant not in found and (root / usual).is_file():
-            found[claim.variant] = Source(usual, function)
+    for name in dict.fromkeys(name for claim in claims for name in _named(claim)):
+        usual = f"{folder}/{name}.py"
+        if name not in found and (root / usual).is_file():
+            found[name] = Source(usual, function)
     return found
+
+
+def _named(claim: Claim) -> tuple[str, ...]:
+    """What may be the names of variants in a claim: its own, and what it compares with."""
+    if claim.metric in {SAME_RESULT, SECONDS}:
+        return (claim.variant, *re.findall(r"\w+", claim.value))
+    return (claim.variant,)
 
 
 def _check_file(file: str, root: Path) -> None:
@@ -219,7 +233,9 @@ def _check_claim(claim: Claim, variants: dict[str, Source]) -> None:
                 f"claim {claim.id}: unknown {kind} '{word}'", line=claim.line, hint=suggest(word, known)
             )
     try:
-        if claim.metric != SAME_RESULT:
+        if claim.metric == SECONDS:
+            parse_ratio(claim.value, claim.variant, variants)
+        elif claim.metric != SAME_RESULT:
             parse_condition(claim.value)
         conditions = {name: parse_condition(text) for name, text in claim.at.items()}
     except ExpressionError as error:

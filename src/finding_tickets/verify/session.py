@@ -14,20 +14,23 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement
+from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement, Report, Times, Timing
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.model.verification import ClaimResult, Evidence, Verification
 from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check, trouble, unchecked
-from finding_tickets.verify.evidence import inputs, write
+from finding_tickets.verify.evidence import inputs, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.jobs import comparison, jobs, joined, label, with_agreements
-from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, Measured
+from finding_tickets.verify.jobs import codes, comparison, jobs, joined, label, with_agreements, with_times
+from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, TIMING, Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
+from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled, shown
+from finding_tickets.verify.times import job as time_job
 from finding_tickets.verify.verdict import DECIDING, FIX, rule
 
 _AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
+_TIMINGS = TypeAdapter(tuple[Timing, ...])
 _Planned = dict[str, tuple[Document, Plan]]
 
 
@@ -96,7 +99,7 @@ def verify(
 
 
 class _Run:
-    """Measures what was planned: first every order of every plan, then what is compared across revisions."""
+    """Measures what was planned: every order of every plan, what is compared across revisions, then times."""
 
     def __init__(
         self,
@@ -113,6 +116,7 @@ class _Run:
         self._folder = folder
         self._arrived: dict[str, dict[str, Outcome]] = {path: {} for path in planned}
         self._compare: dict[str, Measured] = {}
+        self._time: dict[str, Measured] = {}
 
     def measure(self) -> Iterator[Verified]:
         """Each document as soon as it is done."""
@@ -135,7 +139,10 @@ class _Run:
             if len(self._arrived[path]) == expected[path]:
                 yield from self._ended(path)
         for path, outcome in self._isolation.run({path: self._comparing(path) for path in self._compare}):
-            yield self._concluded(path, self._compared(path, outcome))
+            yield from self._counted(path, self._compared(path, outcome))
+        # One after the other, when nothing else runs that would disturb them.
+        for path, measured in self._time.items():
+            yield self._concluded(path, measured)
 
     def _ended(self, path: str) -> Iterator[Verified]:
         """A document of which every order has ended, unless its results are still to be compared."""
@@ -143,6 +150,13 @@ class _Run:
         measured = _joined(todo, self._arrived[path])
         if isinstance(measured, Measured) and todo.compared_across:
             self._compare[path] = measured
+        else:
+            yield from self._counted(path, measured)
+
+    def _counted(self, path: str, measured: Measured | str) -> Iterator[Verified]:
+        """A document of which everything is counted, unless its variants are still to be timed."""
+        if isinstance(measured, Measured) and self._planned[path][1].is_timed:
+            self._time[path] = measured
         else:
             yield self._concluded(path, measured)
 
@@ -155,11 +169,29 @@ class _Run:
         document, todo = self._planned[path]
         never_ran = any(outcome.never_ran for outcome in self._arrived[path].values())
         try:
+            if path in self._time:
+                measured = with_times(self._time[path], self._timed(document, todo, self._time[path].report))
             return _conclude(document, todo, measured, self._settings, never_ran=never_ran)
         except BadDataError as error:
             place = error.file or document.path
             located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
             return Verified(document, error=located)
+
+    def _timed(self, document: Document, todo: Plan, report: Report) -> Times:
+        """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
+        device = device_of(report)
+        if why := cannot_time(report):
+            return Times(device, why=why)
+        asked = questions(todo.claims, report)
+        try:
+            order = time_job(todo, codes(todo), asked, report, self._settings.timeout)
+        except RevisionError as error:
+            return Times(device, why=str(error))
+        task = self._task(TIMING, asdict(order), todo.root)
+        ((_, outcome),) = self._isolation.run({document.path: task}, lambda _: self._on_start(document))
+        if outcome.reason is not None:
+            return Times(device, why=outcome.reason)
+        return Times(device, _TIMINGS.validate_python(outcome.value))
 
     def _results(self, path: str) -> Path:
         folder = self._folder / hashlib.sha256(path.encode()).hexdigest()
@@ -170,7 +202,7 @@ class _Run:
         todo = self._planned[path][1]
         return self._task(COMPARISON, comparison(todo, self._compare[path], self._results(path)))
 
-    def _task(self, target: str, payload: dict[str, Any]) -> Task:
+    def _task(self, target: str, payload: dict[str, Any], code: Path | None = None) -> Task:
         settings = self._settings
         return Task(
             target=target,
@@ -178,7 +210,7 @@ class _Run:
             root=settings.root,
             timeout=settings.timeout,
             memory=settings.memory,
-            code=Path(payload["code"]),
+            code=code or Path(payload["code"]),
         )
 
 
@@ -212,8 +244,12 @@ def _conclude(
     Raises:
         BadDataError: A claim has no meaning on the sweep.
     """
+    kept: Verification | None = None
     if isinstance(measured, Measured):
-        verification = _verification(todo, measured)
+        claims = check(todo.claims, measured.report)
+        verification = _verification(todo, measured, claims)
+        verification = verification.model_copy(update={"timings": shown(measured.report.times)})
+        kept = _verification(todo, measured, recorded(claims, measured.report))
     else:
         verification = _inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
@@ -221,9 +257,10 @@ def _conclude(
     if settings.overrides or settings.verifiers:
         return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
-    evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=verification)
+    evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=kept or verification)
     if not settings.record:
         return Verified(document, verification, evidence=evidence)
+    evidence = settled(evidence, recorded_as(evidence, settings.root, settings.evidence))
     try:
         write(evidence, settings.root, settings.evidence)
     except OSError as error:
@@ -242,9 +279,8 @@ def _measured(outcome: Outcome) -> Measured | str:
         return f"what came back is no measurement: {error.errors()[0]['msg']}"
 
 
-def _verification(todo: Plan, measured: Measured) -> Verification:
+def _verification(todo: Plan, measured: Measured, claims: tuple[ClaimResult, ...]) -> Verification:
     report = measured.report
-    claims = check(todo.claims, report)
     troubles = (trouble(name, report, todo.claims) for name in DECIDING if name in todo.variants)
     verdict, reason = rule(
         claims, has_fix=FIX in todo.variants, keep=todo.keep, trouble=next(filter(None, troubles), None)
@@ -252,7 +288,7 @@ def _verification(todo: Plan, measured: Measured) -> Verification:
     return Verification(
         ticket=todo.ticket,
         verdict=verdict,
-        reason=reason,
+        reason=reason + caveat(verdict, claims, DECIDING, report),
         meter=report.meter,
         torch=report.torch,
         device=report.device,

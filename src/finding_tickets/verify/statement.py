@@ -34,7 +34,7 @@ def written(evidence: Evidence) -> bytes:
         "passedTests": [claim.id for claim in claims if claim.as_expected],
         "warnedTests": [claim.id for claim in claims if claim.holds is None],
         "failedTests": [claim.id for claim in claims if _failed(claim)],
-        "verification": evidence.verification.model_dump(mode="json"),
+        "verification": evidence.verification.model_dump(mode="json", exclude={"timings"}),
     }
     statement: dict[str, Any] = {
         "_type": STATEMENT,

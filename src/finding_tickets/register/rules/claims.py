@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
-from finding_tickets.model.remediation import SAME_RESULT, Claim
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.convention import fixes_folder
@@ -15,6 +17,7 @@ from finding_tickets.register.rules.rule import TICKET, Files, Remark, rule
 from finding_tickets.verify.expressions import ExpressionError, suggest
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.metrics import CLAIMABLE
+from finding_tickets.verify.ratios import parse_ratio
 
 _BY_HAND = "  - {item: Count the waits, why: by hand}"
 
@@ -42,8 +45,8 @@ def _answered(*answers: str) -> Files:
 @rule(
     "claim-syntax",
     Level.ERROR,
-    "A claim is an expression, a comparison, a range or a growth class. Unknown variables of the sweep show "
-    "only when the ticket is verified.",
+    "A claim is an expression, a comparison, a range or a growth class; one about `seconds` is a multiple of "
+    "another variant's time. Unknown variables of the sweep show only when the ticket is verified.",
     wrong=_claim("syncs: 4*params +"),
     right=_claim("syncs: 4*params + 1"),
     bad_data=True,
@@ -51,17 +54,29 @@ def _answered(*answers: str) -> Files:
 def claim_syntax(document: Document, context: Context) -> Iterator[Remark]:
     """Values and conditions that do not parse."""
     for claim in _claims(document):
-        for text in _conditions(claim):
+        for read in _readers(claim, document, context):
             try:
-                parse_condition(text)
+                read()
             except ExpressionError as error:
                 yield Remark(claim.line, f"claim {claim.id}: {error.message}", error.hint)
 
 
-def _conditions(claim: Claim) -> Iterator[str]:
-    if claim.metric != SAME_RESULT:
-        yield claim.value
-    yield from claim.at.values()
+def _readers(claim: Claim, document: Document, context: Context) -> Iterator[Callable[[], object]]:
+    """What reads the value and the conditions of a claim."""
+    if claim.metric == SECONDS:
+        if context.understood(document):
+            yield lambda: parse_ratio(claim.value, claim.variant, _variants_for(claim, document, context))
+    elif claim.metric != SAME_RESULT:
+        yield partial(parse_condition, claim.value)
+    yield from (partial(parse_condition, text) for text in claim.at.values())
+
+
+def _variants_for(claim: Claim, document: Document, context: Context) -> list[str]:
+    """The variants that a claim may speak of: the block's, and those in the usual folder that it names."""
+    stated = document.remediation.variants if document.remediation else {}
+    words = re.findall(r"\w+", claim.value)
+    folder = fixes_folder(document.id.value)
+    return list(dict.fromkeys([*stated, *(word for word in words if context.exists(f"{folder}/{word}.py"))]))
 
 
 @rule(
