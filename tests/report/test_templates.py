@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
+import pyromark
 import pytest
 
-from finding_tickets.report.templates import cell, render
+from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.register.query import Measured
+from finding_tickets.register.row import Row as Stated
+from finding_tickets.report.rows import Row
+from finding_tickets.report.templates import cell, code, render, text
 
 
 @pytest.mark.parametrize(
@@ -21,3 +27,89 @@ def test_a_cell_stays_one_cell(value: object, expected: str) -> None:
 def test_a_template_of_the_tool_is_found_from_anywhere(tmp_path: Path) -> None:
     """Without a folder of one's own, the tool's templates serve."""
     assert "def nan_flags" in render("fix.py.j2", {"id": "B1-PT-01"}, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("4*total_of_n", "4\\*total_of_n"),
+        ("_a_ [b](c) `d` <e> ~f~ &lt;", "\\_a\\_ \\[b](c) \\`d\\` \\<e> \\~f\\~ \\&lt;"),
+        ("a | b\\\nc", "a \\| b\\\\ c"),
+    ],
+)
+def test_text_is_no_markup(value: str, expected: str) -> None:
+    """What would be markup is escaped, and nothing that would not be."""
+    assert expected == text(value)
+    assert f"<p>{html.escape(' '.join(value.split()), quote=False)}</p>\n" == pyromark.html(expected)
+
+
+@pytest.mark.parametrize("value", ["a", "a`b", "`a``", "", "``` `` `", "a | b\n c"])
+def test_code_is_shown_as_it_is(value: str) -> None:
+    """However many backticks there are in it; where there is nothing, a space stands for it."""
+    shown = pyromark.html(code(value))
+    line = html.escape(" ".join(value.split()), quote=False)
+    assert f"<p><code>{line or '  '}</code></p>\n" == shown
+
+
+WRONG = [
+    ("a\n{% if %}\n", 2, "Expected an expression, got 'end of statement block'"),
+    ("a\n\n{{ status.totl }}\n", 3, "'totl'"),
+    ("{{ nothing }}", 1, "'nothing' is undefined"),
+    ("{% for a in [1] %}\n{{ 1 / 0 }}\n{% endfor %}", 2, "ZeroDivisionError: division by zero"),
+    ("\n{{ 'a' | nofilter }}", 2, "No filter named 'nofilter'"),
+    ("{% macro m() %}\n{{ x }}\n{% endmacro %}\n\n{{ m() }}", 2, "'x' is undefined"),
+    ("{% include 'odd.j2' %}", 1, "RecursionError: "),
+    ("\n{{ ''.__class__.__mro__ }}", 2, "unsafe"),
+]
+
+
+@pytest.mark.parametrize(("template", "line", "message"), WRONG, ids=[each[2] for each in WRONG])
+def test_an_error_in_a_template(tmp_path: Path, template: str, line: int, message: str) -> None:
+    """Whatever is wrong with a template is said with its file and line; nothing unknown is empty."""
+    (tmp_path / "odd.j2").write_text(template)
+    with pytest.raises(BadDataError) as caught:
+        render("odd.j2", {"status": object()}, tmp_path)
+    assert (str(tmp_path / "odd.j2"), line) == (caught.value.file, caught.value.line)
+    assert message in caught.value.message
+
+
+def test_an_error_in_a_template_that_another_one_takes_in(tmp_path: Path) -> None:
+    """The place is where the error is, not where it is taken in."""
+    (tmp_path / "outer.j2").write_text("\n\n{% include 'inner.j2' %}\n")
+    (tmp_path / "inner.j2").write_text("a\n{{ x }}\n")
+    with pytest.raises(BadDataError) as caught:
+        render("outer.j2", {}, tmp_path)
+    assert (str(tmp_path / "inner.j2"), 2) == (caught.value.file, caught.value.line)
+
+
+def test_an_error_of_ours_is_no_error_of_the_template(tmp_path: Path) -> None:
+    """What the tool's own code does wrong stays a bug, and what it says of other files is passed on."""
+
+    def refuse() -> None:
+        raise BadDataError("it is broken", file="a.md")
+
+    (tmp_path / "odd.j2").write_text("{{ refuse() }}")
+    (tmp_path / "rows.j2").write_text("{{ row.opinions }}")
+    with pytest.raises(BadDataError) as caught:
+        render("odd.j2", {"refuse": refuse}, tmp_path)
+    assert "a.md" == caught.value.file
+    broken = Stated("finding", "a.md", "A-1", "It waits", reviews=None)  # type: ignore[arg-type] # on purpose
+    with pytest.raises(TypeError, match="NoneType"):
+        render("rows.j2", {"row": Row(broken, Measured(), "P1", "open")}, tmp_path)
+
+
+def test_a_template_that_is_no_text(tmp_path: Path) -> None:
+    """It is named in the message."""
+    (tmp_path / "odd.j2").write_bytes(b"\xff")
+    with pytest.raises(BadDataError, match=r"template odd\.j2 cannot be read"):
+        render("odd.j2", {}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../secret.j2", "/etc/passwd", "", "folder"])
+def test_a_template_outside_of_the_folders(tmp_path: Path, name: str) -> None:
+    """A name leads nowhere but into the folders of templates."""
+    own = tmp_path / "templates"
+    (own / "folder").mkdir(parents=True)
+    (tmp_path / "secret.j2").write_text("secret")
+    with pytest.raises(UsageError, match="there is no template"):
+        render(name, {}, own)

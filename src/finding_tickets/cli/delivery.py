@@ -32,7 +32,8 @@ def deliver(pieces: Iterable[str], output: Path | None, is_kept: Callable[[Path]
         BadDataError: What stdout leads to cannot be written.
     """
     if output is not None:
-        _check(output, is_kept)
+        with _errors_of(output):
+            _check(output, is_kept)
     # Nobody gets one half of a report whose other half turns out to be impossible.
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors=_ERRORS, newline="") as made:
         made.writelines(pieces)
@@ -50,14 +51,20 @@ def _check(output: Path, is_kept: Callable[[Path], bool]) -> None:
     if is_kept(output.resolve()):
         raise UsageError("is a document of the register, which no report replaces", file=str(output))
     if output.is_dir():
-        raise UsageError(f"cannot write the report: {os.strerror(errno.EISDIR)}", file=str(output))
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
 def _save(blocks: Iterable[str], output: Path) -> None:
+    # What a link leads to is replaced, and the link stays one.
+    with _errors_of(output), _opened(output.resolve()) as stream:
+        stream.writelines(blocks)
+
+
+@contextmanager
+def _errors_of(output: Path) -> Iterator[None]:
+    """Turn what the file system refuses into a message that names the file."""
     try:
-        # What a link leads to is replaced, and the link stays one.
-        with _opened(output.resolve()) as stream:
-            stream.writelines(blocks)
+        yield
     except OSError as error:
         raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
 

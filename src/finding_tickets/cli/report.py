@@ -52,7 +52,7 @@ def report(
     text = " ".join(query or ())
     asked = parse(text, Lexicon(facts))
     rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
-    past = _since(since, facts, rows, asked) if since else None
+    past = None if since is None else _since(since, facts, rows, asked)
     made = Report(
         facts, status(rows, facts, text, past), template or how.template or "", profile or Profile.FULL
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FOLDER = "templates"
 HTML = (".html.j2", ".html")
 """The endings of templates in which all that is not marked as HTML is escaped."""
+# Within a word, an underscore is no markup.
+_MARKUP = re.compile(r"[\\`*\[<|~&]|(?<!\w)_|_(?!\w)")
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]
 
@@ -61,7 +63,8 @@ def _place(error: Exception, own: Path) -> traceback.FrameSummary | None:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(folders):
             return frame
-        if Path(frame.filename).is_relative_to(PACKAGE):
+        # Where a template takes in itself, any code may be the last to be called.
+        if Path(frame.filename).is_relative_to(PACKAGE) and not isinstance(error, RecursionError):
             return None
     return None
 
@@ -77,12 +80,16 @@ def source(name: str, own: Path) -> str:
 
     Raises:
         UsageError: There is no such file.
+        BadDataError: It cannot be read.
     """
     folders = (folder / name for folder in _folders(own))
     file = next((file for file in folders if file.is_file()), None)
     if file is None:
         raise UsageError(f"there is no template {name}")
-    return file.read_text(encoding="utf-8")
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadDataError(f"template {name} cannot be read: {error}") from None
 
 
 def _folders(own: Path) -> list[Path]:
@@ -106,7 +113,7 @@ def _environment(own: Path) -> Environment:
         # The other templates make Markdown, Python and YAML.
         autoescape=lambda name: name is not None and name.endswith(HTML),
     )
-    environment.filters |= {"cell": cell, "code": code}
+    environment.filters |= {"cell": cell, "code": code, "text": text}
     return environment
 
 
@@ -115,10 +122,15 @@ def cell(value: object) -> str:
     return " ".join(str(value).split()).replace("\\", "\\\\").replace("|", "\\|")
 
 
+def text(value: object) -> str:
+    """A value that is no Markdown as Markdown that shows it: one line, also in the cell of a table."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(str(value).split()))
+
+
 def code(value: object) -> str:
     """A value as a code span of Markdown outside of tables: one line, whatever backticks are in it."""
-    text = " ".join(str(value).split())
-    runs = [len(run) for run in re.findall("`+", text)]
+    line = " ".join(str(value).split())
+    runs = [len(run) for run in re.findall("`+", line)]
     ticks = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
-    space = " " if text.startswith("`") or text.endswith("`") or not text else ""
-    return f"{ticks}{space}{text}{space}{ticks}"
+    space = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{ticks}{space}{line}{space}{ticks}"

@@ -1,0 +1,190 @@
+"""Where a report goes: whole, or nowhere and with a message."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+WRONG = "{{ status.total }} documents{{ status.totl }}"
+
+
+def left(folder: Path) -> list[str]:
+    """The names of everything in a folder."""
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A folder for reports, with nothing in it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+def test_a_file_that_exists_is_replaced(tickets: Tickets, out: Path) -> None:
+    """It keeps its mode, and whoever has the old one open keeps that; nothing else is left."""
+    file = out / "status.md"
+    file.write_text("old")
+    file.chmod(0o640)
+    with file.open() as before:
+        assert 0 == tickets("report", "-o", str(file)).code
+        assert "old" == before.read()
+    assert file.read_text().startswith("# Status of the register\n")
+    assert (0o640, ["status.md"]) == (file.stat().st_mode & 0o777, left(out))
+
+
+def test_a_new_file_is_for_whom_new_files_are(tickets: Tickets, out: Path) -> None:
+    """Its mode is that of any file that the user makes."""
+    before = os.umask(0o027)
+    try:
+        assert 0 == tickets("report", "-o", str(out / "status.md")).code
+    finally:
+        os.umask(before)
+    assert 0o640 == (out / "status.md").stat().st_mode & 0o777
+
+
+def test_a_link_stays_a_link(tickets: Tickets, out: Path) -> None:
+    """What it leads to is replaced."""
+    (out / "real.md").write_text("old")
+    (out / "link.md").symlink_to("real.md")
+    assert 0 == tickets("report", "-o", str(out / "link.md")).code
+    assert (out / "link.md").is_symlink()
+    assert (out / "real.md").read_text().startswith("# Status")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "Is a directory"),
+        ("absent/status.md", "No such file or directory"),
+        ("file/status.md", "Not a directory"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_a_path_that_cannot_be_written(tickets: Tickets, out: Path, name: str, why: str) -> None:
+    """Wrong usage, with the path and the reason, and nothing is left."""
+    (out / "file").write_text("")
+    path = str(out / name)
+    ran = tickets("report", "-o", path)
+    assert (2, "", f"error: {path}: cannot write the report: {why}\n") == (ran.code, ran.out, ran.err)
+    assert ["file"] == left(out)
+
+
+def test_a_full_disk(tickets: Tickets) -> None:
+    """It is said of a file, and of what stdout leads to."""
+    ran = tickets("report", "-o", "/dev/full")
+    assert 2 == ran.code
+    assert "error: /dev/full: cannot write the report: No space left on device" in ran.err
+
+
+def test_stdout_on_a_full_disk(repository: Repository) -> None:
+    """One message, bad data, no traceback."""
+    line = [sys.executable, "-m", "finding_tickets", "report", "--root", str(repository.root)]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (4, "error: standard output: cannot be written: No space left on device\n") == (
+        ran.returncode,
+        ran.stderr,
+    )
+
+
+def test_a_device_is_written_to(tickets: Tickets) -> None:
+    """What is no regular file is not replaced by one."""
+    assert 0 == tickets("report", "-o", os.devnull).code
+    assert not Path(os.devnull).is_file()
+
+
+def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -> None:
+    """Neither by its path nor by a link to it."""
+    file = repository.ticket("A-1")
+    link = repository.root / "link.md"
+    link.symlink_to(file)
+    before = file.read_bytes()
+    for path in (file, link):
+        ran = tickets("report", "-o", str(path))
+        assert (2, f"error: {path}: is a document of the register, which no report replaces\n") == (
+            ran.code,
+            ran.err,
+        )
+    assert before == file.read_bytes()
+
+
+def test_a_report_that_cannot_be_made_leaves_the_old_one(
+    tickets: Tickets, repository: Repository, out: Path
+) -> None:
+    """An error in the last line of a template loses nothing that was there before it."""
+    repository.write("templates/odd.j2", WRONG)
+    file = out / "status.md"
+    file.write_text("old")
+    ran = tickets("report", "--template", "odd.j2", "-o", str(file))
+    assert (4, "old", ["status.md"]) == (ran.code, file.read_text(), left(out))
+
+
+def test_the_same_register_gives_the_same_bytes(repository: Repository) -> None:
+    """Whatever the process, the order of its sets, the time, the folder and the index."""
+    reviews = "## Cross-Review: {}\n\n| Field | Value |\n|---|---|\n| **Verdict** | ENDORSE |\n"
+    for number in range(1, 9):
+        more = "\n".join(reviews.format(name) for name in ("DRL", "PyTorch", "Kim", "Ann"))
+        repository.ticket(f"A-{number}", file=f"{number % 3}.py`, `x.py", more=more, status="fixed")
+    made = []
+    for seed in ("1", "2", "3"):
+        line = [sys.executable, "-m", "finding_tickets", "report", "--root", str(repository.root)]
+        ran = subprocess.run(
+            line, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        made.append(ran.stdout)
+    assert made[0] == made[1] == made[2]
+    assert str(repository.root).encode() not in made[0]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_hardly_any_ticket(tickets: Tickets, repository: Repository, count: int) -> None:
+    """No ticket and one ticket are registers, too: all sections are there."""
+    for number in range(count):
+        repository.ticket(f"A-{number}", status="open")
+    ran = tickets("report")
+    assert 0 == ran.code
+    assert f"\n{count} document{'s' * (count != 1)}; each table" in ran.out
+    headings = [line for line in ran.out.splitlines() if line.startswith("## ")]
+    assert [
+        "## Severity and disposition",
+        "## Severity and verdict",
+        "## Documents",
+        "## Closed without evidence",
+        "## Contradictions",
+        "## Refuted claims",
+        "## Duplicates that disagree",
+        "## Reviews",
+        "## Files",
+        "## Open work",
+    ] == headings
+
+
+def test_names_of_any_script(tickets: Tickets, repository: Repository, out: Path) -> None:
+    """Titles, files and paths are there as they are written; a path of bytes that are no text is escaped."""
+    title = "Été 🙂 تجربة \u202eabc\u2066 \u0301 | `x` <b> {{ 1 }} {% if %}"
+    text = repository.ticket(
+        "A-1", title=title, file="ü/日本.py", status="fixed", more="- [x] `|` ``"
+    ).read_bytes()
+    name = b"tickets/open/\xff.md".decode(errors="surrogateescape")
+    (repository.root / "tickets/open").mkdir()
+    (repository.root / name).write_bytes(text.replace(b"A-1", b"A-2"))
+    file = out / "ü\u202e.md"
+    assert 0 == tickets("report", "-o", str(file)).code
+    made = file.read_text(encoding="utf-8")
+    # The title is plain text, in which the backticks of a ticket are markup and a report's bar is none.
+    shown = title.replace("`", "").replace("|", "\\|").replace("<b>", "\\<b>")
+    assert shown in made
+    assert "`ü/日本.py`" in made
+    assert "`tickets/open/\\udcff.md:9`: the status is fixed, the folder open" in made
