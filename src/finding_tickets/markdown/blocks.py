@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyromark
 
 from finding_tickets.markdown.front_matter import front_matter
+
+if TYPE_CHECKING:
+    from finding_tickets.markdown.tables import Table
 
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
 _TABLE = ("Table", "TableHead", "TableRow", "TableCell")
@@ -32,9 +35,22 @@ class Block:
         info: The language of a fence, and what follows it.
         code: The content of a code block.
         checked: Whether a check box is ticked; None for what has none.
+        table: What was read in a table, once somebody has asked for it.
     """
 
-    __slots__ = ("checked", "children", "code", "end", "first", "info", "kind", "last", "level", "start")
+    __slots__ = (
+        "checked",
+        "children",
+        "code",
+        "end",
+        "first",
+        "info",
+        "kind",
+        "last",
+        "level",
+        "start",
+        "table",
+    )
 
     def __init__(self, kind: str, start: int, end: int) -> None:
         self.kind = kind
@@ -43,10 +59,11 @@ class Block:
         self.level = 0
         self.info = self.code = ""
         self.checked: bool | None = None
+        self.table: Table | None = None
         self.children: list[Block] = []
 
 
-def parse(data: bytes) -> list[Block]:
+def parse(data: bytes) -> list[Block]:  # noqa: C901 - a call for each event would take longer than what it does
     """The top-level blocks of UTF-8 ``data``."""
     # The parser takes a byte order mark for text, which would hide a heading on the first line, and front
     # matter for a heading.
@@ -54,32 +71,41 @@ def parse(data: bytes) -> list[Block]:
     root = Block("Document", 0, len(data))
     if first < last:
         root.children.append(Block("FrontMatter", first, last))
-    current: Block = root
-    outer: list[Block] = []
+    current, outer = root, list[Block]()
     text = _as_parsed(data[skipped:]).decode()
     events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
     for event, span in events:
-        what, detail = event.popitem() if isinstance(event, dict) else (event, "")
-        name = detail if isinstance(detail, str) else _name(detail)
-        if what == "End" and name in _BLOCKS:
-            current = outer.pop()
-            continue
-        start, end = span["start"] + skipped, span["end"] + skipped
-        if what == "Start" and name in _BLOCKS:
-            outer.append(current)
-            current = _opened(name, detail, start, end, outer)
+        what, detail = (event, "") if event.__class__ is str else event.popitem()
+        if what == "Start":
+            kind: str = detail if detail.__class__ is str else next(iter(detail))
+            if kind in _BLOCKS:
+                block = Block(kind, span["start"] + skipped, span["end"] + skipped)
+                if detail.__class__ is dict:
+                    _detail(block, detail[kind])
+                # What is too deep is parsed on, in a tree of its own that nobody reads.
+                deep = len(outer) >= DEEPEST and kind in _CONTAINERS
+                current.children.append(Block(TOO_DEEP, block.start, block.end) if deep else block)
+                outer.append(current)
+                current = block
+                continue
+        elif what == "End":
+            if (detail if detail.__class__ is str else next(iter(detail))) in _BLOCKS:
+                current = outer.pop()
+                continue
+        elif what == "Text":
+            if current.kind == "CodeBlock":
+                current.code += detail
         elif what == "Rule":
-            current.children.append(Block(what, start, end))
+            current.children.append(Block(what, span["start"] + skipped, span["end"] + skipped))
+            continue
         elif what == "TaskListMarker":
             # In a loose list the marker stands in the paragraph of its item.
             (current if current.kind == "Item" else outer[-1]).checked = bool(detail)
-        else:
-            # The pieces of a text come in its order, and what has pieces of its own once more at its end.
-            if current.first == current.last:
-                current.first = start
-            current.last = end
-            if what == "Text" and current.kind == "CodeBlock":
-                current.code += detail
+            continue
+        # The pieces of a text come in its order, and what has pieces of its own once more at its end.
+        if current.first == current.last:
+            current.first = span["start"] + skipped
+        current.last = span["end"] + skipped
     return root.children
 
 
@@ -93,29 +119,22 @@ def _as_parsed(data: bytes) -> bytes:
     return text
 
 
-def walk(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Every block of the trees, parents before children, in the order of the file."""
+def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
+    """Every block of the trees, parents before children, in the order of the file.
+
+    Without ``rows`` tables count as leaves.
+    """
     waiting = list(blocks)[::-1]
     while waiting:
         block = waiting.pop()
         yield block
-        if block.children:
+        if block.children and (rows or block.kind != "Table"):
             waiting.extend(reversed(block.children))
 
 
-def _opened(name: str, detail: Any, start: int, end: int, outer: list[Block]) -> Block:
-    """A new block within the last of ``outer``."""
-    block = Block(name, start, end)
-    if name == "Heading":
-        block.level = int(detail[name]["level"][1:])
-    elif name == "CodeBlock" and isinstance(detail[name], dict):
-        block.info = detail[name]["Fenced"]
-    # What is too deep is parsed on, in a tree of its own that nobody reads.
-    deep = len(outer) > DEEPEST and name in _CONTAINERS
-    outer[-1].children.append(Block(TOO_DEEP, start, end) if deep else block)
-    return block
-
-
-def _name(detail: Any) -> str:
-    """The name of what opens or closes with details; empty where there is no name."""
-    return next(iter(detail)) if isinstance(detail, dict) else ""
+def _detail(block: Block, detail: Any) -> None:
+    """Add what the parser says of a block beside its kind."""
+    if block.kind == "Heading":
+        block.level = int(detail["level"][1:])
+    elif block.kind == "CodeBlock" and isinstance(detail, dict):
+        block.info = detail["Fenced"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.markdown.blocks import Block, walk
+from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.entries import text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Category, ChecklistItem
 
@@ -21,7 +21,7 @@ def checked(sections: Iterable[Part]) -> Iterator[Part]:
     """The parts whose check boxes are checks: the verification, what was done, and parts so headed within."""
     sections = list(sections)
     for part in sections:
-        role = role_of(part)
+        role = part.role
         if role in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
         elif role is not Role.CROSS_REVIEW and _BOX.search(part.source.data, part.start, part.end):
@@ -45,6 +45,6 @@ def read_checklist(part: Part) -> tuple[ChecklistItem, ...]:
 
 
 def _boxes(part: Part) -> Iterator[tuple[Block, Text]]:
-    for block in walk(part.blocks):
-        if block.kind == "Item" and block.checked is not None:
-            yield block, part.source.text(*text_of(block))
+    for item in part.by_kind["Item"]:
+        if item.checked is not None:
+            yield item, part.source.text(*text_of(item))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.ticket import CheckedClaim
 
 _CLAIM = re.compile(r".*\b(?:claim|assertion|premise)s?\b.*")
@@ -28,14 +28,15 @@ _TRUE = re.compile(r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|v
 def read_checked_claims(parts: Iterable[Part]) -> Iterator[CheckedClaim]:
     """The rows of every table with a column of claims and one that says what came of them."""
     for part in parts:
-        for table in (block for block in part.blocks if block.kind == "Table"):
-            titles = columns(part.source, table)
+        for block in (each for each in part.blocks if each.kind == "Table"):
+            table = table_of(part.source, block)
+            titles = table.titles
             claim = _pick(titles, _CLAIM)
             status = _pick([title for title in titles if title != claim], _STATUS)
             evidence = _pick([title for title in titles if title not in (claim, status)], _EVIDENCE)
             if claim is None or (status is None and evidence is None):
                 continue
-            for row in records(part.source, table):
+            for row in table.records:
                 first, last = row[titles[0]], row[titles[-1]]
                 text = part.source.text(first.span.start, last.span.end)
                 found = plain(row[status].raw) if status else ""

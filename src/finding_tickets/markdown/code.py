@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.markdown.blocks import Block, walk
+from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.places import EXTENSION, line_ranges, path_and_lines
 from finding_tickets.markdown.source import Source
@@ -20,23 +20,23 @@ _COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
 _NAMED_LINES = re.compile(
     r"\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?", re.IGNORECASE
 )
+_LANGUAGE_END = re.compile(r"[\s:{]")
 _LONGEST = 300
 
 
 def read_code(parts: Iterable[Part]) -> Iterator[CodeBlock]:
     """Every code block of ``parts``."""
     for part in parts:
-        for block in walk(part.blocks):
-            if block.kind == "CodeBlock":
-                text, place = part.source.text(block.start, block.end), _PLACE.match(block.code)
-                yield CodeBlock(
-                    raw=text.raw,
-                    span=text.span,
-                    language=re.split(r"[\s:{]", block.info, maxsplit=1)[0],
-                    code=block.code,
-                    location=place["place"] if place else _of_info(block.info),
-                    places=tuple(_places(part.source, block)),
-                )
+        for block in part.by_kind["CodeBlock"]:
+            text, place = part.source.text(block.start, block.end), _PLACE.match(block.code)
+            yield CodeBlock(
+                raw=text.raw,
+                span=text.span,
+                language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
+                code=block.code,
+                location=place["place"] if place else _of_info(block.info),
+                places=tuple(_places(part.source, block)),
+            )
 
 
 def _of_info(info: str) -> str | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.markdown.entries import entries
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.model.ticket import Correction
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -18,16 +17,16 @@ _DATED = frozenset(["date", "corrected", "correctedon"])
 def correcting(parts: Iterable[Part]) -> Iterator[Part]:
     """The sections that correct something, and such parts of a resolution."""
     for part in parts:
-        if role_of(part) is Role.CORRECTION:
+        if part.role is Role.CORRECTION:
             yield part
-        elif role_of(part) is Role.RESOLUTION:
+        elif part.role is Role.RESOLUTION:
             yield from correcting(each for each in part.parts if each.heading)
 
 
 def read_corrections(parts: Iterable[Part]) -> Iterator[Correction]:
     """The corrections among ``parts``, each with its date and what it says of its own status."""
     for part in correcting(parts):
-        stated = list(entries(part.source, part.blocks))
+        stated = part.entries
         dates = (entry.plain for entry in stated if entry.key in _DATED)
         date = next((match[0] for match in map(_DATE.search, [part.title, *dates]) if match), None)
         body = part.body

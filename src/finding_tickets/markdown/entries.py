@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.front_matter import pairs
 from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.lazy import lazy
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import begins_with_pipe, body_rows, cell_spans, columns
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import squeeze
 
@@ -36,12 +36,12 @@ class Entry:
     value: Text
     start: int
 
-    @cached_property
+    @lazy
     def key(self) -> str:
         """The label as it is compared: ``File(s)`` is ``files``."""
         return squeeze(self.label)
 
-    @cached_property
+    @lazy
     def plain(self) -> str:
         """The value without markup."""
         return plain(self.value.raw)
@@ -97,13 +97,14 @@ def text_of(item: Block) -> tuple[int, int]:
     return block.first, block.last
 
 
-def _of_table(source: Source, table: Block) -> Iterator[Entry]:
-    titles = columns(source, table)
+def _of_table(source: Source, block: Block) -> Iterator[Entry]:
+    table = table_of(source, block)
+    titles = table.titles
     titled = titles[0] in _COLUMN_TITLES
-    piped = begins_with_pipe(source, table.children[0])
-    for row in body_rows(table) if titled else table.children:
-        spans = cell_spans(source, row)
-        if piped and not begins_with_pipe(source, row):
-            yield from labelled(source, row.start, row.end)
-        elif len(spans) == _FIELD_AND_VALUE or (titled and len(spans) > 1 and titles[1] == "value"):
-            yield Entry(plain(source.raw(*spans[0])).rstrip(" :"), source.text(*spans[1]), row.start)
+    valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1:2] == ["value"])
+    for row in table.body if titled else table.rows:
+        if table.is_text(row):
+            yield from labelled(source, row.block.start, row.block.end)
+        elif valued:
+            label, value, *_ = table.spans(row)
+            yield Entry(plain(source.raw(*label)).rstrip(" :"), source.text(*value), row.block.start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -11,14 +11,13 @@ from finding_tickets.markdown.checklists import checked, read_categories, read_c
 from finding_tickets.markdown.claim_tables import read_checked_claims
 from finding_tickets.markdown.code import read_code
 from finding_tickets.markdown.corrections import read_corrections
-from finding_tickets.markdown.entries import entries
 from finding_tickets.markdown.file_name import file_name
 from finding_tickets.markdown.identity import read_id, read_title
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.locations import read_locations, read_mentioned, stated_locations
 from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.outcomes import outcome_of
-from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.parts import Part, by_role, section
 from finding_tickets.markdown.phrases import only_word_in
 from finding_tickets.markdown.relations import read_references, read_relations, stated_relations
 from finding_tickets.markdown.remediation import read_remediation
@@ -31,7 +30,7 @@ from finding_tickets.markdown.resolutions import (
 )
 from finding_tickets.markdown.reviewers import reviewer_word
 from finding_tickets.markdown.reviews import read_reviews, reviewing
-from finding_tickets.markdown.roles import Role, by_role, role_of, section
+from finding_tickets.markdown.roles import Role
 from finding_tickets.markdown.severities import read_changes
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.problem import Level
@@ -90,7 +89,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         updated=metadata.string("Updated"),
         code_repository=metadata.string("Code Repository"),
         locations=_locations(source, metadata, roles),
-        summary=_summary(roles) or _flat(metadata, _SUMMARIES),
+        summary=next(_summaries(roles), None) or _flat(metadata, _SUMMARIES),
         categories=_each(read_categories, roles, Role.SUMMARY),
         evidence=tuple(read_code(described)),
         recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None)
@@ -141,7 +140,7 @@ def _each(read: Callable[[Part], tuple[T, ...]], roles: Roles, role: Role) -> tu
 
 def _closed(roles: Roles) -> Field[str] | None:
     """The date that a resolution states."""
-    stated = (entry for part in roles.get(Role.RESOLUTION, ()) for entry in entries(part.source, part.blocks))
+    stated = (entry for part in roles.get(Role.RESOLUTION, ()) for entry in part.entries)
     dated = (entry for entry in stated if entry.key in _CLOSED and _DATE.match(entry.plain))
     return next((field(entry.value, entry.plain) for entry in dated), None)
 
@@ -149,17 +148,17 @@ def _closed(roles: Roles) -> Field[str] | None:
 def _acting(sections: Sequence[Part]) -> list[Part]:
     """The sections that tell what was done with the ticket."""
     return [
-        part for part in sections if role_of(part) in (Role.RESOLUTION, Role.CORRECTION) or _on_severity(part)
+        part for part in sections if part.role in (Role.RESOLUTION, Role.CORRECTION) or _on_severity(part)
     ]
 
 
 def _on_severity(part: Part) -> bool:
-    return role_of(part) is None and "severity" in part.name.split()
+    return part.role is None and "severity" in part.name.split()
 
 
 def _stating(sections: Sequence[Part]) -> list[Part]:
     """The sections in the ticket's own words: all but its metadata and what its reviewers say."""
-    return [part for part in sections if role_of(part) not in (Role.METADATA, Role.CROSS_REVIEW)]
+    return [part for part in sections if part.role not in (Role.METADATA, Role.CROSS_REVIEW)]
 
 
 def _resolution(roles: Roles) -> tuple[Part | None, Ended]:
@@ -243,16 +242,11 @@ def _relations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Relati
     )
 
 
-def _summary(roles: Roles) -> Text | None:
-    """The one-line summary, else the first paragraph of the section that says what the problem is."""
+def _summaries(roles: Roles) -> Iterator[Text]:
+    """What may be the summary, best first: the one-line one, paragraphs of what says what the problem is."""
     for part in (*roles.get(Role.SUMMARY, ()), *roles.get(Role.PROBLEM, ())):
-        labelled = (
-            entry.value for entry in entries(part.source, part.blocks) if entry.key.endswith("summary")
-        )
+        labelled = (entry.value for entry in part.entries if entry.key.endswith("summary"))
         paragraphs = (
             part.source.text(each.start, each.end) for each in part.blocks if each.kind == "Paragraph"
         )
-        text = next(labelled, None) or next(paragraphs, None)
-        if text:
-            return text
-    return None
+        yield from chain(labelled, paragraphs)

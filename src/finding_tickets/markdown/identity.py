@@ -11,7 +11,6 @@ from finding_tickets.markdown.file_name import file_name
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.metadata import Metadata, field
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.roles import role_of
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Field, Text
 
@@ -34,7 +33,7 @@ def title_of(sections: Sequence[Part]) -> Text | None:
     """The text of the first heading of level 1, or else of the first heading that is no section's."""
     headed = [part for part in sections if part.heading and part.heading.first < part.heading.last]
     titles = [part for part in headed if part.heading and part.heading.level == 1]
-    best = next(iter(titles or [part for part in headed[:1] if role_of(part) is None]), None)
+    best = next(iter(titles or [part for part in headed[:1] if part.role is None]), None)
     heading = best.heading if best else None
     return sections[0].source.text(heading.first, heading.last) if heading else None
 

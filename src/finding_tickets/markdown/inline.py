@@ -8,6 +8,7 @@ from collections.abc import Iterator
 _TICKS = re.compile(rb"`+")
 _ONE_SPAN = 2
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
+_NOT_A_WORD = re.compile(r"[^\w]+")
 
 
 def plain(raw: str) -> str:
@@ -27,6 +28,11 @@ def plain(raw: str) -> str:
         at = end
     pieces.append(_without_marks(data[at:].decode()))
     return _on_one_line("".join(pieces))
+
+
+def words_of(title: str) -> str:
+    """A title in lower case with single spaces between its words."""
+    return _NOT_A_WORD.sub(" ", title.lower()).strip()
 
 
 def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.blocks import Block
-from finding_tickets.markdown.entries import entries, labelled, text_of
+from finding_tickets.markdown.entries import labelled, text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.review import Issue
 
@@ -69,7 +69,7 @@ def read_issue_counts(parts: Iterable[Part], issues: Iterable[Issue]) -> dict[st
     for issue in issues:
         counts[issue.severity] = counts.get(issue.severity, 0) + 1
     for part in _groups(parts, summaries=True):
-        stated = ((entry.key, _COUNT.match(entry.plain)) for entry in entries(part.source, part.blocks))
+        stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
         counts.update({key: int(match[0]) for key, match in stated if match})
     return counts
 
@@ -145,14 +145,15 @@ def _of_list(part: Part, block: Block) -> Iterator[Issue]:
             yield from _issue(part, lead, details, number=str(number))
 
 
-def _of_table(part: Part, table: Block) -> Iterator[Issue]:
+def _of_table(part: Part, block: Block) -> Iterator[Issue]:
     """A table with a row for each issue and a column for its severity."""
-    titles = columns(part.source, table)
+    table = table_of(part.source, block)
+    titles = table.titles
     titled = next((title for title in titles if _COLUMN.fullmatch(title)), None)
     if titled is None or "severity" not in titles:
         return
     named = next((title for title in titles if _NAME.fullmatch(title)), None)
-    for row in records(part.source, table):
+    for row in table.records:
         text = part.source.text(row[titles[0]].span.start, row[titles[-1]].span.end)
         others = [title for title in titles if title not in (titled, named, "severity")]
         yield Issue(

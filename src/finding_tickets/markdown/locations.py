@@ -22,7 +22,7 @@ from finding_tickets.markdown.places import (
     symbol_names,
 )
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Location
 from finding_tickets.model.vocabulary import squeeze
@@ -75,10 +75,11 @@ def _bytes(text: Text, first: int, last: int) -> tuple[int, int]:
 
 def _of_columns(part: Part) -> Iterator[Location]:
     """A table with a column of files, perhaps of lines and symbols: a place in each row."""
-    for table in (block for block in part.blocks if block.kind == "Table"):
-        rows = list(records(part.source, table))
+    for block in (each for each in part.blocks if each.kind == "Table"):
+        table = table_of(part.source, block)
+        rows = table.records
         labels = [squeeze(next(iter(row.values())).raw) for row in rows]
-        in_columns = any(_FILES.fullmatch(squeeze(title)) for title in columns(part.source, table))
+        in_columns = any(_FILES.fullmatch(squeeze(title)) for title in table.titles)
         if in_columns and not any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
             for row in rows:
                 yield _of_record({squeeze(title): cell for title, cell in row.items()})

@@ -13,7 +13,7 @@ from finding_tickets.markdown.entries import Entry, entries
 from finding_tickets.markdown.inline import code_spans, plain
 from finding_tickets.markdown.phrases import word_in
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import body_rows, columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.vocabulary import Words, squeeze
 
@@ -118,8 +118,9 @@ def metadata_entries(source: Source, blocks: Iterable[Block]) -> Iterator[Entry]
     A table with a column for each label and a single row says the same as one with a row for each.
     """
     for block in blocks:
-        if block.kind == "Table" and len(body_rows(block)) == 1 and len(columns(source, block)) > 1:
-            [record] = records(source, block)
+        table = table_of(source, block) if block.kind == "Table" else None
+        if table and len(table.body) == 1 and len(table.titles) > 1:
+            [record] = table.records
             titles = [title for title in record if _BARE.fullmatch(squeeze(title))]
             if len(titles) == len(record):
                 yield from (Entry(title.title(), record[title], record[title].span.start) for title in titles)

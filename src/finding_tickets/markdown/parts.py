@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import takewhile
 
-from finding_tickets.markdown.blocks import Block, parse
-from finding_tickets.markdown.inline import plain
+from finding_tickets.markdown.blocks import Block, parse, walk
+from finding_tickets.markdown.entries import Entry, entries
+from finding_tickets.markdown.inline import plain, words_of
+from finding_tickets.markdown.lazy import lazy
+from finding_tickets.markdown.roles import PLAIN_TITLES, Role, meaning
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
+from finding_tickets.model.ticket import Section
 
 _SECTION_LEVEL = 2
 _RULE = b"---"
-_NOT_A_WORD = re.compile(r"[^\w]+")
+# The metadata of a ticket that was written when all was done; in another ticket this is a resolution.
+_ID_ROW = b"ticket id"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """A heading with everything up to the next heading of its level or above.
 
@@ -31,23 +35,36 @@ class Part:
     end: int
     blocks: tuple[Block, ...]
 
-    @cached_property
+    @lazy
     def title(self) -> str:
         """The heading's text without markup; empty where there is no heading."""
         heading = self.heading
         return plain(self.source.raw(heading.first, heading.last)) if heading else ""
 
-    @cached_property
+    @lazy
     def name(self) -> str:
         """The title in lower case with single spaces between its words, for comparing."""
         return words_of(self.title)
+
+    @lazy
+    def role(self) -> Role | None:
+        """What the section is for, as far as its title says.
+
+        A heading of level 1 is the document's title, unless it is nothing but the name of a section.
+        """
+        if self.heading and self.heading.level == 1 and self.name not in PLAIN_TITLES:
+            return None
+        role, of_fix = meaning(self.title)
+        if of_fix and _ID_ROW in self.source.data[self.start : self.end].lower():
+            return Role.METADATA
+        return role
 
     @property
     def line(self) -> int:
         """The line the part starts on."""
         return self.source.line(self.start)
 
-    @cached_property
+    @lazy
     def body(self) -> Text:
         """Everything below the heading, without the white space around it and the rule at its end."""
         blocks = [block for block in self.blocks if block.kind != "Rule"]
@@ -55,21 +72,29 @@ class Part:
             return self.source.text(self.end, self.end)
         return self.source.text(blocks[0].start, blocks[-1].end)
 
-    @cached_property
+    @lazy
+    def entries(self) -> list[Entry]:
+        """The labelled values in the part, in the order of the file."""
+        return list(entries(self.source, self.blocks))
+
+    @lazy
+    def by_kind(self) -> Mapping[str, list[Block]]:
+        """The blocks in the part by their kind, however deep, but for the rows and cells of tables."""
+        found: dict[str, list[Block]] = defaultdict(list)
+        for block in walk(self.blocks, rows=False):
+            found[block.kind].append(block)
+        return found
+
+    @lazy
     def own_blocks(self) -> tuple[Block, ...]:
         """The blocks before the first heading within the part."""
         return tuple(takewhile(lambda block: block.kind != "Heading", self.blocks))
 
-    @cached_property
+    @lazy
     def parts(self) -> tuple[Part, ...]:
         """The part cut at its headings of the highest level; what precedes them comes first, if anything."""
         levels = [block.level for block in self.blocks if block.level]
         return tuple(cut(self.source, self.blocks, self.start, self.end, min(levels, default=0)))
-
-
-def words_of(title: str) -> str:
-    """A title in lower case with single spaces between its words."""
-    return _NOT_A_WORD.sub(" ", title.lower()).strip()
 
 
 def sections(source: Source) -> tuple[Part, ...]:
@@ -106,6 +131,27 @@ def nested(parts: Iterable[Part]) -> Iterator[Part]:
     for part in parts:
         yield part
         yield from nested(each for each in part.parts if each.heading)
+
+
+def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:
+    """The sections of each role, in the order of the file."""
+    found: dict[Role | None, list[Part]] = defaultdict(list)
+    for part in sections:
+        found[part.role].append(part)
+    return found
+
+
+def section(part: Part) -> Section:
+    """The record of a section, with every byte that belongs to it."""
+    source, heading = part.source, part.heading
+    below = heading.end if heading else part.start
+    return Section(
+        level=heading.level if heading else 0,
+        title=part.title,
+        heading=source.span(part.start, below),
+        body=Text(source.raw(below, part.end), source.span(below, part.end)),
+        known=part.role is not None or heading is None or heading.level == 1,
+    )
 
 
 def cut(source: Source, blocks: tuple[Block, ...], start: int, end: int, level: int) -> Iterator[Part]:

@@ -7,7 +7,7 @@ from finding_tickets.markdown.identity import kind_of, title_of
 from finding_tickets.markdown.metadata import Metadata, metadata_entries, read_metadata
 from finding_tickets.markdown.parts import Part, sections
 from finding_tickets.markdown.review import read_review
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.tables import report_malformed
 from finding_tickets.markdown.unfinished import report_unfinished
@@ -54,7 +54,7 @@ def _is_text(source: Source) -> bool:
 
 def _read(source: Source) -> Document | None:
     parts = sections(source)
-    report_unfinished(source, (block for part in parts for block in part.blocks))
+    report_unfinished(source, parts)
     title, metadata = title_of(parts), _metadata(source, parts)
     kind = kind_of(title, metadata, source.path)
     if kind is None:
@@ -63,7 +63,7 @@ def _read(source: Source) -> Document | None:
         source.report("not-a-document", 0, message, hint=hint, level=Level.NOTE)
         return None
     for part in parts:
-        report_malformed(source, part.blocks)
+        report_malformed(source, part.by_kind["Table"], part.by_kind["Paragraph"])
     read = read_finding if kind == "finding" else read_review
     return read(source, parts, metadata, title)
 
@@ -73,7 +73,7 @@ def _metadata(source: Source, parts: tuple[Part, ...]) -> Metadata:
     holding = [
         part
         for part in parts
-        if role_of(part) is Role.METADATA or part.heading is None or part.heading.level == 1
+        if part.role is Role.METADATA or part.heading is None or part.heading.level == 1
     ]
     return read_metadata(
         source, (entry for part in holding for entry in metadata_entries(source, part.blocks))

@@ -10,7 +10,7 @@ from finding_tickets.markdown.entries import Entry, text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Relation
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
@@ -63,8 +63,7 @@ def read_relations(part: Part) -> tuple[Relation, ...]:
 
 def read_references(part: Part) -> tuple[Relation, ...]:
     """The tickets among a list of references: the items that begin with ``Related ticket:``."""
-    items = (block for block in walk(part.blocks) if block.kind == "Item")
-    texts = (part.source.text(*text_of(item)) for item in items)
+    texts = (part.source.text(*text_of(item)) for item in part.by_kind["Item"])
     matches = ((text, _REFERENCE.match(text.raw)) for text in texts)
     return tuple(
         relation
@@ -103,13 +102,14 @@ def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Relation]:
                 yield from _of_line(source, text, kind)
 
 
-def _of_table(source: Source, table: Block, kind: Relationship | None) -> Iterator[Relation]:
-    titles = columns(source, table)
+def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterator[Relation]:
+    table = table_of(source, block)
+    titles = table.titles
     related = next((title for title in titles if title.startswith(("relation", "type", "link"))), None)
     noted = next(
         (title for title in titles if title.startswith(("note", "desc", "reason", "why"))), titles[-1]
     )
-    for row in records(source, table):
+    for row in table.records:
         cells = [row[title] for title in titles]
         cell = next((cell for cell in cells if _ids(source, plain(cell.raw))), cells[0])
         found = _ids(source, plain(cell.raw))

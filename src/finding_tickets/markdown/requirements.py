@@ -10,7 +10,7 @@ from finding_tickets.markdown.entries import text_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.review import Requirement
 
@@ -44,24 +44,25 @@ def read_requirements(parts: Iterable[Part]) -> Iterator[Requirement]:
     """The requirements in the sections that speak of a plan or of requirements, and in tables of them."""
     for part in parts:
         planned = _SECTION.fullmatch(part.name) is not None
-        for block in walk(part.blocks):
+        for block in walk(part.blocks, rows=False):
             if block.kind == "Table":
                 yield from _of_table(part.source, block, _IN_A_PLAN if planned else _REQUIREMENT)
             elif block.kind == "Item" and planned:
                 yield from _of_item(part.source, block)
 
 
-def _of_table(source: Source, table: Block, wanted: re.Pattern[str]) -> Iterator[Requirement]:
-    titles = columns(source, table)
+def _of_table(source: Source, block: Block, wanted: re.Pattern[str]) -> Iterator[Requirement]:
+    table = table_of(source, block)
+    titles = table.titles
     requirement = _pick(titles, _REQUIREMENT) or _pick(titles, wanted)
     others = [title for title in titles if title != requirement]
     status = _pick(others, _STATUS)
     if requirement is None or not others or (status is None and wanted is not _IN_A_PLAN):
         return
-    if status is None and not any(_is_status(row[others[-1]]) for row in records(source, table)):
+    if status is None and not any(_is_status(row[others[-1]]) for row in table.records):
         return
     implementation = _pick([title for title in others if title != status], _IMPLEMENTATION)
-    for row in records(source, table):
+    for row in table.records:
         text = source.text(row[titles[0]].span.start, row[titles[-1]].span.end)
         yield Requirement(
             raw=text.raw,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from finding_tickets.markdown.entries import Entry, entries
+from finding_tickets.markdown.entries import Entry
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.outcomes import done_remark, outcome_of
 from finding_tickets.markdown.parts import Part
@@ -74,7 +74,7 @@ def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settle
 
     A ticket that is not ``settled`` may have been filed with the section, as advice.
     """
-    body, found = part.body, list(entries(part.source, part.blocks))
+    body, found = part.body, part.entries
     acted = any(entry.key in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
     announced = any(True for _ in _announcements(part, found))
     fixed = outcome is not None and outcome.value is Outcome.FIXED
@@ -89,7 +89,7 @@ def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settle
 
 def read_outcome(part: Part) -> Field[Outcome | None] | None:
     """The words of a resolution that state its outcome, or None."""
-    found, words = list(entries(part.source, part.blocks)), part.source.vocabulary.outcomes
+    found, words = part.entries, part.source.vocabulary.outcomes
     stated = ((text, outcome_of(plain(text.raw), words)) for text in _statements(part, found))
     repeated = ((entry.value, Outcome.DUPLICATE) for entry in found if entry.key in _DUPLICATE)
     announced = ((text, Outcome.FIXED) for text in _announcements(part, found))

@@ -12,12 +12,12 @@ from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.issues import read_issue_counts, read_issues
 from finding_tickets.markdown.locations import read_locations
 from finding_tickets.markdown.metadata import Metadata
-from finding_tickets.markdown.parts import Part
+from finding_tickets.markdown.parts import Part, by_role, section
 from finding_tickets.markdown.places import location_of
 from finding_tickets.markdown.remediation import read_remediation
 from finding_tickets.markdown.requirements import read_requirements
 from finding_tickets.markdown.review_values import read_artifacts, read_performance, read_scores, read_verdict
-from finding_tickets.markdown.roles import Role, by_role, role_of, section
+from finding_tickets.markdown.roles import Role
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
 from finding_tickets.model.review import Artifact, Commits, ImplementationReview
@@ -54,7 +54,7 @@ def read_review(
         performance_claims=tuple(read_performance(sections)),
         artifacts=artifacts,
         locations=stated or _files(artifacts),
-        evidence=tuple(read_code(part for part in sections if role_of(part) not in _NOT_CODE)),
+        evidence=tuple(read_code(part for part in sections if part.role not in _NOT_CODE)),
         checklist=tuple(item for part in roles.get(Role.VERIFICATION, ()) for item in read_checklist(part)),
         remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
         sections=tuple(section(part) for part in sections),

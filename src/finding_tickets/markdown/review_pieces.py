@@ -20,7 +20,7 @@ from finding_tickets.markdown.review_tables import (
 )
 from finding_tickets.markdown.reviewers import opinion_span, reviewer_word
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import columns
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 
 
@@ -65,7 +65,7 @@ def pieces(source: Source, blocks: Sequence[Block]) -> Iterator[Piece]:
     titles: list[str] = []
     for block in blocks:
         rows = review_rows(source, block) if block.kind == "Table" else []
-        titles = columns(source, block) if rows else titles
+        titles = table_of(source, block).titles if rows else titles
         if titles and block.kind == "Paragraph":
             rows = stray_rows(source, block, titles)
         if rows:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.reviewers import opinion_of
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import body_rows, cells, columns, records
+from finding_tickets.markdown.tables import Table, table_of
 from finding_tickets.model.record import Text
 
 Row = dict[str, Text]
@@ -23,15 +23,16 @@ _LABEL_AND_VALUE = 2
 _LINE = re.compile(rb"[^\r\n]*\S[^\r\n]*")
 
 
-def review_rows(source: Source, table: Block) -> list[Row]:
+def review_rows(source: Source, block: Block) -> list[Row]:
     """The reviews of a table as ``{column title: cell}``; none where it is not one of verdicts."""
-    titles = columns(source, table)
+    table = table_of(source, block)
+    titles = table.titles
     if len(titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(titles):
         return []
-    rows = [row for row in records(source, table) if any(cell.raw for cell in row.values())]
+    rows = [row for row in table.records if any(cell.raw for cell in row.values())]
     if verdict_title(source, titles, rows):
         return rows
-    return _of_columns(source, table, titles)
+    return _of_columns(table)
 
 
 def verdict_title(source: Source, titles: Sequence[str], rows: Sequence[Row]) -> str | None:
@@ -75,15 +76,15 @@ def _stray_row(source: Source, start: int, end: int, titles: Sequence[str]) -> R
     return row
 
 
-def _of_columns(source: Source, table: Block, titles: Sequence[str]) -> list[Row]:
+def _of_columns(table: Table) -> list[Row]:
     """A table with a column for each reviewer and rows Verdict and Evaluation."""
-    lines = [cells(source, row) for row in body_rows(table)]
+    lines = [table.cells(row) for row in table.body]
     labels = [line[0].raw.strip("*` :").lower() for line in lines]
-    if VERDICT[0] not in labels or len(titles) <= _LABEL_AND_VALUE:
+    if VERDICT[0] not in labels or len(table.titles) <= _LABEL_AND_VALUE:
         return []
-    names = cells(source, table.children[0])
+    names = table.cells(table.rows[0])
     return [
         {REVIEWER[1]: names[column]}
         | {label: line[column] for label, line in zip(labels, lines, strict=True)}
-        for column in range(1, len(titles))
+        for column in range(1, len(table.titles))
     ]

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from finding_tickets.markdown.blocks import Block, walk
-from finding_tickets.markdown.entries import entries, text_of
-from finding_tickets.markdown.inline import code_spans, plain
+from finding_tickets.markdown.entries import text_of
+from finding_tickets.markdown.inline import code_spans, plain, words_of
 from finding_tickets.markdown.metadata import field
-from finding_tickets.markdown.parts import Part, nested, words_of
+from finding_tickets.markdown.parts import Part, nested
 from finding_tickets.markdown.source import Source
-from finding_tickets.markdown.tables import columns, records
+from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.review import Artifact, PerformanceClaim, Score
 from finding_tickets.model.vocabulary import squeeze
@@ -47,7 +47,7 @@ def read_verdict(parts: Sequence[Part]) -> Field[str] | None:
     A labelled verdict counts before an assessment and this before a recommendation that says as much; without
     any of them, a heading does, and last a text that begins with it in bold.
     """
-    labelled = [entry for part in parts for entry in entries(part.source, part.blocks) if entry.plain]
+    labelled = [entry for part in parts for entry in part.entries if entry.plain]
     for rank, pattern in enumerate(_VERDICTS):
         for entry in labelled:
             sure = rank < len(_VERDICTS) - 1 or _SAYS_VERDICT.match(entry.plain)
@@ -90,18 +90,19 @@ def _bold(parts: Iterable[Part]) -> Text | None:
 def read_scores(parts: Iterable[Part]) -> Iterator[Score]:
     """Every labelled ``9.5/10``, and those in tables with a column of scores."""
     for part in parts:
-        for entry in entries(part.source, part.blocks):
+        for entry in part.entries:
             yield from _score(entry.value, entry.label)
-        for table in (block for block in walk(part.blocks) if block.kind == "Table"):
-            yield from _of_table(part, table)
+        for block in part.by_kind["Table"]:
+            yield from _of_table(part, block)
 
 
-def _of_table(part: Part, table: Block) -> Iterator[Score]:
-    titles = columns(part.source, table)
+def _of_table(part: Part, block: Block) -> Iterator[Score]:
+    table = table_of(part.source, block)
+    titles = table.titles
     scored = next((title for title in titles[1:] if _SCORES.fullmatch(title)), None)
     if scored is None or len(titles) <= _LABEL_AND_VALUE:
         return
-    for row in records(part.source, table):
+    for row in table.records:
         rest = [plain(row[title].raw) for title in titles[titles.index(scored) + 1 :]]
         yield from _score(row[scored], plain(row[titles[0]].raw), remark=" ".join(rest))
 
@@ -122,10 +123,8 @@ def _score(text: Text, name: str, remark: str = "") -> Iterator[Score]:
 def read_performance(parts: Iterable[Part]) -> Iterator[PerformanceClaim]:
     """What the sections on performance state: labelled values, and the totals in their code."""
     for part in (each for each in parts if "performance" in each.name):
-        found = [
-            (entry.value, f"{entry.label}: {entry.plain}") for entry in entries(part.source, part.blocks)
-        ]
-        for block in (each for each in walk(part.blocks) if each.kind == "CodeBlock"):
+        found = [(entry.value, f"{entry.label}: {entry.plain}") for entry in part.entries]
+        for block in part.by_kind["CodeBlock"]:
             content = part.source.raw(block.first, block.last)
             for match in _TOTAL.finditer(content):
                 start = block.first + len(content[: match.start(1)].encode())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from finding_tickets.markdown.inline import plain
-from finding_tickets.markdown.parts import Part
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
+
+if TYPE_CHECKING:
+    from finding_tickets.markdown.parts import Part
 
 _TITLE = re.compile(r"(?:cross|peer)\W*(?:agent\W*)?reviews?\b", re.IGNORECASE)
 _PLAIN_TITLE = re.compile(

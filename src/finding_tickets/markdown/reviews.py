@@ -10,7 +10,7 @@ from finding_tickets.markdown.metadata import field
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.review_forms import Draft, drafts
 from finding_tickets.markdown.reviewers import opinion_of, opinion_span, reviewer_word
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Review
@@ -27,7 +27,7 @@ def reviewing(sections: Iterable[Part]) -> list[Part]:
 
     What sums reviews up or answers them holds none, unless it is all there is.
     """
-    found = [part for part in sections if role_of(part) is Role.CROSS_REVIEW]
+    found = [part for part in sections if part.role is Role.CROSS_REVIEW]
     return [part for part in found if not _ABOUT.search(part.name)] or found or list(_within(sections))
 
 
@@ -35,7 +35,7 @@ def _within(sections: Iterable[Part]) -> Iterator[Part]:
     for part in sections:
         if _CROSS.search(part.source.data, part.start, part.end):
             inner = [each for each in part.parts if each.heading and "cross" in each.name]
-            yield from (each for each in inner if role_of(each) is Role.CROSS_REVIEW)
+            yield from (each for each in inner if each.role is Role.CROSS_REVIEW)
 
 
 def read_reviews(part: Part) -> tuple[Review, ...]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
-from finding_tickets.markdown.parts import Part, words_of
+from finding_tickets.markdown.inline import words_of
 from finding_tickets.markdown.reviewers import is_cross_review
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Section
 
 
 class Role(StrEnum):
@@ -80,7 +76,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.REMEDIATION, r"remediation"),
     (Role.APPENDIX, r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?"),
 )
-_PLAIN_TITLES = frozenset(
+PLAIN_TITLES = frozenset(
     {
         "ticket metadata",
         "metadata",
@@ -92,55 +88,24 @@ _PLAIN_TITLES = frozenset(
     }
     | {"verification", "related findings", "cross review", "resolution", "appendix", "recommended fix"}
 )
+"""Titles that are nothing but the name of a section, so that one of level 1 is not the document's title."""
+
 _COMPILED = tuple((role, re.compile(pattern)) for role, pattern in _TITLES)
 _NUMBER = re.compile(r"(?:\d+[.)]\s+)+")
 _ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
-# The metadata of a ticket that was written when all was done; in another ticket this is a resolution.
 _SUMMARY_OF_FIX = "resolution summary"
-_ID_ROW = b"ticket id"
-
-
-def role_of(part: Part) -> Role | None:
-    """The role of a section, a number before its title and a remark behind it aside; None where not known.
-
-    A heading of level 1 is the document's title, unless it is nothing but the name of a section.
-    """
-    if part.heading and part.heading.level == 1 and part.name not in _PLAIN_TITLES:
-        return None
-    role, of_fix = _meaning(part.title)
-    if of_fix and _ID_ROW in part.source.data[part.start : part.end].lower():
-        return Role.METADATA
-    return role
 
 
 # Most titles are those of a template: asking again what they mean would take a fifth of reading a ticket.
 @lru_cache(maxsize=1024)
-def _meaning(title: str) -> tuple[Role | None, bool]:
-    """The role that a title gives, and whether it is that of metadata which says how a fix was made."""
+def meaning(title: str) -> tuple[Role | None, bool]:
+    """The role that a title gives, a number before it and a remark behind it aside; None where not known.
+
+    And whether it may just as well be that of metadata which say how a fix was made.
+    """
     if is_cross_review(title):
         return Role.CROSS_REVIEW, False
     title = _NUMBER.sub("", title.strip(), count=1)
     names = (words_of(title), words_of(_ASIDE.sub("", title, count=1)))
     roles = (role for name in names for role, pattern in _COMPILED if pattern.fullmatch(name))
     return next(roles, None), names[0] == _SUMMARY_OF_FIX
-
-
-def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:
-    """The sections of each role, in the order of the file."""
-    found: dict[Role | None, list[Part]] = defaultdict(list)
-    for part in sections:
-        found[role_of(part)].append(part)
-    return found
-
-
-def section(part: Part) -> Section:
-    """The record of a section, with every byte that belongs to it."""
-    source, heading = part.source, part.heading
-    below = heading.end if heading else part.start
-    return Section(
-        level=heading.level if heading else 0,
-        title=part.title,
-        heading=source.span(part.start, below),
-        body=Text(source.raw(below, part.end), source.span(below, part.end)),
-        known=role_of(part) is not None or heading is None or heading.level == 1,
-    )

@@ -51,7 +51,7 @@ def _of_part(part: Part) -> Iterator[SeverityChange]:
     within = [each for each in nested([part]) if _TOPIC in each.name.split()]
     for each in within:
         yield from _of_pairs(each)
-    labelled = [entry for entry in entries(part.source, part.blocks) if _TOPIC in entry.key]
+    labelled = [entry for entry in part.entries if _TOPIC in entry.key]
     yield from _pair(part.source, labelled)
     heading = part.heading
     start = heading.start if heading else part.start

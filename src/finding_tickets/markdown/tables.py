@@ -4,107 +4,135 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
-from finding_tickets.markdown.blocks import Block, walk
+from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.inline import code_spans, plain
+from finding_tickets.markdown.lazy import lazy
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.record import Text
 
 _PIPE = re.compile(rb"(?<!\\)\|")
 
-
-def cells(source: Source, row: Block) -> tuple[Text, ...]:
-    """The cells of a row, as many as its header has."""
-    return tuple(source.text(*span) for span in cell_spans(source, row))
+Span = tuple[int, int]
 
 
-def cell_spans(source: Source, row: Block) -> list[tuple[int, int]]:
-    """Where the cells of a row stand, with the white space around them.
+class Row(NamedTuple):
+    """A row; its content ends at ``end``, before the last pipe. ``piped`` says whether it begins with one."""
 
-    For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
-    pipes inside backticks do not count in a row that has the right number of cells without them; in any
-    other, what is left over stays part of the last cell.
-    """
-    end = _end(source, row)
-    if end > row.children[-1].end:
-        meant = _meant(source.data, row, end)
-        if len(meant) == len(row.children):
-            return meant
-    spans = [(cell.start, cell.end) for cell in row.children]
-    spans[-1] = (spans[-1][0], max(spans[-1][1], end))
-    return spans
+    block: Block
+    end: int
+    piped: bool
+
+    @property
+    def is_overfull(self) -> bool:
+        """Whether it has more cells than its header."""
+        return self.end > self.block.children[-1].end
 
 
-def _meant(data: bytes, row: Block, end: int) -> list[tuple[int, int]]:
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table and what stands in it; ``rows`` are all of them, the header first."""
+
+    source: Source
+    rows: Sequence[Row]
+
+    @lazy
+    def body(self) -> list[Row]:
+        """The rows below the header."""
+        return [row for row in self.rows if row.block.kind == "TableRow"]
+
+    @lazy
+    def titles(self) -> list[str]:
+        """The titles of the columns, in lower case."""
+        return [plain(self.source.raw(*span)).lower() for span in self.spans(self.rows[0])]
+
+    @lazy
+    def records(self) -> list[dict[str, Text]]:
+        """Each row below the header as ``{column title: cell}``."""
+        return [dict(zip(self.titles, self.cells(row), strict=True)) for row in self.body]
+
+    def cells(self, row: Row) -> tuple[Text, ...]:
+        """The cells of a row, as many as the header has."""
+        return tuple([self.source.text(*span) for span in self.spans(row)])
+
+    def spans(self, row: Row) -> list[Span]:
+        """Where the cells of a row stand, with the white space around them.
+
+        For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
+        pipes inside backticks do not count in a row that has the right number of cells without them; in any
+        other, what is left over stays part of the last cell.
+        """
+        cells = row.block.children
+        if row.is_overfull:
+            meant = _meant(self.source.data, row)
+            if len(meant) == len(cells):
+                return meant
+        spans = [(cell.start, cell.end) for cell in cells]
+        spans[-1] = (cells[-1].start, max(cells[-1].end, row.end))
+        return spans
+
+    def is_text(self, row: Row) -> bool:
+        """Whether Markdown has taken text for a row: it has no pipe before it, and the header has."""
+        return self.rows[0].piped and not row.piped
+
+
+def table_of(source: Source, block: Block) -> Table:
+    """The table that a block is, read once however often it is asked for."""
+    table = block.table
+    if table is None:
+        table = block.table = Table(source, [_row(source.data, row) for row in block.children])
+    return table
+
+
+def _row(data: bytes, block: Block) -> Row:
+    text = data[block.start : block.end].rstrip()
+    closed = text.endswith(b"|") and not text.endswith(rb"\|")
+    return Row(block, block.start + len(text) - closed, text.lstrip().startswith(b"|"))
+
+
+def _meant(data: bytes, row: Row) -> list[Span]:
     """The cells of a row if no pipe inside backticks ends one."""
-    start = row.children[0].start
+    start = row.block.children[0].start
     # Where code begins and ends, in order: behind an odd number of these marks a pipe is inside.
-    marks = [mark for span in code_spans(data, start, end) for mark in span]
-    pipes = (match.start() for match in _PIPE.finditer(data, start, end))
+    marks = [mark for span in code_spans(data, start, row.end) for mark in span]
+    pipes = (match.start() for match in _PIPE.finditer(data, start, row.end))
     outside = [pipe for pipe in pipes if bisect_right(marks, pipe) % 2 == 0]
-    return list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, end], strict=True))
+    return list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
 
 
-def body_rows(table: Block) -> list[Block]:
-    """The rows of a table below its header."""
-    return [row for row in table.children if row.kind == "TableRow"]
-
-
-def columns(source: Source, table: Block) -> list[str]:
-    """The titles of a table's columns, in lower case."""
-    return [plain(source.raw(*span)).lower() for span in cell_spans(source, table.children[0])]
-
-
-def records(source: Source, table: Block) -> Iterator[dict[str, Text]]:
-    """Each row below the header as ``{column title: cell}``."""
-    titles = columns(source, table)
-    for row in body_rows(table):
-        yield dict(zip(titles, cells(source, row), strict=True))
-
-
-def begins_with_pipe(source: Source, row: Block) -> bool:
-    """Whether a row does; one that does not, below a header that does, is text that Markdown takes in."""
-    return source.data[row.start : row.end].lstrip().startswith(b"|")
-
-
-def report_malformed(source: Source, blocks: Iterable[Block]) -> None:
+def report_malformed(source: Source, tables: Iterable[Block], paragraphs: Iterable[Block]) -> None:
     """Report the rows that do not mean in Markdown what they seem to mean."""
-    for block in walk(blocks):
-        if block.kind == "Table":
-            _report_rows(source, block)
-        elif block.kind == "Paragraph":
-            _report_undelimited(source, block)
+    for block in tables:
+        _report_rows(source, table_of(source, block))
+    for block in paragraphs:
+        _report_undelimited(source, block)
 
 
-def _report_rows(source: Source, table: Block) -> None:
-    piped = begins_with_pipe(source, table.children[0])
-    for row in body_rows(table):
-        if piped and not begins_with_pipe(source, row):
+def _report_rows(source: Source, table: Table) -> None:
+    for row in table.body:
+        if table.is_text(row):
             message = "no blank line between this line and the table above, so Markdown makes it a row"
-            source.report("table-text", row.start, message)
-        elif _end(source, row) > row.children[-1].end:
-            message = f"the row has more cells than the {len(row.children)} of its header"
+            source.report("table-text", row.block.start, message)
+        elif row.is_overfull:
+            message = f"the row has more cells than the {len(row.block.children)} of its header"
             hint = r"a pipe ends a cell even inside backticks; write it as \|"
-            source.report("table-cells", row.children[-1].end, message, hint=hint)
+            source.report("table-cells", row.block.children[-1].end, message, hint=hint)
 
 
 def _report_undelimited(source: Source, paragraph: Block) -> None:
     """Report the first of two lines that look like rows, in what Markdown takes for text."""
-    first = source.line(paragraph.start)
-    lines = [line.strip() for line in source.data[paragraph.start : paragraph.end].splitlines()]
+    text = source.data[paragraph.start : paragraph.end]
+    if b"|" not in text:
+        return
+    lines = [line.strip() for line in text.splitlines()]
     rows = [len(line) > 1 and line.startswith(b"|") and line.endswith(b"|") for line in lines]
-    for number, (one, next_one) in enumerate(pairwise(rows), first):
+    for number, (one, next_one) in enumerate(pairwise(rows), source.line(paragraph.start)):
         if one and next_one:
             message = "rows without a delimiter row, so Markdown makes no table of them"
             hint = "below the header write |---|---|, with as many cells as the header"
             source.report_line("table-delimiter", number, message, hint=hint)
             return
-
-
-def _end(source: Source, row: Block) -> int:
-    """Where the content of a row ends: before the last pipe."""
-    text = source.data[row.start : row.end].rstrip()
-    closed = text.endswith(b"|") and not text.endswith(rb"\|")
-    return row.start + len(text) - closed

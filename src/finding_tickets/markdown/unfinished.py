@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.markdown.blocks import DEEPEST, TOO_DEEP, Block, walk
+from finding_tickets.markdown.blocks import DEEPEST, TOO_DEEP, Block
+from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.source import Source
 from finding_tickets.model.problem import Level
 
@@ -17,17 +18,17 @@ _LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
-def report_unfinished(source: Source, blocks: Iterable[Block]) -> None:
-    """Report all of it; ``blocks`` are those of the whole file."""
+def report_unfinished(source: Source, parts: Iterable[Part]) -> None:
+    """Report all of it; ``parts`` make up the whole file."""
     for offset in _merge_marks(source.data):
         message = "a mark of a merge that is not finished: what follows may be there twice"
         source.report("merge-conflict", offset, message, level=Level.ERROR)
     _report_line_ends(source)
-    for block in walk(blocks):
-        if block.kind == TOO_DEEP:
+    for part in parts:
+        for block in part.by_kind[TOO_DEEP]:
             message = f"nested more than {DEEPEST} deep: what is in it is not read"
             source.report("nesting", block.start, message)
-        elif block.kind in ("CodeBlock", "HtmlBlock"):
+        for block in (*part.by_kind["CodeBlock"], *part.by_kind["HtmlBlock"]):
             _report_open(source, block)
 
 

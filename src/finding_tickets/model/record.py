@@ -1,7 +1,7 @@
 """What records are made of: values that remember where they stand in their file.
 
-A document is read into hundreds of them, which are frozen dataclasses; what is kept as data, and must be checked
-when it is loaded, is a pydantic model.
+A document is read into hundreds of them, which are frozen dataclasses; what is kept as data, and must be
+checked when it is loaded, is a pydantic model.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from finding_tickets.markdown.edit.rows import row_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.reading import Document
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome
@@ -203,7 +203,7 @@ def _resolutions(page: Page) -> list[Part]:
     """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
     title = page.document.title.span.start
     below = [part for part in page.parts if part.heading and not part.start <= title < part.heading.end]
-    return [part for part in below if role_of(part) is Role.RESOLUTION]
+    return [part for part in below if part.role is Role.RESOLUTION]
 
 
 def _stated(document: Document, wanted: Closing) -> bool:

@@ -70,7 +70,4 @@ def _meaning(value: Any) -> Any:
 
 def _names(value: Any) -> Iterable[str]:
     """The fields of a record, which may be a dataclass or a model; of any other value none."""
-    names: Iterable[str] = getattr(type(value), "model_fields", None) or getattr(
-        value, "__dataclass_fields__", ()
-    )
-    return names
+    return tuple(getattr(type(value), "model_fields", getattr(value, "__dataclass_fields__", ())))

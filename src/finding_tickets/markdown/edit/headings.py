@@ -8,7 +8,7 @@ from finding_tickets.markdown.blocks import Block
 from finding_tickets.markdown.edit.lines import added_after, line_at, line_end
 from finding_tickets.markdown.edit.page import Page, Splices
 from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.markdown.splice import Splice
 
 _LEVEL = 2
@@ -23,7 +23,7 @@ def add_section(page: Page, title: str, body: Sequence[str], before: Sequence[Ro
     texts = ["#" * min(levels, default=_LEVEL) + f" {title}", "", *body]
     lines = [text.encode() for text in texts]
     followers = [part for part in page.parts if part.heading and part.heading.level > 1]
-    preferred = [part for part in followers if role_of(part) in before]
+    preferred = [part for part in followers if part.role in before]
     for part in preferred[:1]:
         yield [_before(page, part, lines)]
     yield [_at_end(page, lines)]

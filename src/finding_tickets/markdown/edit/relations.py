@@ -14,9 +14,9 @@ from finding_tickets.markdown.edit.values import code, in_cell, markup_of
 from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.relations import RELATIONSHIPS
-from finding_tickets.markdown.roles import Role, role_of
+from finding_tickets.markdown.roles import Role
 from finding_tickets.markdown.splice import Splice
-from finding_tickets.markdown.tables import body_rows, cells, columns
+from finding_tickets.markdown.tables import Row, Table, table_of
 from finding_tickets.model.ticket import Relation
 from finding_tickets.model.vocabulary import Relationship, word_for
 
@@ -56,7 +56,7 @@ def relate(page: Page, named: tuple[Relation, ...], link: Link) -> Iterator[Spli
     for relation in named:
         if relation.id == link.id:
             yield from _changed(page, relation, link.kind)
-    related = [part for part in page.parts if role_of(part) is Role.RELATED]
+    related = [part for part in page.parts if part.role is Role.RELATED]
     for part in related:
         yield from _in_section(page, part, link)
     if not related:
@@ -66,12 +66,12 @@ def relate(page: Page, named: tuple[Relation, ...], link: Link) -> Iterator[Spli
 def _changed(page: Page, relation: Relation, kind: Relationship) -> Iterator[Splices]:
     """Ways to give the line that names a ticket another relationship."""
     start, end = relation.span.start, relation.span.end
-    tables = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
-    for table in tables:
-        for row in (row for row in body_rows(table) if row.start <= start < row.end):
-            yield from _kind_of_row(page, table, row, kind)
+    blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
+    for table in (table_of(page.source, block) for block in blocks):
+        for row in (row for row in table.body if row.block.start <= start < row.block.end):
+            yield from _kind_of_row(table, row, kind)
     at = page.data.upper().find(relation.id.encode(), start, end)
-    if tables or at < 0:
+    if blocks or at < 0:
         return
     after = at + len(relation.id.encode())
     match = _KIND.match(page.data, after, end)
@@ -81,9 +81,8 @@ def _changed(page: Page, relation: Relation, kind: Relationship) -> Iterator[Spl
         yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
 
 
-def _kind_of_row(page: Page, table: Block, row: Block, kind: Relationship) -> Iterator[Splices]:
-    titles = columns(page.source, table)
-    for title, cell in zip(titles, cells(page.source, row), strict=True):
+def _kind_of_row(table: Table, row: Row, kind: Relationship) -> Iterator[Splices]:
+    for title, cell in zip(table.titles, table.cells(row), strict=True):
         start, end = sorted((cell.span.start, cell.span.end))
         if not title.startswith(_KIND_COLUMNS):
             continue
@@ -99,7 +98,7 @@ def _in_section(page: Page, part: Part, link: Link) -> Iterator[Splices]:
     blocks = [block for block in part.blocks if block.kind != "Rule"]
     for block in reversed(blocks):
         if block.kind == "Table":
-            yield [_row(page, block, link)]
+            yield [_row(page, table_of(page.source, block), link)]
         elif block.kind == "List":
             yield from ([splice] for splice in _item(page, block, link))
     for block in blocks:
@@ -112,24 +111,23 @@ def _in_section(page: Page, part: Part, link: Link) -> Iterator[Splices]:
         yield [_below(page, last, b"- " + link.text().encode())]
 
 
-def _row(page: Page, table: Block, link: Link) -> Splice:
+def _row(page: Page, table: Table, link: Link) -> Splice:
     """A row below the last one, or instead of one that says that there is nothing."""
-    data, rows = page.data, body_rows(table)
-    titles = columns(page.source, table)
-    head = data[table.children[0].start : table.children[0].end].strip()
+    data, titles, header = page.data, table.titles, table.rows[0].block
+    head = data[header.start : header.end].strip()
     opening, closing = (b"| " if head.startswith(b"|") else b""), (b" |" if head.endswith(b"|") else b"")
-    real = [row for row in rows if data[row.start : row.end].lstrip().startswith(b"|") or not opening]
-    like = [cell.raw for cell in cells(page.source, real[-1])] if real else []
+    real = [row for row in table.body if not table.is_text(row)]
+    like = [cell.raw for cell in table.cells(real[-1])] if real else []
     empty = bool(like) and len(real) == 1 and all(map(_says_nothing, like))
     if empty or not like:
         like = ["`"] * len(titles)
     written = [in_cell(text) for text in _columns(titles, like, link)]
     text = opening + b" | ".join(each.encode() for each in written) + closing
     if empty:
-        return Splice(*page.source.trimmed(real[0].start, real[0].end), text)
-    head_line = line_at(data, table.children[0].start)
-    line = line_at(data, real[-1].start) if real else line_at(data, head_line.after)
-    indent = data[head_line.start : table.children[0].start]
+        return Splice(*page.source.trimmed(real[0].block.start, real[0].block.end), text)
+    head_line = line_at(data, header.start)
+    line = line_at(data, real[-1].block.start) if real else line_at(data, head_line.after)
+    indent = data[head_line.start : header.start]
     return Splice(line.after, line.after, added_after(data, line, indent + text))
 
 
