@@ -66,6 +66,16 @@ def test_the_envelope(capsys: pytest.CaptureFixture[str]) -> None:
     assert "é" in printed
 
 
+def test_json_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters, overrides of direction and halves of characters are escaped, and read as before."""
+    hostile = "\x1b[31m\x9b8m\x7f\u202eback\u2028\udc80 שלום"
+    output.write_json("texts", [hostile])
+    printed = capsys.readouterr().out
+    assert [hostile] == json.loads(printed)["data"]
+    assert "שלום" in printed
+    assert printed.replace("\n", "").isprintable()
+
+
 def test_a_table_in_a_pipe_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """Columns are aligned, and long text is kept whole where nobody looks at a screen."""
     output.write_table(("A", "TITLE"), [("long", "x" * 300), ("b", "y")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -15,6 +16,8 @@ from finding_tickets.report.printable import printable
 GAP = "  "
 SHORTEST_CUT = 20
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON need not escape and a terminal would obey; in JSON it can only stand in a string."""
 
 
 class Format(StrEnum):
@@ -89,7 +92,8 @@ def counted(number: int, noun: str) -> str:
 
 def write_json(kind: str, data: Sequence[object]) -> None:
     """Print data in the envelope that every JSON output of ``tickets`` has."""
-    write(json.dumps({"schema_version": 1, "kind": kind, "data": data}, indent=2, ensure_ascii=False))
+    text = json.dumps({"schema_version": 1, "kind": kind, "data": data}, indent=2, ensure_ascii=False)
+    write(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", text))
 
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
