@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -12,6 +13,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.register.config import Config
 from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.row import Row as Stated
 from finding_tickets.register.row import row_of as stated
 from finding_tickets.report.contexts import Status
 from finding_tickets.report.contexts import status as of_rows
@@ -176,3 +178,106 @@ def test_meters_that_disagree_are_named(repository: Repository) -> None:
     disputed = row_of(stated(document), Measured(Verdict.FAILED, disagreement=both))
     page = render("report.md.j2", {"status": status([disputed])}, repository.root / "none")
     assert f"| failed ({both}) |" in page
+
+
+def test_the_files_that_most_documents_name() -> None:
+    """Each document counts once, under its first file; the most frequent files are shown by themselves."""
+    rare = [f"{number:02}.py" for number in range(30)]
+    files = [("a.py", "b.py"), ("b.py",), ("b.py", "a.py"), (), *((name,) for name in rare)]
+    spots = status(document(f"A-{number}", files=each) for number, each in enumerate(files)).hot_spots
+    # Of 32 files 20 are shown: a and b, and of those that one document names the first 18 by name.
+    named = {"b.py": 3, "a.py": 2, **dict.fromkeys(rare[:18], 1)}
+    assert list(named.items()) == list(spots.named.items())
+    lines = dict(spots.table.rows)
+    # Nothing is stated of severities, so that there are one column and its sum.
+    assert [(2, 2), (1, 1), (12, 12), (1, 1), (34, 34)] == [
+        lines[name] for name in ("b.py", "a.py", "other files", "no file", "sum")
+    ]
+
+
+def document(name: str, *, holds: bool | None = None, **stated: Any) -> Row:
+    """A finding by what it states, and whether its claim about the code as found was measured to hold."""
+    measured = verification(claim("found", "syncs", holds=holds)) if holds is not None else None
+    verdict = {None: Verdict.UNVERIFIED, True: Verdict.VERIFIED, False: Verdict.REFUTED}[holds]
+    return row_of(
+        Stated("finding", f"tickets/{name}.md", name, "It waits", **stated), Measured(verdict, measured)
+    )
+
+
+def test_how_often_measurements_bore_reviewers_out() -> None:
+    """Who endorses what holds or objects to what does not; each row is of all documents."""
+    said = {"ada": "ENDORSE", "bo": "OBJECT", "cy": "NEUTRAL"}
+    reviews = tuple(said.items())
+    made = status(
+        [
+            document("A-1", holds=True, reviews=reviews),
+            document("A-2", holds=False, reviews=reviews),
+            document("A-3", holds=False, reviews=reviews[:1]),
+            document("A-4", reviews=reviews),
+            document("A-5", holds=True),
+        ]
+    )
+    assert (
+        ("borne out", "not borne out", "no side", "not measured", "did not review", "sum"),
+        (
+            ("ada", (1, 2, 0, 1, 1, 5)),
+            ("bo", (1, 1, 0, 1, 2, 5)),
+            ("cy", (0, 0, 3, 0, 2, 5)),
+        ),
+    ) == (made.by_reviewer.columns, made.by_reviewer.rows)
+    assert [("ada", 1, 3), ("bo", 1, 2), ("cy", 0, 0)] == [
+        (each.name, each.borne_out, each.decided) for each in made.reviewers
+    ]
+
+
+DUPLICATE: dict[str, Any] = {"related": (("a-1", "duplicate"),)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ({"status": "open"}, {"status": "fixed"}, ["decisions"]),
+        (
+            {"status": "fixed", "outcome": "fixed"},
+            {"status": "wont-fix", "outcome": "wont-fix"},
+            ["decisions"],
+        ),
+        ({"status": "open"}, {"status": "investigating"}, []),
+        ({"status": "open"}, {"status": "closed", "outcome": "duplicate"}, []),
+        ({"status": "open"}, {}, []),
+        ({"status": "open", "holds": True}, {"status": "open", "holds": False}, ["measurements"]),
+        ({"status": "open", "holds": True}, {"status": "open", "holds": True}, []),
+        (
+            {"status": "open", "holds": True},
+            {"status": "fixed", "holds": False},
+            ["decisions", "measurements"],
+        ),
+    ],
+)
+def test_duplicates_that_disagree(one: dict[str, Any], other: dict[str, Any], expected: list[str]) -> None:
+    """About decisions as lint has it, and about what was measured; each pair is named once."""
+    rows = [document("A-1", related=(("A-2", "duplicate"),), **one), document("A-2", **DUPLICATE, **other)]
+    assert [("A-1", "A-2", about) for about in expected] == [
+        (pair.one.id, pair.other.id, pair.about) for pair in status(rows).disagreements
+    ]
+
+
+def test_duplicates_outside_of_the_query() -> None:
+    """A document of the report is compared with its duplicate wherever that is, and no other pair is."""
+    rows = [
+        document("A-1", status="open"),
+        document("A-2", status="fixed", **DUPLICATE),
+        document("A-3", status="open"),
+        document("A-4", status="fixed", related=(("A-3", "duplicate"), ("A-9", "duplicate"))),
+    ]
+    facts = Facts(Path(), Config(), [each.stated for each in rows])
+    assert ["A-1"] == [pair.other.id for pair in of_rows(rows[:1], facts).disagreements]
+    assert [] == list(of_rows([], facts).disagreements)
+
+
+def test_duplicates_that_are_not_to_be_compared() -> None:
+    """Where every ticket that names the other has a comment to ignore the rule, decisions may differ."""
+    one = document("A-1", status="open")
+    other = replace(document("A-2", status="fixed", **DUPLICATE), ignored=("duplicates-differ",))
+    assert () == status([one, other]).disagreements
+    assert 1 == len(status([replace(one, ignored=other.ignored), replace(other, ignored=())]).disagreements)
