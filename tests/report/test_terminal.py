@@ -1,0 +1,59 @@
+"""Any document can be shown on a terminal of any width."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from finding_tickets.report.printable import printable
+from finding_tickets.report.terminal.prose import Prose
+from finding_tickets.report.terminal.safe import Safe
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted((ROOT / "tickets").rglob("*.md"))
+STEERING = ["\x1b[31m", "\x9b8m", "\x07", "\r", "\t", "\u202e", "&#27;", "&#x9b;", "\ud800", "\x00"]
+BLOCKS = ["|", "```", "~~~", "> ", "- ", "1. ", "# ", "---\n", "\n\n", "    ", "</div>\n", "[x]: y\n"]
+INLINE = ["`", "**", "~~", "<!--", "-->", "<b>", "<br>", "![a](b)", "[x](y)", "<https://a.b>"]
+LETTERS = ["é", "字", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{ROCKET}", "ש"]
+PIECES = [*STEERING, *BLOCKS, *INLINE, *LETTERS]
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def rendered(text: str, width: int) -> str:
+    """A text as a terminal of a width gets it."""
+    stream = io.StringIO()
+    Console(file=stream, force_terminal=True, color_system="standard", width=width).print(Safe(Prose(text)))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [12, 40, 100])
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_no_text_breaks_the_terminal(document: Path, width: int) -> None:
+    """Markup, control characters and wide letters at any place leave lines of printable text that fit."""
+    generator = random.Random(f"{document.stem} {width}")  # noqa: S311 - the same texts each time
+    characters = list(document.read_text(encoding="utf-8"))
+    for _ in range(80):
+        characters.insert(generator.randrange(len(characters) + 1), generator.choice(PIECES))
+    lines = STYLE.sub("", rendered("".join(characters), width)).split("\n")
+    assert "\n".join(lines) == printable("\n".join(lines))
+    assert [] == [line for line in lines if "\t" in line or cell_len(line) > width]
+
+
+def test_letters_of_all_scripts_are_kept() -> None:
+    """What people write shows as it is: other scripts, joined pictures, marks on letters."""
+    for text in ("naïve", "e\u0301", "字幕", "שלום", "سلام", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{ROCKET}"):
+        assert text == printable(text)
+        assert text in rendered(text, 40)
+
+
+def test_front_matter_and_code_keep_their_lines() -> None:
+    """A block before the document is shown as what it is and takes no heading with it."""
+    shown = STYLE.sub("", rendered("---\nid: A-1\nseverity: P2\n---\n\n# Title\n\nText.\n", 40))
+    lines = filter(None, map(str.strip, shown.split("\n")))
+    assert ["id: A-1", "severity: P2", "Text."] == list(lines)
