@@ -212,3 +212,16 @@ def test_the_caller_is_told_when_a_task_begins() -> None:
             for name, outcome in one_at_a_time.run({"a": task("talk"), "b": task("talk")}, told.append):
                 assert (name, None) == (told[-1], outcome.reason)
     assert ["a", "b"] == told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which processors a process may use")
+def test_no_more_tasks_run_at_once_than_there_are_processors_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one processor of a large machine each task begins when the one before it has ended."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    told: list[str] = []
+    with Isolation(preload=()) as on_one:
+        for name, _ in on_one.run({"a": task("talk"), "b": task("talk")}, told.append):
+            assert name == told[-1]
+    assert ["a", "b"] == told

@@ -80,7 +80,7 @@ class Isolation:
         program = bubblewrap() if sandbox else None
         self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
         server = [sys.executable, "-P", "-m", "finding_tickets.verify.forkserver"]
-        command = [*server, str(workers or os.cpu_count() or 1), self._folder.name, *preload]
+        command = [*server, str(workers or _processors()), self._folder.name, *preload]
         self._command = sandboxed(command, program, self._folder.name) if program else command
         self._log = Path(self._folder.name) / LOG
         self._running: set[str] = set()
@@ -171,3 +171,8 @@ class Isolation:
     def _failure(self) -> str:
         lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
         return f"the measuring process ended: {next(filter(None, reversed(lines)), 'it said nothing')}"
+
+
+def _processors() -> int:
+    """How many processors this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -23,6 +23,7 @@ from finding_tickets.verify.evidence import inputs, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, label, with_agreements, with_times
 from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, TIMING, Measured
+from finding_tickets.verify.pace import longest_first
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
 from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled, shown
@@ -132,8 +133,9 @@ class _Run:
             tasks |= {(path, commit): self._task(TARGET, asdict(job)) for commit, job in ordered.items()}
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
-        for (path, commit), outcome in self._isolation.run(
-            {key: tasks[key] for key in order}, lambda key: self._on_start(self._planned[key[0]][0])
+        queue = {key: tasks[key] for key in order}
+        for (path, commit), outcome in longest_first(
+            self._isolation, queue, lambda key: self._on_start(self._planned[key[0]][0])
         ):
             self._arrived[path][commit] = outcome
             if len(self._arrived[path]) == expected[path]:
