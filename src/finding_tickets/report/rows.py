@@ -26,8 +26,8 @@ CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
 """The opinions that take a side: whether they say that there is something to what the finding claims."""
 
-_UNPROVEN = "closed-without-evidence"
-_REFUTED = "fixed-but-refuted"
+UNPROVEN_RULE = "closed-without-evidence"
+REFUTED_RULE = "fixed-but-refuted"
 _AGAINST = {Verdict.FAILED, Verdict.REFUTED}
 _OPEN_ENDED = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
 
@@ -132,7 +132,7 @@ def rows_of(
         yield replace(
             row,
             contradictions=tuple(problem for problem in found if wanted(problem.rule)),
-            is_unproven=row.is_unproven and wanted(_UNPROVEN),
+            is_unproven=row.is_unproven and wanted(UNPROVEN_RULE),
         )
 
 
@@ -183,7 +183,7 @@ def _together(claims: Collection[Claimed], variant: str, metric: str) -> str | N
 def _is_unproven(
     stated: register.Row, measured: Measured, particulars: Particulars, vocabulary: Vocabulary
 ) -> bool:
-    shown = stated.done or measured.verification or measured.problem or _UNPROVEN in particulars.ignored
+    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in particulars.ignored
     filed = filed_as(stated.path, vocabulary)
     return not shown and stated.kind == "finding" and is_fixed(stated.status, stated.outcome, filed)
 
@@ -205,8 +205,8 @@ def _breaches(row: Row, facts: Facts) -> Iterator[Problem]:
     if document is None:
         return
     alone = Register(facts.root, facts.config, (document,), ())
-    found = examine(source_of(alone, document), document, (), Context(alone), [RULES[_REFUTED]])
-    yield from (breach.problem for breach in found if breach.problem.rule == _REFUTED)
+    found = examine(source_of(alone, document), document, (), Context(alone), [RULES[REFUTED_RULE]])
+    yield from (breach.problem for breach in found if breach.problem.rule == REFUTED_RULE)
 
 
 def _wanted(config: Config) -> Callable[[str], bool]:
