@@ -39,6 +39,7 @@ MORE = {
     "audit": "audit.md",
     "bisect": "bisect.md",
     "history": "bisect.md",
+    "report": "reports.md",
 }
 """The page that says more about a command, where there is one."""
 BRACES = str.maketrans("", "", "{}")
