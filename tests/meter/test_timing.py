@@ -13,7 +13,7 @@ import torch
 from tests.meter.conftest import build, workload
 
 import simcuda
-from finding_tickets.meter.report import CannotMeasureError, Code, Interval, Question, Source, TimeJob
+from finding_tickets.meter.report import CannotMeasureError, Code, Interval, Question, Source, TimeJob, Timing
 from finding_tickets.meter.timing import Here, RaisedError, answers, measure_times
 from finding_tickets.workload import Point, Workload
 
@@ -106,39 +106,77 @@ def test_nothing_counts_while_a_variant_is_timed() -> None:
     assert [(None, False)] == found
 
 
+@dataclass
+class Steady:
+    """A player whose variants take a second each, by a clock of its own; none can run at ``n=2``."""
+
+    clock: Clock
+
+    def variants(self) -> tuple[str, ...]:
+        """Two."""
+        return ("found", "fix")
+
+    def run(self, variant: str, at: dict[str, int], number: int) -> float:  # noqa: ARG002 - a player's signature
+        """One second."""
+        self.clock.now += 1
+        if at["n"] == 2:
+            raise RaisedError(f"{variant} at n=2: ValueError: two")
+        return 1
+
+    def empty(self, at: dict[str, int]) -> float:  # noqa: ARG002 - a player's signature
+        """No time."""
+        return 0
+
+    def cannot_time(self, at: dict[str, int]) -> str | None:
+        """Nothing is known of ``n=9``."""
+        return "nine is too many" if at["n"] == 9 else None
+
+
+def steadily(*questions: Question, seconds: float = 1e9) -> list[Timing]:
+    """The answers of a steady player."""
+    player = Steady(Clock())
+    return list(
+        answers(job(*questions, seconds=seconds), dict.fromkeys(["found", "fix"], player), player.clock)
+    )
+
+
 def test_a_variant_that_raises_is_told_with_its_point() -> None:
-    """There is no ratio at that point, and the others are timed."""
-    clock = Clock()
+    """The error names both, as it does where it is counted."""
 
-    def fail(values: torch.Tensor) -> None:
-        clock.now += 1
-        if values.numel() == 2:
-            raise ValueError("two")
+    def fail(_: torch.Tensor) -> None:
+        raise ValueError("two")
 
-    player = here(clock, {"found": clock.takes(4), "fix": fail}, workload(2, 3))
     with pytest.raises(RaisedError, match="fix at n=2: ValueError: two"):
-        player.run("fix", {"n": 2}, 0)
-    first, second = answers(job(question(2), question(3)), {"found": player, "fix": player}, clock)
-    assert (None, "fix at n=2: ValueError: two") == (first.found, first.why)
-    assert (Interval(0.25, 0.25, 0.25, 16), None) == (second.found, second.why)
+        here(Clock(), {"fix": fail}).run("fix", {"n": 2}, 0)
+
+
+def test_a_point_without_times_leaves_the_others() -> None:
+    """Where a variant raises, or nothing can be timed, there is a reason instead of a ratio."""
+    assert [
+        (None, "fix at n=2: ValueError: two"),
+        (None, "nine is too many"),
+        (Interval(1.0, 1.0, 1.0, 16), None),
+    ] == [(each.found, each.why) for each in steadily(question(2), question(9), question(3))]
 
 
 def test_a_point_leaves_the_time_that_it_does_not_need_to_the_next() -> None:
     """Of 100 s the first of two points takes 36 s; the second, which nothing decides, takes the rest."""
-    clock = Clock()
-    player = here(clock, {"found": clock.takes(1), "fix": clock.takes(1)})
-    asked = job(question(3, edge=0.5), question(4, edge=1), seconds=100)
-    first, second = answers(asked, {"found": player, "fix": player}, clock)
+    found = steadily(question(3, edge=0.5), question(4, edge=1), seconds=100)
     # Rounds of 2 s: 2 to warm up and 16 until the first look, then 2 to warm up and 31 from 40 s to 102 s.
-    assert [16, 31] == [each.found.rounds for each in (first, second) if each.found]
+    assert [16, 31] == [each.found.rounds for each in found if each.found]
 
 
 def test_one_cpu_is_one_device() -> None:
     """A point with two devices is not timed there."""
-    clock = Clock()
-    player = here(clock, {}, workload(3, devices=lambda _: 2))
-    (found,) = answers(job(question()), {"found": player, "fix": player}, clock)
-    assert (None, "needs 2 devices, and the CPU is one") == (found.found, found.why)
+    player = here(Clock(), {}, workload(3, devices=lambda point: point.n))
+    assert [None, "needs 2 devices, and the CPU is one"] == [player.cannot_time({"n": n}) for n in (1, 2)]
+
+
+def test_memory_is_not_limited_for_a_time() -> None:
+    """What a GPU does at the end of its memory is counted, and not timed; the CPU has all it has."""
+    limited = workload(3, memory=lambda _: 1 << 20)
+    told = [Here(limited, {}, device, ROOT).cannot_time({"n": 3}) for device in ("cuda", "cpu")]
+    assert ["memory is limited only where it is counted", None] == told
 
 
 def test_a_verifier_is_told_where_nothing_is_timed() -> None:

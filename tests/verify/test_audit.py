@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify import test_revisions
+from tests.verify import test_revisions, test_times
 from tests.verify.test_session import FIX, FOUND, add
 
 from finding_tickets.meter.cheating import MAKERS
@@ -147,6 +147,34 @@ def test_code_as_found_at_another_revision_is_what_cheats_do(
     done = audited(repository, isolation, names=names)
     assert (None, names) == (done.reason, fates(done, Fate.CAUGHT))
     assert ("fix.syncs",) == done.tried[0].by
+
+
+def test_a_fix_that_is_claimed_to_be_fast_must_be(repository: Repository, isolation: Isolation) -> None:
+    """The time catches what results and counts do not: unfixed work, also where nobody counts."""
+    add(
+        repository,
+        "A-1",
+        test_times.CLAIMS,
+        verifier=test_times.HOST,
+        found=test_times.SLOW,
+        fix=test_times.FAST,
+    )
+    done = audited(repository, isolation, names={"unfixed", "unwatched", "perturbed"})
+    by = {one.cheat.id: one.by for one in done.tried}
+    assert None is done.reason
+    assert {
+        "unfixed": ("fix.seconds",),
+        "unwatched": ("fix.seconds",),
+        "perturbed": ("fix.same_result_as",),
+    } == by
+
+
+def test_times_that_cannot_be_taken_take_no_part(repository: Repository, isolation: Isolation) -> None:
+    """Without a GPU a ticket whose times need one is audited by its other claims."""
+    verifier = test_times.VERIFIER.format(more="")
+    add(repository, "A-1", test_times.CLAIMS, verifier=verifier, found=test_times.SLOW, fix=test_times.FAST)
+    done = audited(repository, isolation, names={"unfixed", "perturbed"})
+    assert [Fate.MISSED, Fate.CAUGHT] == [one.fate for one in done.tried]
 
 
 def test_the_documentation_lists_every_cheat() -> None:

@@ -20,8 +20,9 @@ import simcuda.simulation
 from finding_tickets.meter import agreement
 from finding_tickets.meter.loading import load_function
 from finding_tickets.meter.places import belongs_to
-from finding_tickets.meter.report import Job, Report, Source
+from finding_tickets.meter.report import Job, Report, Source, TimeJob, Timing
 from finding_tickets.meter.run import measure as run
+from finding_tickets.meter.timing import StandingIn, measure_times
 from finding_tickets.meter.trial import Function
 
 Maker = Callable[[Function, Function], Function]
@@ -37,18 +38,30 @@ ENOUGH_SECONDS = 60.0
 def measure(job: Job, cheat: str, subject: str, found: Mapping[str, Any]) -> Report:
     """Measure a job with a cheat in the place of the variant ``subject``.
 
-    ``found`` has the ``source`` of the code as found, and the folder that this is imported from (``code``).
+    ``found`` has the ``source`` of the code as found, the folder that this is imported from (``code``), and
+    whether it is run beside the subject (``runs``).
     """
-    code = Path(found["code"])
-    original = load_function(Source(**found["source"]), code)
-    if str(code) != job.code:
-        _forget(code)
+    return run(job, _standing_in(job.code, cheat, subject, found))
+
+
+def time(job: TimeJob, cheat: str, subject: str, found: Mapping[str, Any]) -> list[Timing]:
+    """Time a job with a cheat in the place of the variant ``subject``; the rest is as for ``measure``."""
+    (code,) = job.codes
+    return measure_times(job, lambda: _standing_in(code.folder, cheat, subject, found))
+
+
+def _standing_in(code: str, cheat: str, subject: str, found: Mapping[str, Any]) -> StandingIn:
+    """Import the code as found, and put the cheat in the place of a variant that comes from ``code``."""
+    folder = Path(found["code"])
+    original = load_function(Source(**found["source"]), folder)
+    if found["code"] != code:
+        _forget(folder)
 
     def standing_in(functions: Mapping[str, Function]) -> dict[str, Function]:
-        compared = {FOUND: original} if any(each.target == FOUND for each in job.comparisons) else {}
-        return {**compared, **functions, subject: MAKERS[cheat](original, functions[subject])}
+        beside = {FOUND: original} if found["runs"] else {}
+        return {**beside, **functions, subject: MAKERS[cheat](original, functions[subject])}
 
-    return run(job, standing_in)
+    return standing_in
 
 
 def _forget(code: Path) -> None:

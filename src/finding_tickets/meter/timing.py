@@ -47,6 +47,9 @@ class RaisedError(Exception):
 class Player(Protocol):
     """Runs variants and takes their times."""
 
+    def variants(self) -> tuple[str, ...]:
+        """Those that it runs."""
+
     def run(self, variant: str, at: At, number: int) -> float:
         """The seconds of one run on fresh data, the same for every variant with the same ``number``.
 
@@ -70,6 +73,10 @@ class Here:
     device: str
     root: Path
     clock: Clock = perf_counter
+
+    def variants(self) -> tuple[str, ...]:
+        """As a ``Player`` does."""
+        return tuple(self.functions)
 
     def run(self, variant: str, at: At, number: int) -> float:
         """As a ``Player`` does."""
@@ -118,6 +125,11 @@ class There:
     connection: Connection
     names: str
 
+    def variants(self) -> tuple[str, ...]:
+        """As a ``Player`` does."""
+        names: tuple[str, ...] = self._asked("variants")
+        return names
+
     def run(self, variant: str, at: At, number: int) -> float:
         """As a ``Player`` does."""
         seconds: float = self._asked("run", variant, at, number)
@@ -145,10 +157,11 @@ class There:
         return returned
 
 
-def measure_times(job: TimeJob, standing_in: StandingIn | None = None) -> list[Timing]:
+def measure_times(job: TimeJob, prepare: Callable[[], StandingIn] | None = None) -> list[Timing]:
     """Time what a job asks for.
 
-    ``standing_in`` may give other functions for variants, once they are loaded.
+    ``prepare`` is called in each process before any code is loaded, and returns what may give other functions
+    for variants, once they are.
 
     Raises:
         CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
@@ -156,8 +169,8 @@ def measure_times(job: TimeJob, standing_in: StandingIn | None = None) -> list[T
     with ExitStack() as stack:
         players: dict[str, Player] = {}
         for code in job.codes:
-            player = stack.enter_context(_elsewhere(job, code, standing_in))
-            players |= dict.fromkeys(code.variants, player)
+            player = stack.enter_context(_elsewhere(job, code, prepare))
+            players |= dict.fromkeys(player.variants(), player)
         return list(answers(job, players))
 
 
@@ -206,11 +219,11 @@ def _answers(
 
 
 @contextmanager
-def _elsewhere(job: TimeJob, code: Code, standing_in: StandingIn | None) -> Iterator[There]:
+def _elsewhere(job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None) -> Iterator[There]:
     """A player in a process of its own, which ends with the context."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe()
-    process = fork.Process(target=_serve, args=(theirs, job, code, standing_in), daemon=True)
+    process = fork.Process(target=_serve, args=(theirs, job, code, prepare), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -221,7 +234,9 @@ def _elsewhere(job: TimeJob, code: Code, standing_in: StandingIn | None) -> Iter
         process.join()
 
 
-def _serve(connection: Connection, job: TimeJob, code: Code, standing_in: StandingIn | None) -> None:
+def _serve(
+    connection: Connection, job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None
+) -> None:
     """Load the code and do what is asked for, until nothing is."""
     roots = [Path(job.root), Path(code.folder)]
     player: Here | None = None
@@ -229,7 +244,7 @@ def _serve(connection: Connection, job: TimeJob, code: Code, standing_in: Standi
         method, *given = order
         answer: tuple[Any, Exception | None]
         try:
-            player = player or _player(job, code, standing_in)
+            player = player or _player(job, code, prepare)
             answer = getattr(player, method)(*given), None
         except (RaisedError, CannotMeasureError) as error:
             answer = None, error
@@ -238,14 +253,19 @@ def _serve(connection: Connection, job: TimeJob, code: Code, standing_in: Standi
         connection.send(answer)
 
 
-def _player(job: TimeJob, code: Code, standing_in: StandingIn | None) -> Here:
+def _player(job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None) -> Here:
     # One thread, as in counting: what else runs on this machine disturbs one less than all.
     torch.set_num_threads(1)
+    standing_in = prepare() if prepare else _as_they_are
     root, folder = Path(job.root), Path(code.folder)
     workload = load_workload(job.verifier, root, folder)
     loaded = {name: load_function(source, folder) for name, source in code.variants.items()}
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
-    return Here(workload, standing_in(loaded) if standing_in else loaded, job.device, folder)
+    return Here(workload, standing_in(loaded), job.device, folder)
+
+
+def _as_they_are(functions: Mapping[str, Function]) -> Mapping[str, Function]:
+    return functions
 
 
 def _nothing(_: Any) -> None:

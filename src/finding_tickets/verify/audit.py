@@ -12,19 +12,25 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.remediation import SAME_RESULT, Claim
-from finding_tickets.verify.cheats import CHEATS, HONEST, TARGET, Cheat
+from finding_tickets.meter.report import Code, Question, Report, Source, Times, Timing
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.verify.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.jobs import jobs
+from finding_tickets.verify.jobs import jobs, with_times
 from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.ratios import parse_ratio
 from finding_tickets.verify.session import Settings
+from finding_tickets.verify.times import cannot_time, device_of, questions
+from finding_tickets.verify.times import job as time_job
 from finding_tickets.verify.verdict import FIX, FOUND
 
-NOT_TRIED = frozenset({"graph_breaks", "seconds"})
-"""Metrics that a cheat is not held to: the compiler sees its wrapper, and nobody times it."""
+NOT_TRIED = frozenset({"graph_breaks"})
+"""Metrics that a cheat is not held to: the compiler sees its wrapper."""
+
+_TIMINGS = TypeAdapter(tuple[Timing, ...])
 
 
 class Fate(StrEnum):
@@ -71,7 +77,8 @@ def audit(
 ) -> Iterator[Audited]:
     """Try cheats on the verifiers of documents, each in a process of its own; nothing is recorded.
 
-    A document is yielded as soon as all cheats have been tried on it.
+    A document is yielded as soon as all cheats have been tried on it. What nothing else has caught is timed
+    after everything has been counted, where claims are about that.
     """
     audits: dict[str, _Audit] = {}
     for document in documents:
@@ -89,29 +96,64 @@ def audit(
     arrived: dict[str, dict[str, Outcome]] = {path: {} for path in audits}
     for (path, name), outcome in isolation.run(tasks):
         arrived[path][name] = outcome
-        if len(arrived[path]) == len(names):
+        if len(arrived[path]) == len(names) and not audits[path].timed:
             yield _audited(audits[path], arrived[path], cheats)
+    for path, made in audits.items():
+        if made.timed:
+            yield _audited(made, arrived[path], cheats, _Timer(made, isolation, settings))
 
 
 @dataclass(frozen=True)
 class _Audit:
-    """One document with the plan of its audit: the variants that are run and the claims about the subject."""
+    """One document with the plan of its audit: the variants that are run and the claims about the subject.
+
+    ``timed`` are those claims that are about its time.
+    """
 
     document: Document
     plan: Plan
     subject: str
     payload: Mapping[str, Any]
+    timed: tuple[Claim, ...]
 
     def task(self, cheat: str, settings: Settings) -> Task:
         """The order to try one cheat."""
+        return self._task(TARGET, {**self.payload, "cheat": cheat}, settings)
+
+    def timing(self, cheat: str, asked: Sequence[Question], report: Report, settings: Settings) -> Task:
+        """The order to time one cheat."""
+        job = self.payload["job"]
+        code = Code(job["code"], {name: Source(**at) for name, at in job["variants"].items()})
+        order = asdict(time_job(self.plan, [code], asked, report, settings.timeout))
+        return self._task(TIMING, {**self.payload, "job": order, "cheat": cheat}, settings)
+
+    def _task(self, target: str, payload: Mapping[str, Any], settings: Settings) -> Task:
         return Task(
-            target=TARGET,
-            payload={**self.payload, "cheat": cheat},
+            target=target,
+            payload=payload,
             root=settings.root,
             timeout=settings.timeout,
             memory=settings.memory,
             code=Path(self.payload["job"]["code"]),
         )
+
+
+@dataclass(frozen=True)
+class _Timer:
+    """Times cheats of an audit, one after the other."""
+
+    made: _Audit
+    isolation: Isolation
+    settings: Settings
+
+    def timed(self, cheat: str, measured: Measured) -> Measured:
+        """What was measured of a cheat, with its times."""
+        report = measured.report
+        asked = questions(self.made.timed, report)
+        task = self.made.timing(cheat, asked, report, self.settings)
+        ((_, outcome),) = self.isolation.run({cheat: task})
+        timings = () if outcome.reason else _TIMINGS.validate_python(outcome.value)
+        return with_times(measured, Times(device_of(report), timings, outcome.reason))
 
 
 def subject_of(todo: Plan) -> str | None:
@@ -140,10 +182,11 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
     subject = subject_of(todo)
     if subject is None or FOUND not in todo.variants:
         return "it needs the code as found, and a fix or another variant that is claimed to do the same"
-    claims = tuple(
-        claim for claim in todo.claims if claim.variant == subject and claim.metric not in NOT_TRIED
-    )
+    about = tuple(claim for claim in todo.claims if claim.variant == subject)
+    claims = tuple(claim for claim in about if claim.metric not in {*NOT_TRIED, SECONDS})
+    timed = tuple(claim for claim in about if claim.metric == SECONDS)
     targets = {claim.value for claim in claims if claim.metric == SAME_RESULT}
+    targets |= {parse_ratio(claim.value, subject, todo.variants).reference for claim in timed}
     wanted = {name: at for name, at in todo.variants.items() if name in {FOUND, subject, *targets}}
     # All run in the process of the cheat, which has the code as found beside it.
     revision = todo.revisions.get(subject)
@@ -158,19 +201,28 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
     payload = {
         "job": asdict(replace(job, variants={name: wanted[name] for name in wanted if name != FOUND})),
         "subject": subject,
-        "found": {"source": asdict(todo.variants[FOUND]), "code": original.code},
+        "found": {
+            "source": asdict(todo.variants[FOUND]),
+            "code": original.code,
+            "runs": FOUND in targets,
+        },
     }
-    return _Audit(document, alone, subject, payload)
+    return _Audit(document, alone, subject, payload, timed)
 
 
-def _audited(made: _Audit, outcomes: Mapping[str, Outcome], cheats: Sequence[Cheat]) -> Audited:
+def _audited(
+    made: _Audit, outcomes: Mapping[str, Outcome], cheats: Sequence[Cheat], timer: _Timer | None = None
+) -> Audited:
     """What became of the cheats, unless the fix itself would not pass in their place."""
     try:
-        honest = _Held.of(made, outcomes[HONEST])
+        honest = _Held.of(made, HONEST, outcomes[HONEST], timer)
         if honest.reason is not None or honest.against:
             why = honest.reason or f"not as expected: {', '.join(honest.against)}"
             return Audited(made.document, made.subject, reason=f"{made.subject} itself does not pass: {why}")
-        tried = tuple(_tried(cheat, _Held.of(made, outcomes[cheat.id]), made.subject) for cheat in cheats)
+        tried = tuple(
+            _tried(cheat, _Held.of(made, cheat.id, outcomes[cheat.id], timer), made.subject)
+            for cheat in cheats
+        )
     except BadDataError as error:
         place = error.file or made.document.path
         located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
@@ -187,14 +239,18 @@ class _Held:
     reason: str | None = None
 
     @classmethod
-    def of(cls, made: _Audit, outcome: Outcome) -> _Held:
+    def of(cls, made: _Audit, cheat: str, outcome: Outcome, timer: _Timer | None) -> _Held:
+        """What speaks against a cheat; its time, where that can be taken, if nothing else does."""
         if outcome.reason is not None:
             return cls(reason=outcome.reason)
         try:
             measured = TypeAdapter(Measured).validate_python(outcome.value)
         except ValidationError as error:
             return cls(reason=f"what came back is no measurement: {error.errors()[0]['msg']}")
-        return _held(made.plan.claims, measured)
+        held = _held(made.plan.claims, measured)
+        if held.against or timer is None or cannot_time(measured.report):
+            return held
+        return _held((*made.plan.claims, *made.timed), timer.timed(cheat, measured))
 
 
 def _held(claims: Sequence[Claim], measured: Measured) -> _Held:
