@@ -16,7 +16,6 @@ from finding_tickets.report import rows
 from finding_tickets.report.contexts import (
     Changed,
     Disagreement,
-    HotSpots,
     RefutedClaim,
     Report,
     Reviewer,
@@ -37,7 +36,6 @@ RECORDS = (
     Report,
     Status,
     Row,
-    HotSpots,
     Reviewer,
     Disagreement,
     RefutedClaim,

@@ -17,6 +17,7 @@ from finding_tickets.register.row import Row as Stated
 from finding_tickets.register.row import row_of as stated
 from finding_tickets.report.contexts import Status
 from finding_tickets.report.contexts import status as of_rows
+from finding_tickets.report.hot_spots import shortened
 from finding_tickets.report.rows import Row, row_of
 from finding_tickets.report.templates import render
 
@@ -193,6 +194,28 @@ def test_the_files_that_most_documents_name() -> None:
     assert [(2, 2), (1, 1), (12, 12), (1, 1), (34, 34)] == [
         lines[name] for name in ("b.py", "a.py", "other files", "no file", "sum")
     ]
+
+
+def test_one_file_under_several_names() -> None:
+    """A folder is somebody's root where another path continues below it; a bare name says too little."""
+    spellings = {
+        "/home/ada/repo/src/a/one.py": "src/a/one.py",
+        "src/a/one.py": "src/a/one.py",
+        "/home/ada/repo/setup.py": "setup.py",
+        "setup.py": "setup.py",
+        "/home/bo/src/a/one.py": "src/a/one.py",
+        "/home/bo/src/two.py": "src/two.py",
+        "/opt/src/two.py": "/opt/src/two.py",
+        "one.py": "one.py",
+        "x/src/a/one.py": "x/src/a/one.py",
+        "/": "/",
+    }
+    assert spellings == shortened(spellings)
+    rows = [
+        document("A-1", files=("/home/ada/repo/src/a/one.py", "src/a/one.py")),
+        document("A-2", files=("src/a/one.py",)),
+    ]
+    assert {"src/a/one.py": 2} == status(rows).hot_spots.named
 
 
 def document(name: str, *, holds: bool | None = None, **stated: Any) -> Row:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyromark
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.register.query import Measured
@@ -41,6 +43,16 @@ def test_text_is_no_markup(value: str, expected: str) -> None:
     """What would be markup is escaped, and nothing that would not be."""
     assert expected == text(value)
     assert f"<p>{html.escape(' '.join(value.split()), quote=False)}</p>\n" == pyromark.html(expected)
+
+
+@settings(deadline=None, database=None)
+@given(st.text("_*`[]()<>!|~&;\\ a1é", max_size=12))
+def test_no_text_is_markup(value: str) -> None:
+    """Nor is any other text within a line, where tables and strikethrough are understood, too."""
+    line = " ".join(f"x {value}".split())
+    tables = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
+    shown = pyromark.html(f"x {text(value)}", options=tables)
+    assert f"<p>{html.escape(line, quote=False)}</p>\n" == shown
 
 
 @pytest.mark.parametrize("value", ["a", "a`b", "`a``", "", "``` `` `", "a | b\n c"])

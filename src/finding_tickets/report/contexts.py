@@ -11,22 +11,18 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Relationship, Severity
+from finding_tickets.model.vocabulary import Relationship
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
 from finding_tickets.register.query import Facts
+from finding_tickets.report.hot_spots import HotSpots, hot_spots
 from finding_tickets.report.measured import refuted
-from finding_tickets.report.rows import CONSENSUS, REVIEW, SIDES, Row, row_of
+from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, Row, row_of
 from finding_tickets.report.tables import CrossTable, by_row, cross
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import ClaimResult
     from finding_tickets.report.entries import Entry
 
-SEVERITIES = (*Severity, UNDECIDED, REVIEW)
-NO_FILE = "no file"
-OTHER_FILES = "other files"
-MOST_FILES = 20
-"""Files that are shown by themselves, those that most documents name."""
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
     "not borne out",
@@ -110,18 +106,6 @@ class Disagreement:
     one: Row
     other: Row
     about: str
-
-
-@dataclass(frozen=True)
-class HotSpots:
-    """The files that most documents name, with their severities.
-
-    ``table`` counts each document under the first file that it names; ``named`` counts for each of the files
-    all documents that name it.
-    """
-
-    table: CrossTable
-    named: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +216,7 @@ def status(rows: Iterable[Row], facts: Facts, query: str = "", since: Since | No
         by_consensus=cross(((row.consensus, row.verdict) for row in rows), CONSENSUS, list(Verdict)),
         by_reviewer=by_row(standings, reviewers, STANDINGS),
         reviewers=tuple(_reviewer(name, standings) for name in reviewers),
-        hot_spots=_hot_spots(rows),
+        hot_spots=hot_spots(rows),
         rows=rows,
         unproven=tuple(row for row in rows if row.is_unproven),
         contradictions=tuple(problem for row in rows for problem in row.contradictions),
@@ -265,21 +249,6 @@ def _standing(row: Row, said: str) -> str:
 def _reviewer(name: str, standings: Mapping[tuple[str, str], int]) -> Reviewer:
     right, wrong = (standings.get((name, standing), 0) for standing in (BORNE_OUT, NOT_BORNE_OUT))
     return Reviewer(name, right, right + wrong)
-
-
-def _hot_spots(rows: Sequence[Row]) -> HotSpots:
-    named = Counter(file for row in rows for file in row.stated.files)
-    # Of files that as many documents name, the first by name, whatever the order of the documents.
-    most = sorted(named, key=lambda file: (-named[file], file))[:MOST_FILES]
-    shown = set(most)
-
-    def place(file: str | None) -> str:
-        return NO_FILE if file is None else file if file in shown else OTHER_FILES
-
-    firsts = ((place(next(iter(row.stated.files), None)), row.severity) for row in rows)
-    return HotSpots(
-        cross(firsts, [*most, OTHER_FILES, NO_FILE], SEVERITIES), {file: named[file] for file in most}
-    )
 
 
 def _disagreements(rows: Sequence[Row], facts: Facts) -> Iterator[Disagreement]:

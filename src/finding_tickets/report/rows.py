@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Opinion, Vocabulary
+from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
 from finding_tickets.register import row as register
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
+SEVERITIES = (*Severity, UNDECIDED, REVIEW)
+"""The severities of documents, the worst first, and what those without one are counted as."""
 UNNAMED = "not named"
 ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED = "endorsed", "objected", "split", "no side", "not reviewed"
 CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 FOLDER = "templates"
 HTML = (".html.j2", ".html")
 """The endings of templates in which all that is not marked as HTML is escaped."""
-# Within a word, an underscore is no markup.
-_MARKUP = re.compile(r"[\\`*\[<|~&]|(?<!\w)_|_(?!\w)")
+# Between letters or digits, an underscore is no markup.
+_MARKUP = re.compile(r"[\\`*\[<|~&]|(?<![^\W_])_|_(?![^\W_])")
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]
 
@@ -123,7 +123,7 @@ def cell(value: object) -> str:
 
 
 def text(value: object) -> str:
-    """A value that is no Markdown as Markdown that shows it: one line, also in the cell of a table."""
+    """A value that is no Markdown as Markdown within a line that shows it, also in the cell of a table."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(str(value).split()))
 
 
