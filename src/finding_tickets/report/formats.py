@@ -17,6 +17,12 @@ class ReportFormat(StrEnum):
     """What a report can be written as."""
 
     MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+    CSV = "csv"
+    JUNIT = "junit"
+    SARIF = "sarif"
+    GITHUB = "github"
 
 
 class How(NamedTuple):
@@ -29,6 +35,12 @@ class How(NamedTuple):
 
 FORMATS: Mapping[ReportFormat, How] = {
     ReportFormat.MARKDOWN: How("finding_tickets.report.markdown", "report.md.j2"),
+    ReportFormat.HTML: How("finding_tickets.report.html", "report.html.j2"),
+    ReportFormat.JSON: How("finding_tickets.report.exports.data"),
+    ReportFormat.CSV: How("finding_tickets.report.exports.sheet"),
+    ReportFormat.JUNIT: How("finding_tickets.report.exports.junit"),
+    ReportFormat.SARIF: How("finding_tickets.report.exports.results", has_profiles=True),
+    ReportFormat.GITHUB: How("finding_tickets.report.exports.github"),
 }
 """Every format."""
 

@@ -1,0 +1,551 @@
+"""The page of HTML as Chromium shows it, in light and dark, by mouse, by keyboard and on a phone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.conftest import TICKET, Repository
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import (
+    ClaimResult,
+    NotMeasured,
+    Sample,
+    SiteLaw,
+    VariantResult,
+    Verification,
+)
+from finding_tickets.register.query import Facts, Measured
+from finding_tickets.report.contexts import Report, status
+from finding_tickets.report.html import write
+from finding_tickets.report.rows import row_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT.parent / "shared" / "corpus"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PHONE: ViewportSize = {"width": 390, "height": 844}
+STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+"""What axe calls the rules of WCAG A and AA."""
+MANY = 230
+"""Documents of a register whose sections are packed, and whose rows are not all shown at first."""
+OPEN_ALL = "() => document.querySelectorAll('details').forEach(each => each.open = true)"
+OPEN_BUT_NUMBERS = """name => document.querySelectorAll(`.listed, [id='${name}'] details:not(.numbers),
+    [id='${name}'] .chart:first-child .numbers`).forEach(each => each.open = true)"""
+ROWS = "() => [...document.querySelectorAll('#table tbody tr')].map(row => row.cells[0].textContent)"
+
+
+@dataclass
+class Shown:
+    """A page in a browser, what it has asked for, and what it has said on the console."""
+
+    page: Page
+    asked: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def rows(self) -> list[str]:
+        """The IDs of the rows that are shown."""
+        ids: list[str] = self.page.evaluate(ROWS)
+        return ids
+
+
+Show = Callable[..., Shown]
+Make = Callable[[Path, str], Path]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, where there is one."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip(f"there is no browser: none of {', '.join(NAMES)} is on the path")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Writes the page of a register into a file of that name, once."""
+    folder = tmp_path_factory.mktemp("pages")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+
+    def write(root: Path, name: str) -> Path:
+        file = folder / f"{name}.html"
+        if not file.exists():
+            command = [sys.executable, "-m", "finding_tickets", "report", "--format", "html", "-o", str(file)]
+            subprocess.run(command, cwd=root, check=True, capture_output=True, env=environment)
+        return file
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def ours(make: Make) -> Path:
+    """The page of this repository."""
+    return make(ROOT, "ours")
+
+
+@pytest.fixture(scope="module")
+def corpus(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the corpus."""
+    if not CORPUS.is_dir():
+        pytest.skip("there are no documents in ../shared/corpus")
+    root = tmp_path_factory.mktemp("corpus")
+    shutil.copytree(CORPUS, root / "tickets")
+    return make(root, "corpus")
+
+
+@pytest.fixture(scope="module")
+def many(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a register of many tickets."""
+    root = tmp_path_factory.mktemp("many")
+    (root / "tickets").mkdir()
+    for number in range(MANY):
+        text = ticket(f"A-{number}", title=f"Number {number}", severity=f"P{number % 3}")
+        (root / "tickets" / f"A-{number}.md").write_text(text, encoding="utf-8")
+    return make(root, "many")
+
+
+@pytest.fixture
+def show(browser: Browser) -> Iterator[Show]:
+    """Opens a file; no page that a test opens may ask for anything else or complain of anything."""
+    shown: list[Shown] = []
+
+    def opened(file: Path, place: str = "", **settings: Any) -> Shown:
+        page = browser.new_context(**settings).new_page()
+        one = Shown(page)
+        shown.append(one)
+        page.on("request", lambda request: one.asked.append(request.url))
+        page.on("console", lambda message: one.said.append(message.text))
+        page.on("pageerror", lambda error: one.said.append(str(error)))
+        page.goto(file.as_uri() + place)
+        return one
+
+    yield opened
+    for one in shown:
+        said, asked = one.said, one.asked
+        one.page.context.close()
+        assert [] == said
+        assert 1 == len(asked)
+
+
+def ticket(ticket_id: str, **values: str) -> str:
+    """A ticket that breaks no rule, but for those values."""
+    usual = {
+        "title": "It waits",
+        "severity": "P2",
+        "status": "open",
+        "rows": "",
+        "file": "code.py",
+        "more": "",
+    }
+    return TICKET.format(ticket_id=ticket_id, **usual | values)
+
+
+def violations(page: Page, rules: list[str]) -> list[str]:
+    """What an independent engine finds against those of its rules."""
+    from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped] # it has no types
+
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    found = Axe().run(page, options=options).response["violations"]
+    return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
+
+
+def says(page: Page, text: str) -> None:
+    """Wait until the page says how many documents were found, which it does for those who listen too."""
+    from playwright.sync_api import expect
+
+    expect(page.get_by_role("status")).to_have_text(text)
+
+
+@pytest.mark.parametrize(("name", "opened"), [("ours", "B7-PT-03"), ("corpus", "B1-CR-08"), ("many", "A-7")])
+def test_the_page_is_accessible(name: str, opened: str, show: Show, request: pytest.FixtureRequest) -> None:
+    """Axe finds no violation of WCAG A and AA in the summary, the table and an open section."""
+    page = show(request.getfixturevalue(name), f"#{opened}").page
+    page.wait_for_selector(f"#{opened}[open]")
+    page.evaluate(OPEN_BUT_NUMBERS, opened)
+    assert [] == violations(page, STANDARD)
+
+
+def test_dark_colours_have_contrast(ours: Path, show: Show) -> None:
+    """Axe finds no violation in the colours that light does not have."""
+    page = show(ours, "#B3-CR-05", color_scheme="dark").page
+    page.wait_for_selector("#B3-CR-05[open]")
+    page.evaluate(OPEN_BUT_NUMBERS, "B3-CR-05")
+    assert [] == violations(page, ["color-contrast"])
+
+
+def test_every_sample_is_a_point_of_a_chart(ours: Path, show: Show) -> None:
+    """For each metric that is not always 0, each variant has a mark for each run that measured it."""
+    page = show(ours).page
+    page.evaluate(OPEN_ALL)
+    counted = """() => Object.fromEntries([...document.querySelectorAll('details.document')].map(section => [
+        section.id, Object.fromEntries([...section.querySelectorAll('.chart')].map(chart => [
+            chart.querySelector('caption').textContent, Object.fromEntries(
+                [...chart.querySelectorAll('.legend li')].map((item, place) => [
+                    item.firstChild.nextSibling.textContent.trim(),
+                    chart.querySelectorAll('.series')[place].querySelectorAll('use').length]))]))]))"""
+    expected: dict[str, dict[str, dict[str, int]]] = {}
+    for file in sorted((ROOT / "evidence").glob("*/*.json")):
+        verification = json.loads(file.read_text(encoding="utf-8"))["predicate"]["verification"]
+        charts = expected.setdefault(verification["ticket"], {})
+        runs = [
+            (name, metric, value)
+            for name, variant in verification["variants"].items()
+            for sample in variant["samples"]
+            for metric, value in sample["metrics"].items()
+        ]
+        counts = {metric for _, metric, value in runs if value}
+        for name, metric, _ in runs:
+            if metric in counts:
+                charts.setdefault(metric, {}).setdefault(name, 0)
+                charts[metric][name] += 1
+    assert 5 == len(expected)
+    assert expected == page.evaluate(counted)
+
+
+def test_marks_are_seen_where_they_are_said_to_be(ours: Path, show: Show) -> None:
+    """A mark stands within its plot, and a law's line goes through the marks of an exact law."""
+    page = show(ours, "#B7-PT-02").page
+    chart = page.locator("#B7-PT-02 .chart").first
+    plot, mark = chart.locator("svg").first.bounding_box(), chart.locator(".series use").first.bounding_box()
+    assert plot
+    assert mark
+    assert plot["x"] <= mark["x"] <= plot["x"] + plot["width"]
+    assert plot["y"] <= mark["y"] <= plot["y"] + plot["height"]
+    points = chart.locator("polyline").first.get_attribute("points") or ""
+    uses = chart.locator(".series").first.locator("use")
+    marks = [(each.get_attribute("x"), each.get_attribute("y")) for each in uses.all()]
+    assert [f"{x},{y}" for x, y in marks] == points.split()
+
+
+def test_filters(ours: Path, show: Show) -> None:
+    """Boxes of one group add up, groups narrow each other down, and everything can be had back."""
+    shown = show(ours)
+    page = shown.page
+    everything = shown.rows()
+    page.get_by_role("checkbox", name="refuted 2").check()
+    assert ["B7-PT-03", "TASK-5"] == shown.rows()
+    page.get_by_role("checkbox", name="open 2").check()
+    assert ["B7-PT-03"] == shown.rows()
+    page.get_by_role("checkbox", name="verified 3").check()
+    assert ["B3-CR-05", "B7-PT-03"] == shown.rows()
+    page.get_by_role("group", name="Severity").get_by_role("checkbox", name="review 1").check()
+    assert [] == shown.rows()
+    says(page, "0 of 5 documents")
+    page.get_by_role("button", name="Show all").click()
+    says(page, "5 documents")
+    assert everything == shown.rows()
+    assert page.get_by_role("button", name="Show all").is_hidden()
+
+
+def test_search(ours: Path, show: Show) -> None:
+    """Every word has to be found, in any case, in the ID, the title, a law or a file."""
+    shown = show(ours)
+    found = {}
+    for words, count in (("gradient NORMS", 1), ("devices", 3), ("governor.py", 1), ("no such words", 0)):
+        shown.page.get_by_role("searchbox").fill(words)
+        says(shown.page, f"{count} of 5 documents")
+        found[words] = shown.rows()
+    assert {
+        "gradient NORMS": ["B3-CR-05"],
+        "devices": ["B3-CR-05", "B7-PT-02", "TASK-5"],
+        "governor.py": ["B1-PT-02"],
+        "no such words": [],
+    } == found
+
+
+def test_sorting(ours: Path, show: Show) -> None:
+    """A column sorts up and then down, as people count; the heading says which."""
+    shown = show(ours)
+    heading = shown.page.get_by_role("columnheader", name="Title")
+    assert "none" == heading.get_attribute("aria-sort")
+    titles = "() => [...document.querySelectorAll('#table tbody .title bdi')].map(each => each.textContent)"
+    for state, reverse in (("ascending", False), ("descending", True)):
+        heading.get_by_role("button").click()
+        assert state == heading.get_attribute("aria-sort")
+        found = shown.page.evaluate(titles)
+        assert sorted(found, key=str.casefold, reverse=reverse) == found
+    shown.page.get_by_role("columnheader", name="ID").get_by_role("button").click()
+    assert "none" == heading.get_attribute("aria-sort")
+    assert ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"] == shown.rows()
+
+
+def test_numbers_are_sorted_as_people_count(many: Path, show: Show) -> None:
+    """A-2 comes before A-10; more rows are shown as they are asked for."""
+    shown = show(many)
+    shown.page.get_by_role("columnheader", name="ID").get_by_role("button").click()
+    assert [f"A-{number}" for number in range(200)] == shown.rows()
+    shown.page.get_by_role("button", name="Show 200 more").click()
+    assert [f"A-{number}" for number in range(MANY)] == shown.rows()
+    assert shown.page.get_by_role("button", name="Show 200 more").is_hidden()
+
+
+def test_a_row_beyond_the_first_is_found(many: Path, show: Show) -> None:
+    """Searching looks at rows that are not shown yet."""
+    shown = show(many)
+    shown.page.get_by_role("searchbox").fill("number 229")
+    says(shown.page, "1 of 230 documents")
+    assert ["A-229"] == shown.rows()
+
+
+@pytest.mark.parametrize("name", ["ours", "many"])
+def test_an_address_opens_its_document(name: str, show: Show, request: pytest.FixtureRequest) -> None:
+    """Loading the page at #ID, and following a link, opens the document and goes there."""
+    first, second = {"ours": ("B7-PT-02", "TASK-5"), "many": ("A-228", "A-3")}[name]
+    page = show(request.getfixturevalue(name), f"#{first}").page
+    page.wait_for_selector(f"#{first}[open] > summary:focus")
+    assert "As written" in page.locator(f"#{first}").inner_text()
+    page.get_by_role("row").get_by_role("link", name=second, exact=True).click()
+    page.wait_for_selector(f"#{second}[open] > summary:focus")
+    box = page.locator(f"#{second}").bounding_box()
+    assert box
+    assert 0 <= box["y"] < page.evaluate("innerHeight")
+
+
+def test_the_same_link_opens_a_document_again(ours: Path, show: Show) -> None:
+    """Although it does not change the address."""
+    page = show(ours, "#TASK-5").page
+    page.wait_for_selector("#TASK-5[open]")
+    page.locator("#TASK-5 > summary").click()
+    page.get_by_role("row").get_by_role("link", name="TASK-5").click()
+    page.wait_for_selector("#TASK-5[open]")
+
+
+def test_an_unknown_address_is_no_error(ours: Path, many: Path, show: Show) -> None:
+    """Nor is one that cannot be decoded."""
+    for file, place in ((ours, "#nowhere"), (ours, "#%E0%A4%A"), (many, "#documents"), (many, "#%22%5D")):
+        assert 0 == show(file, place).page.locator("details.document[open]").count()
+
+
+def test_everything_can_be_done_by_keyboard(ours: Path, show: Show) -> None:
+    """Skip to the documents, search, tick a box, sort, follow a link and open a section within."""
+    shown = show(ours)
+    page, keyboard = shown.page, shown.page.keyboard
+    keyboard.press("Tab")
+    assert "#documents" == page.evaluate("document.activeElement.hash")
+    keyboard.press("Enter")
+    keyboard.press("Tab")
+    keyboard.type("task")
+    says(page, "1 of 5 documents")
+    keyboard.press("Tab")
+    keyboard.press("Tab")
+    keyboard.press("Space")
+    assert "review" == page.evaluate("document.activeElement.value")
+    assert ["TASK-5"] == shown.rows()
+    page.get_by_role("columnheader", name="Verdict").get_by_role("button").focus()
+    keyboard.press("Enter")
+    assert "ascending" == page.get_by_role("columnheader", name="Verdict").get_attribute("aria-sort")
+    page.get_by_role("row").get_by_role("link", name="TASK-5").focus()
+    keyboard.press("Enter")
+    page.wait_for_selector("#TASK-5[open] > summary:focus")
+    page.locator("#TASK-5 .others > summary").focus()
+    keyboard.press("Enter")
+    assert page.locator("#TASK-5 .others .chart").first.is_visible()
+
+
+def test_what_scrolls_sideways_is_reached_by_keyboard(ours: Path, show: Show) -> None:
+    """A wide piece of code takes a stop where it does not fit, and none where it does."""
+    page = show(ours, "#B7-PT-02", viewport=PHONE).page
+    page.wait_for_selector("#B7-PT-02 .diff[tabindex='0']")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.wait_for_selector("#B7-PT-02 .diff:not([tabindex])")
+
+
+@pytest.mark.parametrize("name", ["ours", "corpus", "many"])
+def test_a_phone_shows_the_page_without_scrolling_sideways(
+    name: str, show: Show, request: pytest.FixtureRequest
+) -> None:
+    """With every section open, the page is as wide as the screen."""
+    page = show(request.getfixturevalue(name), "#A-3", viewport=PHONE).page
+    page.evaluate(OPEN_ALL)
+    assert PHONE["width"] == page.evaluate("document.documentElement.scrollWidth")
+
+
+def test_dark_and_light(ours: Path, show: Show) -> None:
+    """The page follows what the reader prefers."""
+    colours = {}
+    for scheme in ("light", "dark"):
+        page = show(ours, color_scheme=scheme).page
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        colours[scheme] = [int(part) for part in background[4:-1].split(",")]
+    assert min(colours["light"]) > 240
+    assert max(colours["dark"]) < 40
+
+
+def test_print_shows_what_is_closed(ours: Path, show: Show) -> None:
+    """On paper nobody can open a section, so that each is printed whole, and no control is."""
+    page = show(ours, color_scheme="dark").page
+    is_seen = "document.querySelector('#TASK-5 .prose').checkVisibility()"
+    assert not page.evaluate(is_seen)
+    page.emulate_media(media="print")
+    assert page.evaluate(is_seen)
+    assert page.locator("#filters").is_hidden()
+    assert "rgb(0, 0, 0)" == page.evaluate("getComputedStyle(document.body).color")
+
+
+def test_the_page_can_be_read_without_scripts(ours: Path, many: Path, browser: Browser) -> None:
+    """Rows and sections are there, controls that would do nothing are not; a packed register says why."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(ours.as_uri())
+    assert 5 == page.locator("#table tbody tr").count()
+    assert page.locator("#filters").is_hidden()
+    page.locator("#TASK-5 > summary").click()
+    assert page.locator("#TASK-5 .prose").is_visible()
+    page.goto(many.as_uri())
+    assert page.get_by_text("the rest takes JavaScript").is_visible()
+    context.close()
+
+
+ATTACK = (
+    """"'><script>hacked=1</script><img src=x onerror=hacked=1><svg onload=hacked=1><use href=data:x></svg>"""
+    """</details></div></section></main></template><style>*{display:none!important}</style>"""
+    """<div style="position:fixed;inset:0">over all</div><meta http-equiv=refresh content=0;url=//e.x>"""
+    """<a href="javascript:hacked=1">a</a>[b](javascript:hacked=1)![c](//e.example/c.png)"""
+    """{{ 7*7 }}{% include 'x' %}{# x #}${7*7}\u202e<!--"""
+)
+WIDE = "w" * 400
+
+
+def test_a_hostile_ticket_does_nothing(repository: Repository, show: Show, tmp_path: Path) -> None:
+    """With scripts, handlers, links, SVG, CSS and template syntax in every field, the page stays as it is."""
+    pages = {}
+    for name, text in (("harmless", "x"), ("hostile", ATTACK), ("wide", WIDE)):
+        file = tmp_path / f"{name}.html"
+        file.write_text("".join(write(report_of(repository, text))), encoding="utf-8")
+        page = pages[name] = show(file, "#A-1").page
+        page.wait_for_selector("#A-1[open]")
+        page.evaluate(OPEN_ALL)
+    wide = {name: structure(page) for name, page in pages.items()}
+    assert dict.fromkeys(pages, wide["harmless"]) == wide
+    for page in pages.values():
+        page.set_viewport_size(PHONE)
+        assert PHONE["width"] == page.evaluate("document.documentElement.scrollWidth")
+    assert not pages["hostile"].evaluate("'hacked' in window")
+    text = pages["hostile"].locator("body").inner_text()
+    assert "{{ 7*7 }}{% include 'x' %}{# x #}${7*7}" in text
+    # In the title in row and section, the path, the reason, a claim, a site, the code and the text at least.
+    assert text.count("<script>hacked=1</script>") > 20
+
+
+def structure(page: Page) -> Any:
+    """The parts of the page and of a section, what acts or loads, how wide it is and where its parts are."""
+    return page.evaluate(
+        """() => ({
+            parts: [...document.querySelectorAll('body > *, main > *, .body > *')].map(each => each.tagName),
+            scripts: document.scripts.length,
+            styles: document.querySelectorAll('style, link, [style]').length,
+            loading: document.querySelectorAll('img, iframe, object, embed, form:not(#filters)').length,
+            width: document.documentElement.scrollWidth - innerWidth,
+            links: [...document.querySelectorAll('a[href]')].filter(each => !/^(#|https?:)/.test(
+                each.getAttribute('href'))).length,
+            handlers: [...document.querySelectorAll('*')].filter(each =>
+                each.getAttributeNames().some(name => name.startsWith('on'))).length,
+            places: ['h1', '#summary', '.shares'].map(each => {
+                const { x, y, height } = document.querySelector(each).getBoundingClientRect();
+                return [x, y + scrollY, height];
+            }),
+        })"""
+    )
+
+
+def report_of(repository: Repository, text: str) -> Report:
+    """A report of one ticket with that text wherever there can be any, in what was measured too."""
+    cell = text.replace("|", "\\|")
+    more = f"""
+## Cross-Review: {text}
+
+| Field | Value |
+|---|---|
+| **Verdict** | {cell} |
+| **Reviewer** | {cell} |
+
+**Evaluation:** {text}
+
+## Related Findings
+
+| Ticket ID | Relationship | Notes |
+|---|---|---|
+| `A-2` | `{cell}` | {cell} |
+
+```python {text}
+{text}
+```
+
+    {text}
+
+{text}
+
+## Remediation
+
+```yaml
+verifier: verifiers/a.py
+claims:
+  found:
+    syncs: [{{is: 1, expect: refuted, why: {json.dumps(text)}}}]
+unmeasured:
+  - {{claim: {json.dumps(text)}, why: {json.dumps(text)}}}
+```
+"""
+    rows = f"| **Agent** | {cell} |\n| **Domain** | {cell} |\n"
+    repository.write("tickets/A-1.md", ticket("A-1", title=text, rows=rows, file=cell, more=more))
+    repository.write("code.py", f"{text}\n")
+    point = {"n": 1, text: 2}
+    result = VariantResult(
+        laws={"syncs": text},
+        growth={text: text},
+        samples=(Sample(at=point, metrics={"syncs": 1, text: 3}, error=text),),
+        sites=(SiteLaw(file="code.py", line=1, function=text, what=text, law=text),),
+    )
+    claim = ClaimResult(
+        id=text,
+        variant="found",
+        metric="syncs",
+        claimed=text,
+        measured=text,
+        holds=False,
+        expect="holds",
+        why=text,
+        counterexamples=(text, text),
+    )
+    verification = Verification(
+        ticket="A-1",
+        verdict=Verdict.REFUTED,
+        reason=text,
+        meter=text,
+        torch=text,
+        device=text,
+        sweep=(point, {"n": 2, text: 3}),
+        variants={"found": result, text: result},
+        claims=(claim,),
+        not_measured=(NotMeasured(at=point, why=text),),
+    )
+    facts = Facts.of(repository.load())
+    measured = Measured(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
+    made = status([row_of(facts.rows[0], measured)], facts)
+    return Report(facts, made, template="report.html.j2")
