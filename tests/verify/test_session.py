@@ -46,6 +46,19 @@ import torch
 def check(tensors):
     return torch.stack([tensor.sum() for tensor in tensors]).double().sum().item()
 """
+COPIES = """
+def check(tensors):
+    copies = [tensor.cpu() for tensor in tensors]
+    return sum(copy.sum().item() for copy in copies)
+"""
+BUFFER = """
+import torch
+
+
+def check(tensors):
+    buffer = torch.empty(len(tensors[0]))
+    return sum(buffer.copy_(tensor).sum().item() for tensor in tensors)
+"""
 CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is: found, tolerance: 0.001}}}"
 
 
@@ -97,6 +110,23 @@ def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: I
     ]
     assert [True, True, True] == [claim.holds for claim in found.claims]
     assert 6 == len(found.variants["fix"].samples)
+
+
+def test_memory_of_the_host_is_claimed_and_measured(repository: Repository, isolation: Isolation) -> None:
+    """A list of copies on the host grows with their number; a buffer that is used again does not."""
+    # Each copy has 4 bytes an element, and the sum of one 4 bytes more; the list keeps all copies.
+    claims = """claims:
+  found: {host_peak_bytes: [4*tensors*size + 4, O(tensors*size)]}
+  fix:
+    host_peak_bytes: [4*size + 4, {is: O(1), expect: refuted, why: one copy is needed}]
+    same_result_as: found
+"""
+    add(repository, "A-1", claims, found=COPIES, fix=BUFFER)
+    found = run(repository, isolation, meter="simulated")["A-1"].verification
+    assert found is not None
+    laws = [found.variants[name].laws["host_peak_bytes"] for name in ("found", "fix")]
+    assert ["4*tensors*size + 4", "4*size + 4"] == laws
+    assert [True, True, True, False, True] == [claim.holds for claim in found.claims]
 
 
 def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, isolation: Isolation) -> None:
