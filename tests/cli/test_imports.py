@@ -102,6 +102,18 @@ def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> 
     assert 2 == len(ran(*arguments, "--no-index")[2])
 
 
+def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository) -> None:
+    """Without evidence, a second report has all from the index, and loads no parser."""
+    repository.ticket("A-1", path="tickets/open/A-1.md")
+    repository.ticket("A-2", more="## Related Findings\n\n- A-1 (duplicate): the same\n")
+    time.sleep(SETTLED)
+    arguments = ("report", "--root", str(repository.root))
+    assert ["A-2.md", "A-1.md"] == [path.rpartition("/")[2] for path in ran(*arguments)[2]]
+    code, modules, opened = ran(*arguments)
+    assert (0, []) == (code, opened)
+    assert set() == {"pydantic", "pyromark", "yaml", "rich"} & set(modules)
+
+
 def test_verify_in_a_pipe_does_without_rich(repository: Repository) -> None:
     """Where nobody looks at a terminal, neither progress nor results load rich."""
     add(repository, "A-1")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
@@ -91,3 +93,19 @@ def test_unreadable_documents_are_said_and_the_rest_reported(
     assert 4 == ran.code
     assert "1 document; " in ran.out
     assert "tickets/B1-PT-02.md:1:1: error" in ran.err
+
+
+def test_options_that_a_format_does_not_have(tickets: Tickets, repository: Repository) -> None:
+    """Wrong usage, before anything is read."""
+    repository.write("tickets/B1-PT-02.md", b"")
+    ran = tickets("report", "--profile", "github")
+    assert (2, "", "error: --format markdown has no --profile\n") == (ran.code, ran.out, ran.err)
+
+
+@pytest.mark.parametrize("option", ["--format", "--profile"])
+def test_words_that_an_option_does_not_have(tickets: Tickets, option: str) -> None:
+    """Wrong usage that names those it has."""
+    ran = tickets("report", option, "parchment")
+    assert (2, "") == (ran.code, ran.out)
+    assert "parchment" in ran.err
+    assert {"--format": "markdown", "--profile": "github"}[option] in ran.err

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from finding_tickets.model.verification import ClaimResult, VariantResult, Verification
+if TYPE_CHECKING:
+    from finding_tickets.model.verification import ClaimResult, VariantResult, Verification
 
 BEFORE = "found"
 AFTER = "fix"
