@@ -119,3 +119,13 @@ def test_verify_in_a_pipe_does_without_rich(repository: Repository) -> None:
     add(repository, "A-1")
     code, modules, _ = ran("verify", "A-1", "--root", str(repository.root))
     assert (0, set()) == (code, {"rich", "markdown_it"} & set(modules))
+
+
+def test_showing_a_ticket_reads_no_other(repository: Repository) -> None:
+    """Once the register was read, `tickets show` opens the one file."""
+    for name in ("A-1", "A-2", "A-3"):
+        repository.ticket(name, more="## Related Findings\n\n- A-1: the same\n")
+    time.sleep(SETTLED)
+    ran("list", "--root", str(repository.root))
+    code, _, opened = ran("show", "a-2", "--root", str(repository.root))
+    assert (0, ["A-2.md"]) == (code, [path.rpartition("/")[2] for path in opened])

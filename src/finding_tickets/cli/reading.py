@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from finding_tickets.cli.output import say, say_error
 from finding_tickets.errors import ExitCode, TicketsError
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from finding_tickets.register.listing import Listing
     from finding_tickets.register.load import Register
     from finding_tickets.register.query import Measured
+    from finding_tickets.register.row import Row
     from finding_tickets.report.entries import Entry
+
+T = TypeVar("T")
 
 
 def open_register(root: Path) -> Register:
@@ -57,14 +60,25 @@ def evidence_code(entries: Iterable[Entry | Measured]) -> ExitCode:
 
 def find_all(register: Register, ids: Iterable[str]) -> tuple[list[Document], ExitCode]:
     """The documents with these IDs, each once; a message and the exit code for those that cannot be found."""
-    found: list[Document] = []
+    return _found(register.find, ids)
+
+
+def find_rows(listing: Listing, ids: Iterable[str]) -> tuple[list[Row], ExitCode]:
+    """The rows of the documents with these IDs, as ``find_all`` finds documents."""
+    from finding_tickets.register.lookup import find_row
+
+    return _found(lambda document_id: find_row(listing.rows, document_id), ids)
+
+
+def _found(find: Callable[[str], T], ids: Iterable[str]) -> tuple[list[T], ExitCode]:
+    found: list[T] = []
     codes = [ExitCode.OK]
     for document_id in ids:
         try:
-            document = register.find(document_id)
+            one = find(document_id)
         except TicketsError as error:
             say_error(error)
             codes.append(error.exit_code)
         else:
-            found += [] if document in found else [document]
+            found += [] if one in found else [one]
     return found, ExitCode.worst(*codes)

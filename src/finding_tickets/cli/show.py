@@ -11,13 +11,14 @@ import typer
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
-from finding_tickets.cli.reading import evidence_code, find_all, reading_code
+from finding_tickets.cli.reading import evidence_code, find_rows, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.listing import list_rows
+from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
-from finding_tickets.report.entries import Entry, entry_of
+from finding_tickets.report.entries import Entry, each_entry
 from finding_tickets.report.export import full_item
 from finding_tickets.report.page import page
 
@@ -34,22 +35,24 @@ def show(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Show documents with their verdict, laws and claims."""
-    register = load(root)
-    documents, code = find_all(register, ids)
-    found = [(entry_of(register, each), _history(register, each) if history else None) for each in documents]
+    listing = list_rows(root)
+    rows, code = find_rows(listing, ids)
+    facts = Facts(listing.root, listing.config, listing.rows)
+    found = [(each, _history(facts, each.document) if history else None) for each in each_entry(facts, rows)]
     if output_format is Format.JSON:
         write_json("ticket", [_item(entry, past) for entry, past in found])
     elif is_terminal(sys.stdout):
-        _show_on_terminal(register, found)
+        _show_on_terminal(facts, found)
     elif found:
         write("\n\n".join(_page(entry, past) for entry, past in found))
-    problems = [problem for document in documents for problem in register.problems_of(document)]
+    files = frozenset[str]().union(*(files_of(entry.document) for entry, _ in found))
+    problems = [problem for problem in listing.problems if problem.file in files]
     for problem in problems:
         say(str(problem))
     return ExitCode.worst(code, reading_code(problems), evidence_code(entry for entry, _ in found))
 
 
-def _show_on_terminal(register: Register, found: Iterable[tuple[Entry, History | None]]) -> None:
+def _show_on_terminal(facts: Facts, found: Iterable[tuple[Entry, History | None]]) -> None:
     from finding_tickets.cli.console import write_rich
     from finding_tickets.report.history import history_lines
     from finding_tickets.report.relatives import relatives
@@ -57,13 +60,13 @@ def _show_on_terminal(register: Register, found: Iterable[tuple[Entry, History |
     from finding_tickets.report.terminal.document import Page
     from finding_tickets.report.verification import plainly
 
-    facts, sources = Facts.of(register), Sources(register.root)
+    sources = Sources(facts.root)
     write_rich(
         sys.stdout,
         (
             Page(
                 entry,
-                text=_text(register.root / entry.document.path),
+                text=_text(facts.root / entry.document.path),
                 relatives=tuple(relatives(entry.document, facts)),
                 # What was measured is not what stands there now.
                 code_at=no_line if entry.verdict is Verdict.STALE else sources.line,
@@ -82,11 +85,11 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _history(register: Register, document: Document) -> History:
+def _history(facts: Facts, document: Document) -> History:
     from finding_tickets.register.history import history_of
 
-    pattern = register.config.vocabulary.id_pattern
-    return history_of(register.root, document.path, document.id.value, pattern)
+    pattern = facts.config.vocabulary.id_pattern
+    return history_of(facts.root, document.path, document.id.value, pattern)
 
 
 def _item(entry: Entry, past: History | None) -> dict[str, object]:

@@ -12,9 +12,8 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
 from finding_tickets.register.disposition import outcome_of, status_of
-from finding_tickets.register.load import Register
 from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row, row_of
+from finding_tickets.register.row import Row
 
 
 @dataclass(frozen=True)
@@ -65,13 +64,6 @@ def each_entry(facts: Facts, rows: Iterable[Row]) -> Iterator[Entry]:
         document = facts.document(row)
         if document:
             yield _entry(document, facts.measured(row))
-
-
-def entry_of(register: Register, document: Document) -> Entry:
-    """One document of a register with its verdict; evidence that cannot be read becomes its problem."""
-    row = row_of(document)
-    facts = Facts(register.root, register.config, (row,), {document.path: document})
-    return _entry(document, facts.measured(row))
 
 
 def _entry(document: Document, measured: Measured) -> Entry:
