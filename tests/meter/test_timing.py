@@ -199,7 +199,7 @@ def repository(root: Path, **variants: str) -> dict[str, Code]:
 
 def test_each_revision_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     """Both have a module of one name, 200 times as much work is told from it, and no process is left."""
-    codes = repository(tmp_path, found=WORK.format(units=40_000), fix=WORK.format(units=200))
+    codes = repository(tmp_path, found=WORK.format(units=200_000), fix=WORK.format(units=1_000))
     order = job(
         question(1), question(2), root=str(tmp_path), verifier="verifiers/x.py", codes=tuple(codes.values())
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
 from finding_tickets.register.query import Facts
 from finding_tickets.report.columns import COLUMNS
+from finding_tickets.report.verification import lines, plainly
 from finding_tickets.verify.claims import check
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.isolate import Isolation
@@ -43,7 +45,7 @@ WORK = """
 def work(n):
     return sum(range({units} * n)) * 0
 """
-SLOW, FAST = WORK.format(units=40_000), WORK.format(units=200)
+SLOW, FAST = WORK.format(units=200_000), WORK.format(units=1_000)
 EXITS = """
 import os
 
@@ -239,6 +241,12 @@ def test_host_work_is_timed_on_the_host(repository: Repository, isolation: Isola
         ("found", "fix", 2, True),
         ("fix", "found", 2, True),
     ] == told
+    title, *rows = [line.strip() for line in lines(done, plainly) if "/f" in line or "times on" in line][1:]
+    assert title.startswith("times on the CPU (")
+    assert ["found/fix n=1", "fix/found n=1", "found/fix n=2", "fix/found n=2"] == [
+        " ".join(row.split()[:2]) for row in rows
+    ]
+    assert all(re.search(r"[\d.]+ \([\d.e-]+ to [\d.e+]+ over \d+ rounds\)$", row) for row in rows)
 
 
 def test_evidence_has_no_times(repository: Repository, isolation: Isolation) -> None:

@@ -37,7 +37,7 @@ StandingIn = Callable[[Mapping[str, Function]], Mapping[str, Function]]
 
 FIRST_SEED = 2
 """Added to the workload's own seed, which counting used with the one after it."""
-EMPTY_RUNS = 31
+EMPTY_RUNS = 9
 
 
 class RaisedError(Exception):
@@ -80,18 +80,15 @@ class Here:
 
     def run(self, variant: str, at: At, number: int) -> float:
         """As a ``Player`` does."""
-        point = Point(**at)
-        with steady_state():
-            inputs = arguments(self.workload, point, self.device, self.workload.seed + FIRST_SEED + number)
-            seconds, error = self._timed(self.workload, self.functions[variant], inputs, point)
+        seconds, error = self._timed(self.workload, self.functions[variant], Point(**at), number)
         if error:
             raise RaisedError(f"{variant} at {at_text(at)}: {error}")
         return seconds
 
     def empty(self, at: At) -> float:
-        """The median of several."""
+        """The median of several, each with arguments of its own as for any other run."""
         idle = replace(self.workload, read=_nothing)
-        return median(self._timed(idle, _nothing, (None,), Point(**at))[0] for _ in range(EMPTY_RUNS))
+        return median(self._timed(idle, _nothing, Point(**at), number)[0] for number in range(EMPTY_RUNS))
 
     def cannot_time(self, at: At) -> str | None:
         """One CPU is one device, and a real one's memory is limited only while it counts."""
@@ -103,13 +100,15 @@ class Here:
         return "memory is limited only where it is counted" if limited else None
 
     def _timed(
-        self, workload: Workload, function: Function, inputs: tuple[Any, ...], point: Point
+        self, workload: Workload, function: Function, point: Point, number: int
     ) -> tuple[float, str | None]:
-        self._wait(point)
-        start = self.clock()
-        _, error = attempt(workload, function, inputs, self.root)
-        self._wait(point)
-        return self.clock() - start, error
+        with steady_state():
+            inputs = arguments(workload, point, self.device, workload.seed + FIRST_SEED + number)
+            self._wait(point)
+            start = self.clock()
+            _, error = attempt(workload, function, inputs, self.root)
+            self._wait(point)
+            return self.clock() - start, error
 
     def _wait(self, point: Point) -> None:
         """Let the devices finish: what a run asked of them is part of it."""
@@ -268,5 +267,5 @@ def _as_they_are(functions: Mapping[str, Function]) -> Mapping[str, Function]:
     return functions
 
 
-def _nothing(_: Any) -> None:
+def _nothing(*_: Any) -> None:
     """What an empty run runs."""

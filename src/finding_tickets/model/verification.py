@@ -90,7 +90,8 @@ class Timing(Record):
     """How the time of a variant compares with that of another at one point, on a device.
 
     ``ratio`` is the median over some rounds of the variant's time divided by that of the ``reference``, and
-    ``low`` and ``high`` are the ends of its interval; None where that is not known, which ``why`` explains.
+    ``low`` and ``high`` are the ends of its interval; None where that is not known. ``text`` tells it in
+    words, or why it is not known.
     """
 
     variant: str
@@ -101,7 +102,7 @@ class Timing(Record):
     low: float | None
     high: float | None
     rounds: int
-    why: str | None = None
+    text: str
 
 
 class Verification(Record):

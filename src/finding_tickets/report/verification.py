@@ -8,6 +8,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.report.measured import changes
 from finding_tickets.report.printable import printable
+from finding_tickets.report.times import times
 
 INDENT = "  "
 MARKS = {True: "holds", False: "false", None: "open"}
@@ -62,6 +63,7 @@ def circumstances(verification: Verification) -> str:
 def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:
     yield "laws, found -> fix", aligned((change.metric, change.text) for change in changes(verification))
     yield "claims", list(_claims(verification.claims))
+    yield from ((title, aligned(rows)) for title, rows in times(verification.timings))
     for name, variant in verification.variants.items():
         rows = (
             (f"{site.file}:{site.line}", site.function, site.what, site.law or site.growth or "no law")

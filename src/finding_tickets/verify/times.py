@@ -116,7 +116,7 @@ def shown(times: Times | None) -> tuple[Timing, ...]:
             low=each.found.low if each.found else None,
             high=each.found.high if each.found else None,
             rounds=each.found.rounds if each.found else 0,
-            why=each.why,
+            text=str(each.found) if each.found else each.why or "",
         )
         for each in times.timings
     )

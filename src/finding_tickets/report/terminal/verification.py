@@ -14,6 +14,7 @@ from rich.text import Text
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
 from finding_tickets.report.measured import AFTER, BEFORE, Change, changes
+from finding_tickets.report.times import HEADER, times
 from finding_tickets.report.verification import COLOURS, MARKS, WAITING, circumstances, point_text
 
 INDENT = 2
@@ -67,6 +68,7 @@ class Measured:
         yield from self._lines((BEFORE,), width)
         if verification.claims:
             yield "claims", _claims(verification.claims, narrow=width < NARROW)
+        yield from ((title, table(HEADER, rows)) for title, rows in times(verification.timings))
         if wrong := [claim for claim in verification.claims if claim.holds is False]:
             yield "where claims fail", Group(*_failures(wrong, verification, width - INDENT))
         yield from self._lines((name for name in verification.variants if name != BEFORE), width)
