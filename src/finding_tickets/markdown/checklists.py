@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from finding_tickets.markdown.blocks import Block
@@ -13,7 +12,6 @@ from finding_tickets.markdown.roles import Role
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Category, ChecklistItem
 
-_BOX = re.compile(rb"\[[ xX]\]")
 _CHECKED = (Role.VERIFICATION, Role.RESOLUTION, Role.CORRECTION)
 
 
@@ -24,7 +22,7 @@ def checked(sections: Iterable[Part]) -> Iterator[Part]:
         role = part.role
         if role in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
-        elif role is not Role.CROSS_REVIEW and _BOX.search(part.source.data, part.start, part.end):
+        elif role is not Role.CROSS_REVIEW and _has_boxes(part):
             yield from checked(each for each in part.parts if each.heading)
 
 
@@ -42,6 +40,10 @@ def read_checklist(part: Part) -> tuple[ChecklistItem, ...]:
         ChecklistItem(raw=text.raw, span=text.span, text=plain(text.raw), done=bool(item.checked))
         for item, text in _boxes(part)
     )
+
+
+def _has_boxes(part: Part) -> bool:
+    return any(item.checked is not None for item in part.by_kind["Item"])
 
 
 def _boxes(part: Part) -> Iterator[tuple[Block, Text]]:

@@ -32,9 +32,11 @@ def read_checked_claims(parts: Iterable[Part]) -> Iterator[CheckedClaim]:
             table = table_of(part.source, block)
             titles = table.titles
             claim = _pick(titles, _CLAIM)
+            if claim is None:
+                continue
             status = _pick([title for title in titles if title != claim], _STATUS)
             evidence = _pick([title for title in titles if title not in (claim, status)], _EVIDENCE)
-            if claim is None or (status is None and evidence is None):
+            if status is None and evidence is None:
                 continue
             for row in table.records:
                 first, last = row[titles[0]], row[titles[-1]]

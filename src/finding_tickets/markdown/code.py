@@ -12,9 +12,8 @@ from finding_tickets.markdown.source import Source
 from finding_tickets.model.ticket import CodeBlock, Location
 
 _PLACE = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
-_COMMENT = re.compile(
-    rb"(?<![^\r\n])[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?P<text>[^\r\n]*?)[ \t]*(?:-->)?[ \t]*(?=[\r\n]|\Z)"
-)
+_LINE = re.compile(rb"[^\r\n]+")
+_COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?P<text>[^\r\n]*?)[ \t]*(?:-->)?[ \t]*(?=[\r\n]|\Z)")
 _FILE = re.compile(rf"(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)", re.DOTALL)
 _COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
 _NAMED_LINES = re.compile(
@@ -52,7 +51,8 @@ def _places(source: Source, block: Block) -> Iterator[Location]:
     """The places that comments on lines of their own name."""
     # In a list the code is indented, and its first line begins before the block's text does.
     start = source.line_starts[source.line(block.first) - 1]
-    for match in _COMMENT.finditer(source.data, start, block.last):
+    written = (match.span() for match in _LINE.finditer(source.data, start, block.last))
+    for match in filter(None, (_COMMENT.match(source.data, *line) for line in written)):
         words = match["text"].decode(errors="replace")
         file = _FILE.search(words[:_LONGEST])
         beside = _COLON_LINES.match(file["behind"]) if file else None

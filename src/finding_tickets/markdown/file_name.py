@@ -26,9 +26,10 @@ class FileName:
 def file_name(path: str, vocabulary: Vocabulary) -> FileName:
     """The parts of the name of the file at ``path``; the ID is the shortest beginning that is one."""
     pieces = [piece for piece in re.split(r"[-_ ]", PurePosixPath(path).stem) if piece]
-    pattern = re.compile(vocabulary.id_pattern, re.IGNORECASE)
     beginnings = ((count, "-".join(pieces[:count])) for count in range(1, len(pieces) + 1))
-    count, name = next(((count, name) for count, name in beginnings if pattern.fullmatch(name)), (0, None))
+    count, name = next(
+        ((count, name) for count, name in beginnings if vocabulary.an_id.fullmatch(name)), (0, None)
+    )
     behind = pieces[count:]
     severity = word_for(behind[0], vocabulary.severities) if name and behind else None
     rest = behind[1:] if severity else []

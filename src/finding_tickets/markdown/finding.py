@@ -112,10 +112,8 @@ def _severity(source: Source, metadata: Metadata) -> Field[Severity | None] | No
     """What the metadata state, else what the file's name does."""
     words = source.vocabulary.severities
     stated = metadata.word("Severity", Severity, words, only_word_in)
-    named = file_name(source.path, source.vocabulary).severity
-    if stated or named is None:
-        return stated
-    return Field("", source.span(0, 0), Severity(named))
+    named = None if stated else file_name(source.path, source.vocabulary).severity
+    return Field("", source.span(0, 0), Severity(named)) if named else stated
 
 
 def _agent(source: Source, metadata: Metadata) -> Field[str] | None:
@@ -129,8 +127,9 @@ def _agent(source: Source, metadata: Metadata) -> Field[str] | None:
 
 def _domains(source: Source, metadata: Metadata) -> tuple[Field[str], ...]:
     """What the metadata state, else what the file's name does."""
-    named = file_name(source.path, source.vocabulary).domain
-    return metadata.strings("Domain") or ((field(source.text(0, 0), named),) if named else ())
+    stated = metadata.strings("Domain")
+    named = None if stated else file_name(source.path, source.vocabulary).domain
+    return (field(source.text(0, 0), named),) if named else stated
 
 
 def _each(read: Callable[[Part], tuple[T, ...]], roles: Roles, role: Role) -> tuple[T, ...]:

@@ -48,7 +48,7 @@ def kind_of(title: Text | None, metadata: Metadata, path: str) -> Kind | None:
     vocabulary, stem = metadata.source.vocabulary, PurePosixPath(path).stem
     leading, name = _leading_id(metadata.source, words), file_name(path, vocabulary)
     named = (
-        re.fullmatch(vocabulary.id_pattern, stem, re.IGNORECASE),
+        vocabulary.an_id.fullmatch(stem),
         name.severity,
         name.id and metadata.get("Status"),
         leading and stem.upper().startswith(leading),

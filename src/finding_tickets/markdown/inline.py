@@ -14,6 +14,8 @@ _NOT_A_WORD = re.compile(r"[^\w]+")
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
     ticks = raw.count("`")
+    if not ticks and "\\" not in raw:
+        return " ".join(raw.replace("**", "").split())
     if not ticks:
         return _on_one_line(_without_marks(raw))
     if ticks == _ONE_SPAN and "``" not in raw:

@@ -47,8 +47,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The labels under which a value is looked for, the best first."""
 
+_KEYS = {name: tuple(map(squeeze, labels)) for name, labels in KEYS.items()}
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
-_BARE = re.compile("|".join(squeeze(label) for labels in KEYS.values() for label in labels))
+_BARE = re.compile("|".join(key for keys in _KEYS.values() for key in keys))
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 
 Choice = Callable[[str, Words], str | None]
@@ -68,8 +69,11 @@ class Metadata:
 
     def get(self, name: str) -> Entry | None:
         """The row of this name, under the first of its labels that has a value."""
-        found = (self.entries.get(squeeze(label)) for label in KEYS.get(name, (name,)))
-        return next((entry for entry in found if entry and entry.plain), None)
+        for key in _KEYS.get(name) or (squeeze(name),):
+            entry = self.entries.get(key)
+            if entry and entry.plain:
+                return entry
+        return None
 
     def string(self, name: str) -> Field[str] | None:
         """The value of a row without its markup."""

@@ -108,22 +108,27 @@ def sections(source: Source) -> tuple[Part, ...]:
     return tuple(cut(source, blocks, 0, len(source.data), level))
 
 
-def _as_meant(source: Source, blocks: Sequence[Block]) -> Iterator[Block]:
+def _as_meant(source: Source, blocks: Sequence[Block]) -> Sequence[Block]:
     """The blocks, with text above a rule as text: Markdown takes it for a heading without an empty line.
 
     Who underlines titles does so everywhere, and with as many dashes as they have letters.
     """
-    marked = any(block.level and source.data.startswith(b"#", block.start) for block in blocks)
-    for block in blocks:
-        underlined = marked and block.level == _SECTION_LEVEL
-        if not underlined or source.data[block.last : block.end].strip() != _RULE:
-            yield block
-            continue
-        message = "no empty line between this text and the rule below it, so Markdown makes it a heading"
-        source.report("heading-rule", block.start, message)
-        text = Block("Paragraph", block.start, block.last)
-        text.first, text.last = block.first, block.last
-        yield text
+    headings = [block for block in blocks if block.level]
+    ruled = {each for each in headings if source.data[each.last : each.end].strip() == _RULE}
+    if not ruled or not any(source.data.startswith(b"#", each.start) for each in headings):
+        return blocks
+    return [
+        _text_above_rule(source, each) if each in ruled and each.level == _SECTION_LEVEL else each
+        for each in blocks
+    ]
+
+
+def _text_above_rule(source: Source, heading: Block) -> Block:
+    message = "no empty line between this text and the rule below it, so Markdown makes it a heading"
+    source.report("heading-rule", heading.start, message)
+    text = Block("Paragraph", heading.start, heading.last)
+    text.first, text.last = heading.first, heading.last
+    return text
 
 
 def nested(parts: Iterable[Part]) -> Iterator[Part]:

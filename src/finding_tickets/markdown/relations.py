@@ -170,11 +170,11 @@ def _in_words(before: str) -> Relationship | None:
 
 def _leading(source: Source, words: str) -> tuple[list[str], str] | None:
     """The IDs that a line begins with, and what follows them."""
-    match = re.match(rf"[\[(]?(?={source.vocabulary.id_pattern})", words, re.IGNORECASE)
-    if match is None:
-        return None
-    found, end = _run(source, words, match.end())
-    return found, words[end:].removeprefix("]")
+    for start in (1, 0) if words.startswith(("[", "(")) else (0,):
+        found, end = _run(source, words, start)
+        if found:
+            return found, words[end:].removeprefix("]")
+    return None
 
 
 def _run(source: Source, words: str, start: int) -> tuple[list[str], int]:
@@ -182,7 +182,7 @@ def _run(source: Source, words: str, start: int) -> tuple[list[str], int]:
 
     ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
     """
-    first = re.compile(source.vocabulary.id_pattern, re.IGNORECASE).match(words, start)
+    first = source.vocabulary.an_id.match(words, start)
     if first is None:
         return [], start
     found, end = [first[0].upper()], first.end()
@@ -198,7 +198,7 @@ def _run(source: Source, words: str, start: int) -> tuple[list[str], int]:
 
 def _next(source: Source, words: str, start: int, before: str) -> tuple[str, int] | None:
     """The ID at ``start``, perhaps only its number in the series of the ID before, and its end."""
-    whole = re.compile(source.vocabulary.id_pattern, re.IGNORECASE).match(words, start)
+    whole = source.vocabulary.an_id.match(words, start)
     if whole:
         return whole[0].upper(), whole.end()
     stem, _, last = before.rpartition("-")

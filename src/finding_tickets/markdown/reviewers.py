@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.markdown.inline import plain
 from finding_tickets.model.record import Text
-from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, spelled, squeeze, word_for
 
 if TYPE_CHECKING:
     from finding_tickets.markdown.parts import Part
@@ -22,6 +22,7 @@ _IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _LEAD = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
 _TAIL = re.compile(r"[\W_]*(?:\d{4}-\d\d-\d\d)?[\W_]*\Z")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
 _NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
 _LEAST_WITHIN_A_WORD = 3
 
@@ -62,23 +63,23 @@ def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
 
     Of several that are named, the first. A spelling of two letters must be a word of its own.
     """
-    tokens = [squeeze(token) for token in re.split(r"[\W_]+", name)]
-    whole = "".join(tokens)
-    found = [
-        (place, word)
-        for word, spellings in vocabulary.agents.items()
-        for spelling in (word, *spellings)
-        if (place := _place(squeeze(spelling), tokens, whole)) is not None
+    whole = squeeze(name)
+    within = [
+        (spelling, word) for spelling, word in spelled(vocabulary.agents).spellings if spelling in whole
     ]
+    if not within:
+        return None
+    tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)]
+    places = ((_place(spelling, tokens, whole), word) for spelling, word in within)
+    found = [(place, word) for place, word in places if place is not None]
     return min(found)[1] if found else None
 
 
 def _place(spelling: str, tokens: list[str], whole: str) -> int | None:
-    """Where a spelling stands in a name, as an offset into it without spaces."""
+    """Where a spelling that is within a name stands, as an offset into it without spaces."""
     if spelling in tokens:
         return len("".join(tokens[: tokens.index(spelling)]))
-    at = whole.find(spelling) if len(spelling) >= _LEAST_WITHIN_A_WORD else -1
-    return at if at >= 0 else None
+    return whole.find(spelling) if len(spelling) >= _LEAST_WITHIN_A_WORD else None
 
 
 def known_first(vocabulary: Vocabulary, *names: Text | None) -> Text | None:

@@ -76,6 +76,6 @@ def _report_open(source: Source, block: Block) -> None:
 
 def _closes(text: bytes, fence: bytes) -> bool:
     """Whether the last line of a block is a fence that closes the one it opens with."""
-    _, *below = _LINE_END.split(text)
-    last = below[-1].lstrip(b" \t>") if below else b""
+    before = max(text.rfind(b"\n"), text.rfind(b"\r"))
+    last = text[before + 1 :].lstrip(b" \t>") if before >= 0 else b""
     return last.startswith(fence) and not last.strip(fence[:1])

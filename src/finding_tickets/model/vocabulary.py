@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 
 class Severity(StrEnum):
@@ -125,6 +125,20 @@ def _words(vocabulary: type[StrEnum]) -> dict[str, tuple[str, ...]]:
     return {word.value: () for word in vocabulary}
 
 
+class Spelled(dict[str, tuple[str, ...]]):
+    """Words that are looked up by their spellings, as they are compared."""
+
+    @cached_property
+    def spellings(self) -> list[tuple[str, str]]:
+        """Every spelling, the word itself first, with its word."""
+        return [(squeeze(each), word) for word, others in self.items() for each in (word, *others)]
+
+    @cached_property
+    def by_spelling(self) -> dict[str, str]:
+        """The word of each spelling, the first of several."""
+        return dict(reversed(self.spellings))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """The words of a register: each maps to the other spellings that mean the same.
@@ -142,11 +156,23 @@ class Vocabulary:
     domains: Words = field(default_factory=dict)
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
 
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            words = getattr(self, each.name)
+            if isinstance(words, Mapping):
+                object.__setattr__(self, each.name, spelled(words))
+
+    @cached_property
+    def an_id(self) -> re.Pattern[str]:
+        """The pattern of IDs, in upper or lower case."""
+        return re.compile(self.id_pattern, re.IGNORECASE)
+
 
 def word_for(text: str, words: Words) -> str | None:
     """The word of a vocabulary that ``text`` is a spelling of, or None."""
-    wanted = squeeze(text)
-    matches = (
-        word for word, spellings in words.items() if wanted in (squeeze(word), *map(squeeze, spellings))
-    )
-    return next(matches, None)
+    return spelled(words).by_spelling.get(squeeze(text))
+
+
+def spelled(words: Words) -> Spelled:
+    """Words that can be looked up by their spellings; those of a vocabulary are that as they are."""
+    return words if isinstance(words, Spelled) else Spelled(words)
