@@ -1,22 +1,30 @@
 """The pictures of README.md, made from the program itself: ``python -m docs.pictures.make [--check]``.
 
-The terminal's is what is on the screen when the command has ended. With ``--check`` nothing is written; the
-exit code is 1 where a picture is not what the program shows now.
+The terminal's is what is on the screen when the command has ended. The report's is a photograph, which is
+another one in each browser, so the digest of its page is kept beside it. With ``--check`` nothing is written;
+the exit code is 1 where the screen or the page is not what the program makes now.
 """
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import groupby
 from pathlib import Path
 
+from playwright.sync_api import ViewportSize, sync_playwright
 from pyte.screens import Char
 from tests.terminal import show
 
 HERE = Path(__file__).parent
-COMMAND = ("tickets", "verify", "b7-pt-02")
+SCREEN, PHOTOGRAPH, DIGEST = "terminal.svg", "report.png", "report.sha256"
+TICKET = "B7-PT-02"
+VIEWPORT = ViewportSize(width=1100, height=640)
+COMMAND = ("tickets", "verify", TICKET.lower())
 COLUMNS, ROWS = 112, 34
 """The picture's part of the screen: its upper left."""
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 18, 16
@@ -90,21 +98,46 @@ def _look(cell: Cell) -> tuple[str, bool, bool]:
     return cell[1].fg, cell[1].bold, cell[1].underscore
 
 
-PICTURES = {"terminal.svg": terminal}
+def report(folder: Path) -> Path:
+    """The page that the program makes of this repository's register."""
+    page = folder / "report.html"
+    ended = show(["tickets", "report", "--format", "html", "-o", str(page)])
+    if ended.code:
+        raise SystemExit(f"tickets report ended with exit code {ended.code}")
+    return page
+
+
+def photograph(page: Path, picture: Path) -> None:
+    """What a browser shows of the page at the ticket."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        view = browser.new_page(viewport=VIEWPORT)
+        view.goto(f"{page.as_uri()}#{TICKET}")
+        view.wait_for_selector(f"[id='{TICKET}'] svg")
+        view.screenshot(path=picture)
+        browser.close()
 
 
 def main(arguments: list[str]) -> int:
-    """Write every picture, or say which are old."""
-    old = []
-    for name, make in PICTURES.items():
-        made, file = make().encode(), HERE / name
-        if "--check" not in arguments:
-            file.write_bytes(made)
-        elif not file.is_file() or file.read_bytes() != made:
-            old.append(name)
-    if old:
-        sys.stderr.write(f"not what the program shows: {', '.join(old)}; run python -m docs.pictures.make\n")
-    return 1 if old else 0
+    """Write what is not what the program shows now, or with ``--check`` say so."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = report(Path(folder))
+        digest = hashlib.sha256(page.read_bytes()).hexdigest()
+        made = {SCREEN: terminal(), DIGEST: f"{digest}\n"}
+        old = [name for name, text in made.items() if _text(name) != text]
+        if "--check" in arguments:
+            sys.stderr.writelines(f"docs/pictures/{name}: run python -m docs.pictures.make\n" for name in old)
+            return 1 if old else 0
+        if DIGEST in old:
+            photograph(page, HERE / PHOTOGRAPH)
+        for name in old:
+            (HERE / name).write_text(made[name], encoding="utf-8")
+    return 0
+
+
+def _text(name: str) -> str | None:
+    file = HERE / name
+    return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 if __name__ == "__main__":
