@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.meter.conftest import build, workload
 
 import simcuda
 from finding_tickets.meter.report import CannotMeasureError, Code, Interval, Question, Source, TimeJob, Timing
-from finding_tickets.meter.timing import Here, RaisedError, answers, measure_times
+from finding_tickets.meter.timing import Here, RaisedError, answers, measure_times, waiting
 from finding_tickets.workload import Point, Workload
 
 ROOT = Path("/repository")
@@ -82,6 +83,26 @@ def test_building_is_not_timed_and_reading_is() -> None:
     assert 3 == here(clock, {"fix": clock.takes(2)}, jobs).run("fix", {"n": 3}, 0)
     # The reading takes part in every run, an empty one has none.
     assert 0 == here(clock, {}, jobs).empty({"n": 3})
+
+
+def test_waiting_for_a_processor_is_not_timed() -> None:
+    """Of 10 s that a run takes, other processes had the processor for 4 s, and 3 s of waiting were before."""
+    clock, waited = Clock(), Clock(3)
+
+    def function(_: torch.Tensor) -> None:
+        clock.now += 10
+        waited.now += 4
+
+    player = Here(workload(3), {"fix": function}, "cpu", ROOT, clock, waited)
+    assert 6 == player.run("fix", {"n": 3}, 0)
+
+
+def test_what_was_waited_only_grows() -> None:
+    """The system tells a total in seconds, which grows by no more than has passed."""
+    waited = waiting()
+    before, start = waited(), perf_counter()
+    sum(range(10_000))
+    assert 0 <= waited() - before <= perf_counter() - start
 
 
 def test_every_round_has_data_of_its_own() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -44,6 +45,23 @@ class RaisedError(Exception):
     """A variant ended a run with an exception: which one, where, and what that says."""
 
 
+def waiting() -> Clock:
+    """What tells how many seconds this thread has waited for a processor, while others had it.
+
+    That prolongs long runs more often than short ones, and says nothing about them. Where the system does not
+    tell, it is always 0. Source: schedstat in the kernel's documentation of its scheduler.
+    """
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    except OSError:
+        return _never
+    return lambda: int(os.pread(file, 100, 0).split()[1]) / 1e9
+
+
+def _never() -> float:
+    return 0.0
+
+
 class Player(Protocol):
     """Runs variants and takes their times."""
 
@@ -66,13 +84,17 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Here:
-    """Runs variants in this process, on the device ``cuda`` or ``cpu``."""
+    """Runs variants in this process, on the device ``cuda`` or ``cpu``.
+
+    What ``waited`` adds up during a run is no part of its time.
+    """
 
     workload: Workload
     functions: Mapping[str, Function]
     device: str
     root: Path
     clock: Clock = perf_counter
+    waited: Clock = _never
 
     def variants(self) -> tuple[str, ...]:
         """As a ``Player`` does."""
@@ -105,10 +127,11 @@ class Here:
         with steady_state():
             inputs = arguments(workload, point, self.device, workload.seed + FIRST_SEED + number)
             self._wait(point)
-            start = self.clock()
+            start, before = self.clock(), self.waited()
             _, error = attempt(workload, function, inputs, self.root)
             self._wait(point)
-            return self.clock() - start, error
+            waited = self.waited() - before
+            return self.clock() - start - waited, error
 
     def _wait(self, point: Point) -> None:
         """Let the devices finish: what a run asked of them is part of it."""
@@ -260,7 +283,9 @@ def _player(job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None) 
     workload = load_workload(job.verifier, root, folder)
     loaded = {name: load_function(source, folder) for name, source in code.variants.items()}
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
-    return Here(workload, standing_in(loaded), job.device, folder)
+    # A GPU goes on while the host waits, so that nothing can be taken off there.
+    waited = waiting() if job.device == "cpu" else _never
+    return Here(workload, standing_in(loaded), job.device, folder, waited=waited)
 
 
 def _as_they_are(functions: Mapping[str, Function]) -> Mapping[str, Function]:
