@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 Tickets = Callable[..., "Ran"]
+NO_ROOM = """
+import resource, sys
+from finding_tickets.cli.main import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+sys.exit(run(sys.argv[1:]))
+"""
+"""Files have at most 1000 bytes, which is less than any report has."""
 WRONG = "{{ status.total }} documents{{ status.totl }}"
 
 
@@ -81,11 +89,14 @@ def test_a_path_that_cannot_be_written(tickets: Tickets, out: Path, name: str, w
     assert ["file"] == left(out)
 
 
-def test_a_full_disk(tickets: Tickets) -> None:
-    """It is said of a file, and of what stdout leads to."""
-    ran = tickets("report", "-o", "/dev/full")
-    assert 2 == ran.code
-    assert "error: /dev/full: cannot write the report: No space left on device" in ran.err
+def test_a_file_that_there_is_no_room_for(repository: Repository, out: Path) -> None:
+    """What fits of it is not left, and the file that was there is."""
+    file = out / "status.md"
+    file.write_text("old")
+    line = [sys.executable, "-c", NO_ROOM, "report", "--root", str(repository.root), "-o", str(file)]
+    ran = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (2, f"error: {file}: cannot write the report: File too large\n") == (ran.returncode, ran.stderr)
+    assert ("old", ["status.md"]) == (file.read_text(), left(out))
 
 
 def test_stdout_on_a_full_disk(repository: Repository) -> None:
@@ -99,10 +110,40 @@ def test_stdout_on_a_full_disk(repository: Repository) -> None:
     )
 
 
-def test_a_device_is_written_to(tickets: Tickets) -> None:
+def test_a_failure_in_the_last_step(tickets: Tickets, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that refuses to put the new file in place keeps the old one, and nothing else."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    (out / "status.md").write_text("old")
+    monkeypatch.setattr(Path, "replace", refuse)
+    ran = tickets("report", "-o", str(out / "status.md"))
+    assert (2, "old", ["status.md"]) == (ran.code, (out / "status.md").read_text(), left(out))
+    assert "cannot write the report: Read-only file system" in ran.err
+
+
+def test_a_pipe_is_written_to(repository: Repository, out: Path) -> None:
     """What is no regular file is not replaced by one."""
-    assert 0 == tickets("report", "-o", os.devnull).code
-    assert not Path(os.devnull).is_file()
+    pipe = out / "pipe"
+    os.mkfifo(pipe)
+    line = [
+        sys.executable,
+        "-m",
+        "finding_tickets",
+        "report",
+        "--root",
+        str(repository.root),
+        "-o",
+        str(pipe),
+    ]
+    with subprocess.Popen(line, stderr=subprocess.PIPE) as process:
+        # Opened for both, it is there for the writer whenever that comes, and for nobody to wait for.
+        reader = os.open(pipe, os.O_RDWR)
+        assert process.wait() == 0
+        assert os.read(reader, 1024).startswith(b"# Status of the register\n")
+        os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -> None:

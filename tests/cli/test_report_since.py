@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Tickets = Callable[..., "Ran"]
 
 
-def evidence(repository: Repository, name: str, verdict: Verdict, meter: str = "simulated") -> None:
+def evidence(
+    repository: Repository, name: str, verdict: Verdict, meter: str = "simulated", file: str = "a"
+) -> None:
     """Record a verdict on a ticket."""
     done = Verification(
         ticket=name,
@@ -32,7 +34,7 @@ def evidence(repository: Repository, name: str, verdict: Verdict, meter: str = "
         claims=(),
     )
     content = written(Evidence(inputs=(), verification=done))
-    repository.write(f"evidence/{name}/{meter}.json", content)
+    repository.write(f"evidence/{name}/{file}.json", content)
 
 
 def section(text: str) -> list[str]:
@@ -127,16 +129,16 @@ def test_a_register_below_the_top_of_its_repository(
 
 
 def test_evidence_that_cannot_be_read(tickets: Tickets, repository: Repository, git: Git) -> None:
-    """A verdict that nobody can read is named as such; one that decides outranks one that does not."""
+    """Unreadable ones are named as such; one that decides outranks a real GPU, and that the others."""
     repository.ticket("A-1")
     repository.ticket("A-2")
-    repository.write("evidence/A-1/simulated.json", "{")
-    evidence(repository, "A-2", Verdict.INCONCLUSIVE, meter="cuda")
+    repository.write("evidence/A-1/a.json", "{")
+    evidence(repository, "A-2", Verdict.INCONCLUSIVE, meter="cuda", file="b")
     evidence(repository, "A-2", Verdict.VERIFIED)
     git("add", "--all")
     git("commit", "--quiet", "-m", "two tickets")
     evidence(repository, "A-1", Verdict.VERIFIED)
-    evidence(repository, "A-2", Verdict.FAILED, meter="cuda")
+    evidence(repository, "A-2", Verdict.FAILED, meter="cuda", file="b")
     assert [
         "- A-1: verdict unreadable -> verified",
         "- A-2: verdict verified -> failed",
@@ -173,6 +175,31 @@ def test_names_that_are_no_utf8(tickets: Tickets, repository: Repository, git: G
     git("commit", "--quiet", "-m", "two tickets")
     file.write_bytes(file.read_bytes().replace(b"`wont-fix`", b"`open`"))
     assert "- A-9: disposition wont-fix -> open" == section(tickets("report", "--since", "HEAD").out)[-1]
+
+
+def test_files_that_are_no_documents(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """What would not be read now was no ticket then: other files, hidden folders, and what is too large."""
+    text = repository.ticket("A-1").read_bytes()
+    for number, path in enumerate(["tickets/A-2.txt", "tickets/.old/A-3.md", "tickets/A-4.md"], 2):
+        more = b"x" * 3000 * (number == 4)
+        repository.write(path, text.replace(b"A-1", b"A-%d" % number) + more)
+    repository.write("tickets.toml", "largest_file = 2000\n")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "one ticket")
+    for path in ["tickets/A-2.txt", "tickets/.old/A-3.md", "tickets/A-4.md"]:
+        (repository.root / path).unlink()
+    assert ["| P2 | 1 | 1 |", "| sum | 1 | 1 |"] == section(tickets("report", "--since", "HEAD").out)[3:]
+
+
+def test_two_documents_with_one_id(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """Each is compared with what it was; one that was moved, with the first of its ID."""
+    repository.ticket("A-1", path="tickets/a.md")
+    repository.ticket("A-1", path="tickets/b.md", severity="P0")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "two tickets")
+    assert "| sum | 2 | 2 |" == section(tickets("report", "--since", "HEAD").out)[-1]
+    (repository.root / "tickets/b.md").rename(repository.root / "tickets/c.md")
+    assert "- A-1: severity P2 -> P0" == section(tickets("report", "--since", "HEAD").out)[-1]
 
 
 def test_settings_that_show_differences_otherwise(tickets: Tickets, repository: Repository, git: Git) -> None:

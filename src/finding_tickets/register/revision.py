@@ -14,8 +14,7 @@ from finding_tickets.register.ids import natural
 from finding_tickets.register.root import folders_of
 from finding_tickets.register.row import Row, row_of
 
-# The bytes of files count, and no program that somebody has configured to show them differently.
-_DIFF = ("diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv")
+_DIFF = ("diff", "--name-only", "-z", "--relative", "--no-renames")
 
 
 class Files(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from finding_tickets.errors import UsageError
 from finding_tickets.register import row as register
@@ -33,27 +33,28 @@ def since(
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None
     then = {row.id.casefold(): row for row in reversed(before)}
+    # Of two documents with one ID, each is what it was under its path.
+    then_at = {(row.id.casefold(), row.path): row for row in before}
     here = {row.id.casefold() for row in facts.rows}
     return Since(
         revision=revision,
         commit=commit,
         added=tuple(row.id for row in rows if row.id.casefold() not in then),
         removed=tuple(row.id for key, row in reversed(then.items()) if key not in here and is_meant(row)),
-        changed=tuple(change for row in rows for change in _changes(row, then, verdicts)),
+        changed=tuple(
+            change
+            for row in rows
+            if (stated := then_at.get((row.id.casefold(), row.path), then.get(row.id.casefold())))
+            for change in _changes(row, stated, verdicts.get(safe_name(row.id)))
+        ),
     )
 
 
-def _changes(
-    row: Row, then: Mapping[str, register.Row], verdicts: Mapping[str, tuple[str, str]]
-) -> Iterator[Changed]:
-    stated = then.get(row.id.casefold())
-    if stated is None:
-        return
+def _changes(row: Row, stated: register.Row, verdicts: tuple[str, str] | None) -> Iterator[Changed]:
     before = row_of(stated, Measured())
     for what in COMPARED:
         old, new = getattr(before, what), getattr(row, what)
         if old != new:
             yield Changed(row.id, what, old, new)
-    old, new = verdicts.get(safe_name(row.id), ("", ""))
-    if old != new:
-        yield Changed(row.id, "verdict", old, new)
+    if verdicts and verdicts[0] != verdicts[1]:
+        yield Changed(row.id, "verdict", *verdicts)
