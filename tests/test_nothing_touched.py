@@ -68,6 +68,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("history", "A-1"): [],
     ("report",): [],
     ("report", "--output", "status.md"): ["status.md"],
+    ("report", "--format", "github", "--summary", "summary.md"): ["summary.md"],
 }
 """Command lines, with all the files that each is documented to write."""
 

@@ -27,7 +27,7 @@ FLAGS = {
     "history": "--format --help --root",
     "check": "--accept --base --format --help --meter --root --sandbox --summary --timeout",
     "verify": "--all --at --base --format --head --help --meter --root --sandbox --stale --timeout",
-    "report": "--format --help --output --profile --root --since --template",
+    "report": "--format --help --output --profile --root --since --summary --template",
 }
 
 

@@ -11,6 +11,7 @@ import typer
 
 from finding_tickets.cli.options import HERE, Root, Sandbox
 from finding_tickets.cli.output import counted, say, style, write, write_json
+from finding_tickets.cli.summary import add_to
 from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Problem
@@ -75,11 +76,12 @@ def check(
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = measure(found, head, isolation, settings, say)
     judged = judge(found, done, named)
-    others = [*configuration(then, head, accepted=CONFIGURATION in named)]
+    config = then.register.config if then.register else None
+    others = [*configuration(config, head.config, accepted=CONFIGURATION in named)]
     others += unread(then.register, head)
     _print(judged, others, base, output_format)
     if summary:
-        _add(gate_page(base, judged, others), summary)
+        add_to(summary, gate_page(base, judged, others))
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
     say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
@@ -103,8 +105,6 @@ def _print(
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
         write_json("check", [gate_item(each) for each in judged])
-        for problem in others:
-            say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:
         write(gate_page(base, judged, others))
     elif output_format is CheckFormat.GITHUB:
@@ -112,13 +112,5 @@ def _print(
             write("\n".join(map(annotation, problems)))
     elif problems or judged:
         parts = ["\n".join(gate_lines(each, style)) for each in judged]
-        parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
+        parts += ["\n".join(problem_line(each, style) for each in others)] if others else []
         write("\n\n".join(parts))
-
-
-def _add(page: str, file: Path) -> None:
-    try:
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(page)
-    except OSError as error:
-        raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None

@@ -12,6 +12,7 @@ from finding_tickets.cli.choosing import Query
 from finding_tickets.cli.delivery import deliver
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
+from finding_tickets.cli.summary import add_to, room_in
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.query import Facts, Lexicon, choose, parse
 from finding_tickets.register.query import Query as Asked
@@ -36,6 +37,10 @@ def report(
     ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="REV", help="Also what is different from this revision of git.")
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Add counts and open work as Markdown to a file as well."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
@@ -62,6 +67,10 @@ def report(
         output,
         lambda file: file.is_relative_to(facts.root) and file.relative_to(facts.root).as_posix() in documents,
     )
+    if summary:
+        from finding_tickets.report.exports.github import summary as page
+
+        add_to(summary, page(made, room_in(summary)))
     return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
 
 

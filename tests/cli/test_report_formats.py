@@ -1,0 +1,113 @@
+"""``tickets report --format``: every format from the command line, the same bytes each time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from junitparser import JUnitXml
+
+from finding_tickets.cli.main import run
+from finding_tickets.report.formats import FORMATS
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+MACHINES = ("json", "csv", "junit", "sarif", "github")
+
+
+def ids(output_format: str, text: str) -> list[str]:
+    """The documents that a report in some format is about."""
+    if output_format == "json":
+        return [item["id"] for item in json.loads(text)["data"]]
+    if output_format == "csv":
+        return [row["id"] for row in csv.DictReader(io.StringIO(text, newline=""))]
+    if output_format == "junit":
+        return [suite.name for suite in JUnitXml.fromstring(text.encode())]
+    if output_format == "sarif":
+        return [result["properties"]["ticket"] for result in json.loads(text)["runs"][0]["results"]]
+    return [line.partition("title=")[2].partition(" ")[0] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("output_format", MACHINES)
+def test_a_report_on_what_a_query_means(tickets: Tickets, repository: Repository, output_format: str) -> None:
+    """Each format has the documents of the query, in their order."""
+    for number in (10, 2, 1):
+        repository.ticket(f"A-{number}", status="open")
+    repository.ticket("A-3", status="fixed")
+    ran = tickets("report", "status:open", "--format", output_format)
+    assert (0, ["A-1", "A-2", "A-10"]) == (ran.code, ids(output_format, ran.out))
+
+
+@pytest.mark.parametrize("output_format", MACHINES)
+def test_a_report_on_nothing(tickets: Tickets, output_format: str) -> None:
+    """An empty register has an empty report, which can be read."""
+    ran = tickets("report", "--format", output_format)
+    assert (0, []) == (ran.code, ids(output_format, ran.out.strip("\n")))
+
+
+@pytest.mark.parametrize("output_format", MACHINES)
+def test_the_same_register_gives_the_same_bytes(
+    repository: Repository, tmp_path_factory: pytest.TempPathFactory, output_format: str
+) -> None:
+    """Neither the folder, nor the hour, nor what was read before has a part in it."""
+    repository.ticket("A-1", status="open", title="It waits | für immer")
+    there = tmp_path_factory.mktemp("other") / "copy"
+    shutil.copytree(repository.root, there)
+    made: list[bytes] = []
+    for root in (repository.root, repository.root, there):
+        file = tmp_path_factory.mktemp("out") / "report"
+        arguments = ["report", "--root", str(root), "--format", output_format, "--output", str(file)]
+        assert 0 == run(arguments)
+        made.append(file.read_bytes())
+    assert 1 == len(set(made))
+    assert str(repository.root).encode() not in made[0]
+
+
+def test_profiles_are_those_of_sarif(tickets: Tickets, repository: Repository) -> None:
+    """The profile for GitHub leaves out what is settled; other formats have no profiles."""
+    repository.ticket("A-1", status="open")
+    repository.ticket("A-2", status="wont-fix")
+    ran = tickets("report", "--format", "sarif", "--profile", "github")
+    assert (0, ["A-1"]) == (ran.code, ids("sarif", ran.out))
+    assert ["A-1", "A-2"] == ids("sarif", tickets("report", "--format", "sarif").out)
+    for other in FORMATS:
+        if other != "sarif":
+            assert 2 == tickets("report", "--format", other, "--profile", "github").code
+
+
+def test_templates_are_those_of_pages(tickets: Tickets) -> None:
+    """A format for machines is made by no template."""
+    for output_format in MACHINES:
+        ran = tickets("report", "--format", output_format, "--template", "mine.j2")
+        assert (2, "") == (ran.code, ran.out)
+        assert f"--format {output_format} has no --template" in ran.err
+
+
+def test_a_summary_is_added_to_its_file(tickets: Tickets, repository: Repository, tmp_path: Path) -> None:
+    """What the file has stays, and counts against what GitHub takes; the report itself is printed as well."""
+    repository.ticket("A-1", status="open")
+    file = tmp_path / "summary.md"
+    file.write_text("before\n")
+    ran = tickets("report", "--format", "github", "--summary", str(file))
+    assert (0, ["A-1"]) == (ran.code, ids("github", ran.out))
+    assert file.read_text().startswith("before\n## Tickets: 1\n")
+    assert "| A-1 | P2 |" in file.read_text()
+    file.write_text("x" * (1024**2 - 10))
+    tickets("report", "--format", "github", "--summary", str(file))
+    assert 1024**2 - 10 == file.stat().st_size
+
+
+def test_a_summary_that_cannot_be_written(tickets: Tickets, tmp_path: Path) -> None:
+    """A folder in the place of the file is wrong usage."""
+    ran = tickets("report", "--summary", str(tmp_path))
+    assert 2 == ran.code
+    assert f"{tmp_path}: --summary: cannot be written: Is a directory" in ran.err
