@@ -110,6 +110,20 @@ def test_without_colours_nothing_but_text_is_printed(repository: Repository, arg
     assert "✓" not in dumb.sent.decode()
 
 
+def test_a_terminal_without_unicode_gets_signs_that_it_has(repository: Repository) -> None:
+    """Marks and lines are drawn with ASCII, and what a ticket says in other letters is escaped."""
+    add(repository, "A-1", claims=EXPECTED)
+    repository.ticket("B-1", title="Größe")
+    environment = {"PYTHONIOENCODING": "ascii:backslashreplace"}
+    verified = tickets(repository, "verify", "A-1", environment=environment)
+    assert verified.sent.isascii()
+    assert "A-1  x failed" == verified.lines[0]
+    assert ["metric found fix", "syncs tensors > 1"] == section(verified.lines, "before > after")
+    shown = tickets(repository, "show", "B-1", environment=environment)
+    assert "B-1: Gr\\xf6\\xdfe" == shown.lines[0]
+    assert "-" * 100 in shown.lines
+
+
 def test_an_interrupt_leaves_a_clean_terminal(repository: Repository) -> None:
     """Ctrl-C while a ticket hangs: its code, no traceback, no progress, a cursor."""
     add(repository, "A-1", verifier=HANGS)

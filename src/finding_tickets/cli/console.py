@@ -16,6 +16,8 @@ WIDEST = 120
 USUAL = 80
 """Columns of a terminal that does not tell."""
 
+ASCII = str.maketrans("✓✗→·•▌─…", "+x>|*|-.")
+"""Signs of ours for terminals that have no others; what tickets say is escaped there."""
 # rich's own has a black background, also where the terminal's is white.
 THEME = Theme({"markdown.code": "cyan"})
 
@@ -40,4 +42,5 @@ def write_rich(stream: TextIO, parts: Iterable[RenderableType]) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(Safe(part))
-    write("\n".join(line.rstrip(" ") for line in captured.get().split("\n")))
+    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
+    write(text.translate(ASCII) if console.options.ascii_only else text)
