@@ -321,7 +321,20 @@ def test_a_configuration_that_hides_tickets_is_named(base: Repository, git: Git,
     ran = tickets("check", "--base", "main")
     assert ExitCode.GATE_FAILED == ran.code
     said = "error [gate-configuration] the configuration is another one than the base's: statuses ("
-    assert ran.out.startswith(said)
+    assert ran.out.startswith(f"tickets.toml: {said}")
+    assert ExitCode.OK == tickets("check", "--base", "main", "--accept", "configuration").code
+
+
+def test_a_file_that_python_runs_by_itself_is_named(base: Repository, git: Git, tickets: Tickets) -> None:
+    """It could replace whatever measures, and no ticket depends on it; in JSON it is said beside the data."""
+    base.write("src/sitecustomize.py", "import simcuda\n")
+    commit(git, "first")
+    ran = tickets("check", "--base", "main", "--format", "json")
+    assert (ExitCode.GATE_FAILED, []) == (ran.code, ran.data)
+    said = (
+        "error [gate-configuration] src/sitecustomize.py is another one than the base's, and Python runs it"
+    )
+    assert said in ran.err
     assert ExitCode.OK == tickets("check", "--base", "main", "--accept", "configuration").code
 
 
@@ -486,6 +499,6 @@ def test_a_file_that_cannot_be_read_is_bad_data_once(base: Repository, git: Git,
     base.write("tickets/broken.md", b"# Finding Ticket: \xff\n")
     ran = tickets("check", "--base", "main")
     assert ExitCode.BAD_DATA == ran.code
-    assert ran.out.startswith("error [gate-unread] [invalid-utf8] byte 0xff is not UTF-8")
+    assert ran.out.startswith("tickets/broken.md: error [gate-unread] [invalid-utf8] byte 0xff is not UTF-8")
     commit(git, "broken")
     assert ExitCode.OK == tickets("check", "--base", "branch").code

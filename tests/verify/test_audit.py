@@ -82,6 +82,16 @@ def test_work_that_is_put_off_is_counted(repository: Repository, isolation: Isol
     assert [("fix.syncs",)] * 2 == [one.by for one in done.tried]
 
 
+def test_work_that_is_put_off_can_stand_for_no_result(repository: Repository, isolation: Isolation) -> None:
+    """No class can be derived from that of None: caught is the other type, and no failure to cheat."""
+    found = FOUND.replace("return total", "return None")
+    fix = "import torch\n\ndef check(tensors):\n    torch.stack([t.sum() for t in tensors]).tolist()\n"
+    add(repository, "A-1", CLAIMS.replace(", tolerance: 0.001", ""), found=found, fix=fix)
+    done = audited(repository, isolation, names={"deferred", "thread"})
+    assert [("fix.syncs", "fix.same_result_as")] * 2 == [one.by for one in done.tried]
+    assert not any("TypeError" in one.reason for one in done.tried)
+
+
 def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, isolation: Isolation) -> None:
     """Where results are not compared and the count has room, only what the meter refuses is caught."""
     add(repository, "A-1", LOOSE)

@@ -105,6 +105,10 @@ def test_fails(data):
     assert norms(1) < 0
 
 
+def test_fails_on_a_tensor(data):
+    assert (data * norms(1)).shape == (5,)
+
+
 def test_counts(gpu):
     with gpu.measure() as cost:
         norms(4)
@@ -268,7 +272,9 @@ def test_the_heaviest_comes_first(isolation: Isolation) -> None:
     [
         ("pkg.mod:raises", {"sweep": ["n=2"]}, "src/pkg/mod.py:33: ValueError: no"),
         ("train.py", {"arguments": ["2", "3"]}, "train.py:7 called sys.exit(3)"),
-        ("tests/test_it.py::test_fails", {}, "tests/test_it.py:18: AssertionError: assert"),
+        ("tests/test_it.py::test_fails", {}, "tests/test_it.py:18: AssertionError"),
+        # What pytest would say of the tensor took it 19 waits.
+        ("tests/test_it.py::test_fails_on_a_tensor", {}, "tests/test_it.py:22: AssertionError"),
     ],
 )
 def test_a_target_that_does_not_end_well(

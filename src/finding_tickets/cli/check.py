@@ -76,8 +76,7 @@ def check(
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = measure(found, head, isolation, settings, say)
     judged = judge(found, done, named)
-    config = then.register.config if then.register else None
-    others = [*configuration(config, head.config, accepted=CONFIGURATION in named)]
+    others = [*configuration(then, head, accepted=CONFIGURATION in named)]
     others += unread(then.register, head)
     _print(judged, others, base, output_format)
     if summary:
@@ -105,6 +104,8 @@ def _print(
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
         write_json("check", [gate_item(each) for each in judged])
+        for problem in others:
+            say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:
         write(gate_page(base, judged, others))
     elif output_format is CheckFormat.GITHUB:
@@ -112,5 +113,5 @@ def _print(
             write("\n".join(map(annotation, problems)))
     elif problems or judged:
         parts = ["\n".join(gate_lines(each, style)) for each in judged]
-        parts += ["\n".join(problem_line(each, style) for each in others)] if others else []
+        parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
         write("\n\n".join(parts))

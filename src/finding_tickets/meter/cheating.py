@@ -253,7 +253,7 @@ def _after_the_first(found: Function, later: Callable[[type, tuple[Any, ...]], A
 
 
 def _later(kind: type, work: Callable[[], Any]) -> Any:
-    """An object of a class derived from ``kind``, which does the work when it is looked at."""
+    """An object that does the work when looked at, of a class derived from ``kind`` where one can be."""
     made: Any = _later_class(kind)
     if issubclass(kind, torch.Tensor):
         later: Any = torch.Tensor._make_subclass(made, torch.empty(0))  # noqa: SLF001 - as nn.Parameter does
@@ -272,7 +272,10 @@ def _later_class(kind: type) -> type:
         "__len__": lambda later: len(_result(later)),
         "__getitem__": lambda later, key: _result(later)[key],
     }
-    return type("Later", (kind,), looks)
+    try:
+        return type("Later", (kind,), looks)
+    except TypeError:
+        return type("Later", (), looks)
 
 
 def _result(later: Any) -> Any:

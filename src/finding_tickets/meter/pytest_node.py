@@ -21,6 +21,8 @@ LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_pea
 """Metrics of several tests that do not add up: the largest counts."""
 
 NOTHING_LEFT_BEHIND = ("-p", "no:cacheprovider")
+AS_WRITTEN = ("--assert", "plain")
+"""What pytest finds out about an assertion that fails, it finds out by waiting for tensors itself."""
 
 
 def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) -> Run:
@@ -35,7 +37,7 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
     except ImportError:
         raise WrongTargetError(f"{node} is a test, and pytest is not installed here") from None
     counting = _counting(pytest, gpu, root)
-    code = pytest.main([*NOTHING_LEFT_BEHIND, *arguments, node], plugins=[counting])
+    code = pytest.main([*NOTHING_LEFT_BEHIND, *AS_WRITTEN, *arguments, node], plugins=[counting])
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) and not counting.failures:
         raise WrongTargetError(f"pytest finds no test {node}")
     if not counting.runs:

@@ -73,7 +73,8 @@ def gate_page(base: str, everything: Sequence[Judged], others: Sequence[Problem]
         for change in judged.pair.changes
     ]
     parts += ["", "### Verifiers and claims", "", *changes] if changes else []
-    told = [f"- {MARKS[each.level]} {_cell(_told(each))}" for each in (*others, *_problems(everything))]
+    told = [f"- {MARKS[each.level]} {_cell(f'{each.file}: {_told(each)}')}" for each in others]
+    told += [f"- {MARKS[each.level]} {_cell(_told(each))}" for each in _problems(everything)]
     parts += ["", "### What the gate says", "", *told] if told else []
     return "\n".join(parts) + "\n"
 

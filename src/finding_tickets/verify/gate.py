@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.markdown.reading import Document
@@ -14,9 +15,10 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.verify.branch import Pair, Standing
+from finding_tickets.verify.branch import Base, Pair, Standing
 from finding_tickets.verify.evidence import name_of
 from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.remembered import digest
 from finding_tickets.verify.session import Settings, Verified, verify
 from finding_tickets.verify.statement import written
 
@@ -28,6 +30,9 @@ REMEDIATION_RULES = "remediation-"
 GUARDED = ("tickets", "evidence", "largest_file")
 GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
 """Settings that decide which tickets there are, which are closed, and where evidence is looked for."""
+
+STARTUP = ("sitecustomize", "usercustomize")
+"""Modules that Python runs before any other, where it finds them."""
 
 
 @dataclass(frozen=True)
@@ -134,22 +139,39 @@ def judge(pairs: Iterable[Pair], done: Mapping[str, Measurement], named: Iterabl
     return tuple(map(_judged, cases))
 
 
-def configuration(base: Config | None, head: Config, *, accepted: bool) -> Iterator[Problem]:
-    """The settings by which a branch could make tickets, their state or their evidence disappear."""
-    if base is None:
-        return
+def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Problem]:
+    """What of a branch could make tickets, their state, their evidence or the measuring another one."""
+    if names := _settings(base.register.config, head.config) if base.register else []:
+        message = f"the configuration is another one than the base's: {', '.join(names)}"
+        yield _configured("tickets.toml", message, accepted=accepted)
+    for file in _startup(base.root, head.root):
+        message = f"{file} is another one than the base's, and Python runs it before anything is measured"
+        yield _configured(file, message, accepted=accepted)
+
+
+def _settings(base: Config, head: Config) -> list[str]:
     names = [name for name in GUARDED if getattr(base, name) != getattr(head, name)]
     words = (base.vocabulary, head.vocabulary)
-    names += [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
-    if names:
-        yield Problem(
-            level=Level.WARNING if accepted else Level.ERROR,
-            rule="gate-configuration",
-            file="tickets.toml",
-            line=1,
-            message=f"the configuration is another one than the base's: {', '.join(names)}",
-            hint=None if accepted else ACCEPT.format(id="configuration"),
-        )
+    return names + [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
+
+
+def _startup(base: Path, head: Path) -> Iterator[str]:
+    """The files that Python runs by itself where the folder is on its path, and that are new or changed."""
+    for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
+        for file in (f"{name}.py", f"{name}/__init__.py"):
+            if digest(head / file) not in {"", digest(base / file)}:
+                yield file
+
+
+def _configured(file: str, message: str, *, accepted: bool) -> Problem:
+    return Problem(
+        level=Level.WARNING if accepted else Level.ERROR,
+        rule="gate-configuration",
+        file=file,
+        line=1,
+        message=message,
+        hint=None if accepted else ACCEPT.format(id="configuration"),
+    )
 
 
 def unread(base: Register | None, head: Register) -> Iterator[Problem]:
