@@ -138,8 +138,8 @@ def test_a_pipe_is_written_to(repository: Repository, out: Path) -> None:
         str(pipe),
     ]
     with subprocess.Popen(line, stderr=subprocess.PIPE) as process:
-        # Opened for both, it is there for the writer whenever that comes, and for nobody to wait for.
-        reader = os.open(pipe, os.O_RDWR)
+        # Opened for both, it is there for the writer whenever that comes, and nobody waits for the other.
+        reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
         assert process.wait() == 0
         assert os.read(reader, 1024).startswith(b"# Status of the register\n")
         os.close(reader)

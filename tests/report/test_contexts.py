@@ -183,11 +183,11 @@ def test_meters_that_disagree_are_named(repository: Repository) -> None:
 
 def test_the_files_that_most_documents_name() -> None:
     """Each document counts once, under its first file; the most frequent files are shown by themselves."""
-    rare = [f"{number:02}.py" for number in range(30)]
+    rare = [f"{number:02}.py" for number in reversed(range(30))]
     files = [("a.py", "b.py"), ("b.py",), ("b.py", "a.py"), (), *((name,) for name in rare)]
     spots = status(document(f"A-{number}", files=each) for number, each in enumerate(files)).hot_spots
     # Of 32 files 20 are shown: a and b, and of those that one document names the first 18 by name.
-    named = {"b.py": 3, "a.py": 2, **dict.fromkeys(rare[:18], 1)}
+    named = {"b.py": 3, "a.py": 2, **dict.fromkeys(sorted(rare)[:18], 1)}
     assert list(named.items()) == list(spots.named.items())
     lines = dict(spots.table.rows)
     # Nothing is stated of severities, so that there are one column and its sum.
