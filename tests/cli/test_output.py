@@ -110,3 +110,9 @@ def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output.say("working")
     output.say_error(ValueError("odd"))
     assert ("", "working\nerror: odd\n") == capsys.readouterr()
+
+
+def test_no_cell_of_comma_separated_values_is_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    """A spreadsheet shows what a ticket says and calculates nothing."""
+    output.write_csv(["title"], [["=1+1"], ["a\tb"]])
+    assert "title\n'=1+1\na b\n" == capsys.readouterr().out

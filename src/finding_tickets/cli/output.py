@@ -97,13 +97,15 @@ def write_json(kind: str, data: Sequence[object]) -> None:
 
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print comma-separated values with a header, each row on one line."""
+    """Print comma-separated values with a header, each row on one line, and no formula in it."""
     import csv
     import io
 
+    from finding_tickets.report.exports.cells import cell
+
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows([plain(cell) for cell in row] for row in [header, *rows])
+    writer.writerows([cell(value) for value in row] for row in [header, *rows])
     write(lines.getvalue())
 
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from tests.report.exports.reports import ROWS, claim, report, row
 
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.exports.sheet import COLUMNS, cell, write
+from finding_tickets.report.exports.cells import cell
+from finding_tickets.report.exports.sheet import COLUMNS, write
 from finding_tickets.report.rows import Row
 
 FORMULAS = [

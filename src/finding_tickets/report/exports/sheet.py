@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from finding_tickets.report.contexts import Report
-from finding_tickets.report.printable import printable
+from finding_tickets.report.exports.cells import cell
 from finding_tickets.report.rows import Row
 
 BETWEEN = ", "
-_FORMULA = re.compile("^(?=[=+\\-@\uff0b\uff0d\uff1d\uff20])")
-# Where a semicolon separates cells, as it does for half of Europe, what follows one begins a cell.
-_LATER_FORMULA = re.compile("(?<=;)(?=[\"'\\s]*[=+\\-@\uff0b\uff0d\uff1d\uff20])")
-DEFUSED = "'"
 
 COLUMNS: Mapping[str, Callable[[Row], object]] = {
     "id": lambda row: row.id,
@@ -51,12 +46,6 @@ def write(report: Report) -> Iterator[str]:
     yield _line(list(COLUMNS))
     for row in report.rows:
         yield _line([cell(column(row)) for column in COLUMNS.values()])
-
-
-def cell(value: object) -> str:
-    """A value on one line; where it would be a formula, an apostrophe in front makes it text."""
-    text = "" if value is None else " ".join(printable(str(value)).split())
-    return _LATER_FORMULA.sub(DEFUSED, _FORMULA.sub(DEFUSED, text))
 
 
 def _line(cells: Sequence[str]) -> str:
