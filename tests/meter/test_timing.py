@@ -161,6 +161,24 @@ def steadily(*questions: Question, seconds: float = 1e9) -> list[Timing]:
     )
 
 
+def test_a_gpu_finishes_before_and_after_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both devices of a point, and what they still do of a run belongs to its time."""
+    clock = Clock()
+    done: list[object] = []
+
+    def synchronize(device: int) -> None:
+        done.append(device)
+        clock.now += 1
+
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    jobs = workload(3, devices=lambda _: 2)
+    object.__setattr__(jobs, "build", lambda _point, device, _generator: (device,))
+    player = Here(jobs, {"fix": done.append}, "cuda", ROOT, clock)
+    # One second for each of the two devices, after the run.
+    assert 2 == player.run("fix", {"n": 3}, 0)
+    assert [0, 1, "cuda", 0, 1] == done
+
+
 def test_a_variant_that_raises_is_told_with_its_point() -> None:
     """The error names both, as it does where it is counted."""
 

@@ -55,6 +55,15 @@ CHANGED = {
     ],
     ("same_result_as: fix", "same_result_as: recommended"): [(Kind.CHANGED, "fix", "recommended")],
     ("syncs: m", "syncs: m + 1"): [(Kind.CHANGED, "m", "m + 1")],
+    ("seconds: <= 0.5*fix", "seconds: <= 0.4*fix"): [(Kind.TIGHTENED, "<= 0.5*fix", "<= 0.4*fix")],
+    ("seconds: <= 0.5*fix", "seconds: <= 0.9*fix"): [(Kind.LOOSENED, "<= 0.5*fix", "<= 0.9*fix")],
+    # Of whole numbers both would allow none but 0.
+    ("seconds: < 0.2*fix", "seconds: < 0.5*fix"): [(Kind.LOOSENED, "< 0.2*fix", "< 0.5*fix")],
+    ("seconds: '> 1.2*fix'", "seconds: '> 1.1*fix'"): [(Kind.LOOSENED, "> 1.2*fix", "> 1.1*fix")],
+    # Twice as much at the first point, half as much at the second.
+    ("seconds: <= 0.5*fix", "seconds: <= fix/n"): [(Kind.LOOSENED, "<= 0.5*fix", "<= fix/n")],
+    ("seconds: <= fix", "seconds: <= fix/n"): [(Kind.TIGHTENED, "<= fix", "<= fix/n")],
+    ("seconds: <= fix", "seconds: <= other"): [(Kind.CHANGED, "<= fix", "<= other")],
 }
 
 

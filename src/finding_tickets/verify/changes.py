@@ -16,10 +16,18 @@ from pathlib import Path
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.remediation import SAME_RESULT, Claim
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.register.convention import fixes_folder
 from finding_tickets.verify.endings import conditions_of, meets
-from finding_tickets.verify.expressions import Comparison, Condition, ExpressionError, Growth, Range, evaluate
+from finding_tickets.verify.expressions import (
+    Comparison,
+    Condition,
+    ExpressionError,
+    Growth,
+    Range,
+    evaluate,
+    variables,
+)
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.plan import places_of, verifier_of
 from finding_tickets.verify.verdict import FIX
@@ -231,6 +239,8 @@ def _compared(old: Claim, new: Claim, points: Points) -> Kind:
         if old.metric == SAME_RESULT:
             return _same_results(old, new)
         before, after = parse_condition(old.value), parse_condition(new.value)
+        if old.metric == SECONDS:
+            return _ratios(before, after, here)
         return _at_points(before, after, here)
     except (ExpressionError, LookupError):
         return Kind.CHANGED
@@ -242,9 +252,18 @@ def _same_results(old: Claim, new: Claim) -> Kind:
     return Kind.TIGHTENED if (new.tolerance or 0) <= (old.tolerance or 0) else Kind.LOOSENED
 
 
-def _at_points(before: Condition, after: Condition, points: Points) -> Kind:
+def _ratios(before: Condition, after: Condition, points: Points) -> Kind:
+    """Claims about times, if both compare with the same variant: what the sweep does not have is its name."""
+    old, new = ({each.name for each in variables(one)} - points[0].keys() for one in (before, after))
+    if old != new or len(old) != 1:
+        return Kind.CHANGED
+    reference = old.pop()
+    return _at_points(before, after, [{**point, reference: 1} for point in points], whole=False)
+
+
+def _at_points(before: Condition, after: Condition, points: Points, *, whole: bool = True) -> Kind:
     for point in points:
-        old, new = _bounds(before, point), _bounds(after, point)
+        old, new = _bounds(before, point, whole=whole), _bounds(after, point, whole=whole)
         if old is None or new is None:
             return Kind.CHANGED
         if new[0] < old[0] or new[1] > old[1]:
@@ -252,8 +271,11 @@ def _at_points(before: Condition, after: Condition, points: Points) -> Kind:
     return Kind.TIGHTENED
 
 
-def _bounds(condition: Condition, at: Mapping[str, int]) -> _Bounds | None:
-    """The least and the greatest count that meet a condition; None where these do not describe it."""
+def _bounds(condition: Condition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:
+    """The least and the greatest value that meet a condition; None where these do not describe it.
+
+    Counts are ``whole`` numbers. Of other values those at the very edge are not told apart.
+    """
     match condition:
         case Range(low, high):
             return evaluate(low, at), evaluate(high, at)
@@ -263,10 +285,12 @@ def _bounds(condition: Condition, at: Mapping[str, int]) -> _Bounds | None:
         case Comparison("<=", expression):
             return -inf, evaluate(expression, at)
         case Comparison("<", expression):
-            return -inf, ceil(evaluate(expression, at)) - 1
+            value = evaluate(expression, at)
+            return -inf, ceil(value) - 1 if whole else value
         case Comparison(">=", expression):
             return evaluate(expression, at), inf
         case Comparison(">", expression):
-            return floor(evaluate(expression, at)) + 1, inf
+            value = evaluate(expression, at)
+            return floor(value) + 1 if whole else value, inf
         case Comparison() | Growth():
             return None
