@@ -140,6 +140,8 @@ def test_paths_of_another_machine(tickets: Tickets, log: Log) -> None:
     file = log([{"message": {"text": "it waits"}, "locations": [{"physicalLocation": where}]}])
     lost = tickets("import", file, "--dry-run")
     assert "1 new ticket without a location: file:///ci/project/code.py is not within" in lost.err
+    vague = tickets("import", file, "--source-root", "project")
+    assert (2, "error: --source-root project: not an absolute path\n") == (vague.code, vague.err)
     ran = tickets("import", file, "--source-root", "/ci/project")
     assert "without" not in ran.err
     assert ["code.py"] == [

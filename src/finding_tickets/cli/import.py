@@ -19,6 +19,7 @@ from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.register.importing.drafts import draft, source
 from finding_tickets.register.importing.known import known
 from finding_tickets.register.importing.log import Log, read_log
+from finding_tickets.register.importing.places import absolute_path
 from finding_tickets.register.importing.results import UNNAMED, Found, found_in
 from finding_tickets.register.load import Register
 from finding_tickets.register.numbering import free_ids
@@ -59,9 +60,10 @@ def import_results(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
+    elsewhere = _given(source_root)
     log = read_log(_data(file), "standard input" if file == STDIN else file)
     here, tickets = _register(root)
-    everything = list(found_in(log, [str(here), *filter(None, [source_root])]))
+    everything = list(found_in(log, [str(here), str(root.absolute()), *elsewhere]))
     desk = _Desk(root, batch, agent, dry_run=dry_run)
     done: list[Imported] = []
     try:
@@ -75,6 +77,14 @@ def import_results(
     for doubt in (*_doubts(log), *_strays(done)):
         say(doubt)
     return ExitCode.OK
+
+
+def _given(source_root: str | None) -> Sequence[str]:
+    if source_root is None:
+        return ()
+    if absolute_path(source_root) is None:
+        raise UsageError(f"--source-root {source_root}: not an absolute path")
+    return (source_root,)
 
 
 def _register(root: Path) -> tuple[Path, Mapping[str, str]]:

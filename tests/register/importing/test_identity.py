@@ -35,6 +35,8 @@ def test_without_fingerprints_numbers_do_not_count() -> None:
     other = [TRAITS._replace(**{name: "f1"}) for name in ("tool", "rule", "path", "symbol", "text", "code")]
     assert {parts_of(TRAITS, None, None)} == {parts_of(each, None, None) for each in same}
     assert 7 == len({parts_of(each, None, None) for each in [TRAITS, *other]})
+    # Digits without end take time in proportion to their number, not to its square.
+    assert parts_of(TRAITS._replace(text="1" * 10**6 + "a"), None, None)
     assert parts_of(TRAITS._replace(text="f1"), None, None) != parts_of(
         TRAITS._replace(text="f2"), None, None
     )

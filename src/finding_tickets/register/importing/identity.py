@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 MARK = "sarif:"
 _DIGITS = 32
-_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.]*\w)")
+_NUMBER = re.compile(r"(?<![\w.])\d++(?![\w.]*\w)")
 
 
 class Identity(NamedTuple):
