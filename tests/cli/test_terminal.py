@@ -125,16 +125,20 @@ def test_a_terminal_without_unicode_gets_signs_that_it_has(repository: Repositor
 
 
 def test_an_interrupt_leaves_a_clean_terminal(repository: Repository) -> None:
-    """Ctrl-C while a ticket hangs: its code, no traceback, no progress, a cursor."""
+    """Ctrl-C while a ticket hangs: its code, no traceback, no progress, and always a cursor."""
     add(repository, "A-1", verifier=HANGS)
+    hidden: list[bool] = []
 
     def interrupt(screen: Screen) -> bytes:
-        return CTRL_C if any("measuring A-1" in line for line in screen.display) else b""
+        if not any("measuring A-1" in line for line in screen.display):
+            return b""
+        hidden.append(screen.cursor.hidden)
+        return CTRL_C
 
     shown = tickets(repository, "verify", "A-1", key=interrupt)
     assert ExitCode.INTERRUPTED == shown.code
     assert [""] == shown.lines
-    assert not shown.screen.cursor.hidden
+    assert [False, False] == [*hidden, shown.screen.cursor.hidden]
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b8m\u202eback"
