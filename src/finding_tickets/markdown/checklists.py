@@ -23,7 +23,7 @@ def checked(sections: Iterable[Part]) -> Iterator[Part]:
         if role in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
         elif role is not Role.CROSS_REVIEW and _has_boxes(part):
-            yield from checked(each for each in part.parts if each.heading)
+            yield from checked(part.parts)
 
 
 def read_categories(part: Part) -> tuple[Category, ...]:

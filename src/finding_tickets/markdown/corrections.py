@@ -20,7 +20,7 @@ def correcting(parts: Iterable[Part]) -> Iterator[Part]:
         if part.role is Role.CORRECTION:
             yield part
         elif part.role is Role.RESOLUTION:
-            yield from correcting(each for each in part.parts if each.heading)
+            yield from correcting(part.parts)
 
 
 def read_corrections(parts: Iterable[Part]) -> Iterator[Correction]:

@@ -62,7 +62,7 @@ def entries(source: Source, blocks: Iterable[Block], bare: re.Pattern[str] | Non
             yield from _of_table(source, block)
         elif block.kind == "Paragraph":
             yield from labelled(source, block.start, block.end, bare)
-        elif block.kind == "List":
+        elif block.kind == "List" and (bare or _is_marked(source.data, block.start, block.end)):
             for item in block.children:
                 yield from labelled(source, *text_of(item), bare)
         elif block.kind == "BlockQuote":
@@ -74,10 +74,11 @@ def entries(source: Source, blocks: Iterable[Block], bare: re.Pattern[str] | Non
 
 def labelled(source: Source, start: int, end: int, bare: re.Pattern[str] | None = None) -> Iterator[Entry]:
     """The ``**Label:** value`` pieces of ``[start, end)``; a value reaches to the next label."""
-    data = source.data[start:end]
-    if bare is None and b"**" not in data and b"__" not in data:
+    marked = _is_marked(source.data, start, end)
+    if not (bare or marked):
         return
-    matches = list(_LABEL.finditer(data))
+    data = source.data[start:end]
+    matches = list(_LABEL.finditer(data)) if marked else []
     if bare:
         named = (match for match in _BARE.finditer(data) if bare.fullmatch(squeeze(match["label"].decode())))
         matches = sorted([*matches, *named], key=lambda match: match.start())
@@ -92,9 +93,16 @@ def labelled(source: Source, start: int, end: int, bare: re.Pattern[str] | None 
 
 def text_of(item: Block) -> tuple[int, int]:
     """The text of a list item, without the blocks nested in it."""
-    paragraphs = [child for child in item.children if child.kind == "Paragraph"]
-    block = paragraphs[0] if item.first == item.last and paragraphs else item
-    return block.first, block.last
+    if item.first == item.last:
+        for child in item.children:
+            if child.kind == "Paragraph":
+                return child.first, child.last
+    return item.first, item.last
+
+
+def _is_marked(data: bytes, start: int, end: int) -> bool:
+    """Whether there are bold marks at all, as there are beside most labels."""
+    return data.find(b"**", start, end) >= 0 or data.find(b"__", start, end) >= 0
 
 
 def _of_table(source: Source, block: Block) -> Iterator[Entry]:

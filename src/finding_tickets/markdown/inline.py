@@ -39,6 +39,8 @@ def words_of(title: str) -> str:
 
 def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
     """The content of each code span within ``data[start:end]``, as offsets into ``data``."""
+    if data.find(b"`", start, end) < 0:
+        return []
     runs = [match.span() for match in _TICKS.finditer(data, start, end)]
     return [(runs[first][1], runs[last][0]) for first, last in _pairs([stop - begin for begin, stop in runs])]
 

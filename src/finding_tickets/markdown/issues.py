@@ -82,16 +82,15 @@ def _groups(parts: Iterable[Part], *, summaries: bool = False) -> Iterator[Part]
         if about and ("summary" in words) is summaries:
             yield part
         elif not about:
-            yield from _groups((each for each in part.parts if each.heading), summaries=summaries)
+            yield from _groups(part.parts, summaries=summaries)
 
 
 def _severities(part: Part) -> list[Part]:
     """The parts of a group that hold the issues of one severity: those within it, or it itself."""
-    inner = [each for each in part.parts if each.heading]
     if part.name.split()[0] in _SEVERITIES:
         return [part]
-    named = [each for each in inner if (each.name.split() or [""])[0] in _SEVERITIES]
-    return named or [each for each in inner if _ISSUES.intersection(each.name.split())]
+    named = [each for each in part.parts if (each.name.split() or [""])[0] in _SEVERITIES]
+    return named or [each for each in part.parts if _ISSUES.intersection(each.name.split())]
 
 
 def _severity(part: Part) -> str:

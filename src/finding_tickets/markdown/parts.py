@@ -92,9 +92,12 @@ class Part:
 
     @lazy
     def parts(self) -> tuple[Part, ...]:
-        """The part cut at its headings of the highest level; what precedes them comes first, if anything."""
+        """The parts within the part, which begin at its headings of the highest level."""
         levels = [block.level for block in self.blocks if block.level]
-        return tuple(cut(self.source, self.blocks, self.start, self.end, min(levels, default=0)))
+        if not levels:
+            return ()
+        within = cut(self.source, self.blocks, self.start, self.end, min(levels))
+        return tuple(part for part in within if part.heading)
 
 
 def sections(source: Source) -> tuple[Part, ...]:
@@ -135,7 +138,7 @@ def nested(parts: Iterable[Part]) -> Iterator[Part]:
     """The parts and every part within them."""
     for part in parts:
         yield part
-        yield from nested(each for each in part.parts if each.heading)
+        yield from nested(part.parts)
 
 
 def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:

@@ -45,9 +45,10 @@ def line_ranges(text: str) -> Lines:
 
 def path_and_lines(text: str) -> tuple[str, Lines]:
     """A path and the lines that may follow it after a colon; a remark beside the path is left out."""
-    found = None if _PATH_AND_LINES.fullmatch(text) else _FILE_IN_PROSE.search(text)
-    text = found[0] if found else text
     match = _PATH_AND_LINES.fullmatch(text)
+    if match is None and (found := _FILE_IN_PROSE.search(text)):
+        text = found[0]
+        match = _PATH_AND_LINES.fullmatch(text)
     return (match["path"], line_ranges(match["lines"] or "")) if match else (text, ())
 
 

@@ -22,6 +22,7 @@ _NOTHING = re.compile(
 _REFERENCE = re.compile(r"related (?:ticket|finding)s?\s*:", re.IGNORECASE)
 _BEFORE_NOTE = " \t:-\u2013\u2014"
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_ASIDE = re.compile(r"\s*(?:\(.*\))?")
 _TO = re.compile(r"\s*(?:-|\u2013|\u2014|\.\.\.?|to|through|thru)\s*", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:,|/|&|\band\b|;)\s*(?:and\s+)?", re.IGNORECASE)
 _ROWS = frozenset(
@@ -110,9 +111,8 @@ def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterat
         (title for title in titles if title.startswith(("note", "desc", "reason", "why"))), titles[-1]
     )
     for row in table.records:
-        cells = [row[title] for title in titles]
-        cell = next((cell for cell in cells if _ids(source, plain(cell.raw))), cells[0])
-        found = _ids(source, plain(cell.raw))
+        cells = [(row[title], _ids(source, plain(row[title].raw))) for title in titles]
+        cell, found = next((each for each in cells if each[1]), cells[0])
         if not found and not all(_NOTHING.fullmatch(plain(each.raw)) for each in row.values()):
             _report(source, cell)
         how = _relationship(source, row[related], kind) if related and found else kind
@@ -129,7 +129,7 @@ def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterat
 
 def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[Relation]:
     """``B7-PT-03: note``, ``B7-PT-03 (duplicate): note``, ``B7-PT-03 to B7-PT-05``, or text with IDs."""
-    words = _LINK.sub(r"\1", plain(text.raw))
+    words = _without_links(plain(text.raw))
     leading = _leading(source, words)
     if leading is None:
         yield from _of_prose(source, text, words, kind)
@@ -217,8 +217,12 @@ def _between(first: str, last: str) -> list[str]:
 
 def _ids(source: Source, words: str) -> list[str]:
     """The IDs that a cell consists of; a remark in brackets may follow them."""
-    leading = _leading(source, _LINK.sub(r"\1", words))
-    return leading[0] if leading and re.fullmatch(r"\s*(?:\(.*\))?", leading[1]) else []
+    leading = _leading(source, _without_links(words))
+    return leading[0] if leading and _ASIDE.fullmatch(leading[1]) else []
+
+
+def _without_links(words: str) -> str:
+    return _LINK.sub(r"\1", words) if "](" in words else words
 
 
 def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Relation:

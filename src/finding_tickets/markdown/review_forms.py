@@ -68,11 +68,10 @@ def drafts(part: Part, outer: Sequence[Text] = ()) -> list[Draft]:
     """
     named = named_in_heading(part)
     region = _Region(part, [*([named] if named else []), *outer])
-    inner = [each for each in part.parts if each.heading]
-    end = inner[0].start if inner else part.end
+    end = part.parts[0].start if part.parts else part.end
     for piece in pieces(part.source, [block for block in part.blocks if block.start < end]):
         region.take(piece)
-    for each in inner:
+    for each in part.parts:
         region.enter(each)
     return region.finish()
 

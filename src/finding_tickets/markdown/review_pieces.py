@@ -215,7 +215,6 @@ def _of_item(source: Source, item: Block) -> Iterator[Piece]:
 def _of_entry(source: Source, entry: Entry, *, cell: bool) -> Iterator[Piece]:
     """What a labelled value says; in a table it ends with its cell."""
     key, about = entry.key, reviewer_word(entry.label, source.vocabulary)
-    whole = source.text(entry.start, entry.value.span.end)
     if key in _REVIEWER_KEYS:
         yield Piece(What.REVIEWER, entry.value)
     elif key in _DATE_KEYS:
@@ -225,13 +224,18 @@ def _of_entry(source: Source, entry: Entry, *, cell: bool) -> Iterator[Piece]:
     elif about and "verdict" in key:
         yield from (Piece(What.BEGIN), Piece(What.REVIEWER, _label(source, entry)))
         yield from _verdict(source, entry)
-    elif about and not key.endswith("evaluation") and sentence(source, whole):
-        yield from sentence(source, whole)
+    elif about and not key.endswith("evaluation") and (told := sentence(source, _whole(source, entry))):
+        yield from told
     elif about or key.endswith("evaluation") or key in _EVALUATION_KEYS:
         if entry.value.raw:
             yield Piece(What.CELL if cell and not about else What.EVALUATION, entry.value, about)
     else:
-        yield Piece(What.CELL if cell else What.PROSE, entry.value if cell else whole)
+        yield Piece(What.CELL if cell else What.PROSE, entry.value if cell else _whole(source, entry))
+
+
+def _whole(source: Source, entry: Entry) -> Text:
+    """A labelled value with its label."""
+    return source.text(entry.start, entry.value.span.end)
 
 
 def _verdict(source: Source, entry: Entry) -> Iterator[Piece]:

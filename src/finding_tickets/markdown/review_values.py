@@ -140,7 +140,7 @@ def read_artifacts(parts: Iterable[Part]) -> Iterator[Artifact]:
         if part.name in ("artifacts", "deliverables") or _FILES.fullmatch(part.name):
             yield from _of_group(part)
         else:
-            yield from read_artifacts(each for each in part.parts if each.heading)
+            yield from read_artifacts(part.parts)
 
 
 def _of_group(part: Part) -> Iterator[Artifact]:
@@ -150,7 +150,7 @@ def _of_group(part: Part) -> Iterator[Artifact]:
             group = plain(part.source.raw(block.start, block.end)).rstrip(" :")
         for item in (each for each in walk([block]) if each.kind == "Item"):
             yield _artifact(part.source, group, item)
-    for each in (each for each in part.parts if each.heading):
+    for each in part.parts:
         yield from _of_group(each)
 
 

@@ -34,7 +34,7 @@ def reviewing(sections: Iterable[Part]) -> list[Part]:
 def _within(sections: Iterable[Part]) -> Iterator[Part]:
     for part in sections:
         if _CROSS.search(part.source.data, part.start, part.end):
-            inner = [each for each in part.parts if each.heading and "cross" in each.name]
+            inner = [each for each in part.parts if "cross" in each.name]
             yield from (each for each in inner if each.role is Role.CROSS_REVIEW)
 
 
