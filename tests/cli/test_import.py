@@ -89,6 +89,18 @@ def test_a_second_import_changes_nothing(tickets: Tickets, repository: Repositor
     assert before == {path: path.read_bytes() for path in folder.rglob("*.md")}
 
 
+def test_imports_at_the_same_time_write_each_ticket_once(repository: Repository, log: Log) -> None:
+    """Those that come later wait, and find what the first one has written."""
+    file = log([result(line, f"it waits in {name}") for line, name in enumerate("abcdefgh", 1)])
+    line = [sys.executable, "-m", "finding_tickets", "import", file, "--root", str(repository.root)]
+    started = [
+        subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in "123"
+    ]
+    told = [process.communicate(timeout=120)[1] for process in started]
+    assert [0, 0, 0] == [process.returncode for process in started]
+    assert 8 == len(files(repository)), told
+
+
 def test_what_is_new_in_a_later_log_is_added(tickets: Tickets, repository: Repository, log: Log) -> None:
     """Of three findings one is new; the one that the tool reports no more keeps its ticket."""
     tickets("import", log([result(1), result(3, "it copies")]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,18 +65,20 @@ def import_results(
     """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
     elsewhere = _given(source_root)
     log = read_log(_data(file), "standard input" if file == STDIN else file)
-    here, tickets = _register(root)
+    here, is_register = _place(root)
     everything = list(found_in(log, [str(here), str(root.absolute()), *elsewhere]))
     desk = _Desk(root, batch, agent, dry_run=dry_run)
     done: list[Imported] = []
-    try:
-        for found in everything:
-            path = tickets.get(found.fingerprint)
-            is_new = not path and not found.left_out
-            done.append(desk.write(found) if is_new else Imported(found, path=path))
-    finally:
-        # Of several tickets, those before one that cannot be written are there to stay.
-        _show(done, output_format, dry_run=dry_run)
+    with _alone(here):
+        tickets = known(here) if is_register else {}
+        try:
+            for found in everything:
+                path = tickets.get(found.fingerprint)
+                is_new = not path and not found.left_out
+                done.append(desk.write(found) if is_new else Imported(found, path=path))
+        finally:
+            # Of several tickets, those before one that cannot be written are there to stay.
+            _show(done, output_format, dry_run=dry_run)
     for doubt in (*_doubts(log), *_strays(done)):
         say(doubt)
     return ExitCode.OK
@@ -87,15 +92,25 @@ def _given(source_root: str | None) -> Sequence[str]:
     return (source_root,)
 
 
-def _register(root: Path) -> tuple[Path, Mapping[str, str]]:
-    """Where the register is, and which findings have tickets; none in a repository that is to become one."""
+def _place(root: Path) -> tuple[Path, bool]:
+    """Where the register is or is to be, and whether it is there."""
     try:
-        here = chosen_root(root)
+        return chosen_root(root), True
     except UsageError:
         if root != HERE:
             raise
-        return Path.cwd(), {}
-    return here, known(here)
+        return Path.cwd(), False
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for other imports into the same folder: what they write is known then."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class _Desk:
