@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -187,6 +188,7 @@ def test_overrides_measure_elsewhere_and_record_nothing(
         ("both", "found: both is ambiguous: refs/heads/both and refs/tags/both"),
         ("first", "found: there is no file src/pkg/meter.py at first"),
         ("broken", "found at broken: src/pkg/reading.py:1: ModuleNotFoundError: No module named 'gone'"),
+        ("blank", "found at blank: src/pkg/meter.py: has no function Meter.sums"),
     ],
 )
 def test_a_revision_that_cannot_be_measured_ends_inconclusive(
@@ -202,6 +204,10 @@ def test_a_revision_that_cannot_be_measured_ends_inconclusive(
     repository.write("src/pkg/reading.py", "import gone")
     git("commit", "--all", "-m", "broken")
     git("tag", "broken")
+    repository.write("src/pkg/meter.py", "")
+    git("commit", "--all", "-m", "blank")
+    git("tag", "blank")
+    repository.write("src/pkg/meter.py", SLOW)
     repository.write("src/pkg/reading.py", TOGETHER)
     repository.write("verifiers/b1_pt_01.py", VERIFIER)
     repository.ticket(more=BLOCK.format(found=found, fix=""))
@@ -219,6 +225,19 @@ def test_a_name_is_ambiguous_only_where_it_leads_to_two_commits(
     git("branch", "both", history[0])
     checkouts = Checkouts(repository.root)
     assert [history[0]] * 2 == [checkouts.revision(name).commit for name in ("release", "both")]
+
+
+def test_what_a_killed_process_left_of_a_checkout_goes(
+    repository: Repository, history: list[str], cache: Path
+) -> None:
+    """After a day; what is younger may still be written by another process."""
+    left = [cache / f"finding-tickets/checkouts/.{age}" for age in ("new", "old")]
+    for folder in left:
+        folder.mkdir(parents=True)
+    os.utime(left[1], (0, 0))
+    checkouts = Checkouts(repository.root)
+    checkouts.files(checkouts.revision(history[0]))
+    assert [True, False] == [folder.exists() for folder in left]
 
 
 def test_a_revision_is_written_by_its_own_attributes(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +20,8 @@ SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
 """Checkouts that are kept, those used last."""
+_ABANDONED_SECONDS = 24 * 3600.0
+"""After this time nobody is still writing a checkout."""
 
 
 class RevisionError(Exception):
@@ -141,7 +145,17 @@ def _replace(made: Path, folder: Path) -> None:
 
 
 def _forget_all_but(folder: Path, most: int) -> None:
-    """Remove the checkouts that were used longest ago."""
-    made = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    for old in sorted(made, key=lambda path: path.stat().st_mtime)[:-most]:
+    """Remove the checkouts that were used longest ago, and those that were never written to their end."""
+    used = {path: _last_used(path) for path in folder.iterdir()}
+    made = [path for path in used if not path.name.startswith(".")]
+    left = [path for path in used if path not in made and used[path] < time.time() - _ABANDONED_SECONDS]
+    for old in (*sorted(made, key=used.__getitem__)[:-most], *left):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _last_used(folder: Path) -> float:
+    """In seconds since 1970; what another process has taken away meanwhile is not old."""
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf

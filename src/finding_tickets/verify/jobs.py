@@ -39,11 +39,12 @@ def codes(todo: Plan) -> tuple[Code, ...]:
     )
 
 
-def label(todo: Plan, commit: str) -> str:
-    """What one order measures, where a plan has several: ``fix at main``."""
+def of_order(todo: Plan, commit: str, reason: str) -> str:
+    """Why one order of several measured nothing, with what it was to measure: ``fix at main: it hangs``."""
     names = _names(todo, commit)
     where = f" at {todo.revisions[names[0]]}" if commit else ""
-    return f"{', '.join(names)}{where}"
+    # The meter may have named the variant already.
+    return f"{', '.join(names)}{where}: {reason.removeprefix(f'{names[0]}: ')}"
 
 
 def joined(todo: Plan, parts: Iterable[Measured]) -> Measured | str:

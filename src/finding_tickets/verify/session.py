@@ -21,7 +21,7 @@ from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check, trouble, unchecked
 from finding_tickets.verify.evidence import inputs, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.jobs import codes, comparison, jobs, joined, label, with_agreements, with_times
+from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
 from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, TIMING, Measured
 from finding_tickets.verify.pace import longest_first
 from finding_tickets.verify.plan import Plan, plan
@@ -233,7 +233,7 @@ def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
     for commit, outcome in outcomes.items():
         measured = _measured(outcome)
         if isinstance(measured, str):
-            return measured if len(outcomes) == 1 else f"{label(todo, commit)}: {measured}"
+            return measured if len(outcomes) == 1 else of_order(todo, commit, measured)
         parts.append(measured)
     return joined(todo, parts)
 
