@@ -11,18 +11,20 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.report.contexts import Disagreement, Report, Since, Status
+from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status
+from finding_tickets.report import contexts
+from finding_tickets.report.contexts import Disagreement, Report, Since
 from finding_tickets.report.measured import Change
 from finding_tickets.report.rows import Row
 from finding_tickets.report.tables import CrossTable
 
 VERSION = 1
 KIND = "report"
-SeverityWord = Literal["P0", "P1", "P2", "P3", "P4"]
-VerdictWord = Literal["verified", "refuted", "failed", "reproduced", "inconclusive", "stale", "unverified"]
 Count = Annotated[int, Meta(ge=0)]
+Words = Annotated[str | None, Meta(description="As it is written.")]
 
 
 class Line(TypedDict):
@@ -65,7 +67,7 @@ class Contradiction(TypedDict):
     """Where a document contradicts itself or its measurement."""
 
     rule: str
-    level: Literal["error", "warning", "note"]
+    level: Level
     line: Annotated[int, Meta(ge=1)]
     message: str
 
@@ -81,7 +83,7 @@ class Related(TypedDict):
     """Another document, and what it is to this one."""
 
     id: str
-    relationship: str
+    relationship: Relationship
 
 
 class Document(TypedDict):
@@ -90,32 +92,32 @@ class Document(TypedDict):
     id: str
     kind: Literal["finding", "review"]
     title: str
-    path: str
-    summary: str | None
-    severity: SeverityWord | None
-    status: str | None
-    resolution: str | None
-    disposition: str
-    verdict: VerdictWord
-    reason: str | None
-    disagreement: str | None
+    path: Annotated[str, Meta(description="From the root of the register.")]
+    summary: Words
+    severity: Severity | None
+    status: Status | None
+    resolution: Outcome | None
+    disposition: Annotated[str, Meta(description="The status, or of what is merely closed the resolution.")]
+    verdict: Verdict
+    reason: Annotated[str | None, Meta(description="Why the verdict is what it is.")]
+    disagreement: Annotated[str | None, Meta(description="The verdicts of meters that differ.")]
     batch: int | None
     agent: str | None
     assignee: str | None
     domains: list[str]
     categories: list[str]
     files: list[str]
-    created: str | None
-    updated: str | None
-    done: Count
-    undone: Count
-    consensus: str
+    created: Words
+    updated: Words
+    done: Annotated[int, Meta(ge=0, description="Items of the checklist that are ticked.")]
+    undone: Annotated[int, Meta(ge=0, description="Items of the checklist that are not.")]
+    consensus: Annotated[str, Meta(description="What the reviewers say together.")]
     reviews: list[OpinionOf]
     related: list[Related]
-    claimed: list[Law]
-    laws: list[Law]
+    claimed: Annotated[list[Law], Meta(description="What the remediation claims.")]
+    laws: Annotated[list[Law], Meta(description="What was measured of the metrics that are claimed.")]
     claims: list[Claim]
-    unproven: bool
+    unproven: Annotated[bool, Meta(description="Closed as fixed, and nothing shows that it was.")]
     contradictions: list[Contradiction]
 
 
@@ -213,7 +215,7 @@ def schema() -> dict[str, Any]:
     return {"$schema": dialect, "title": "tickets report", **made(Envelope)}
 
 
-def _summary(status: Status) -> Summary:
+def _summary(status: contexts.Status) -> Summary:
     return Summary(
         total=status.total,
         query=status.query,
@@ -320,9 +322,7 @@ def _claim(claim: ClaimResult) -> Claim:
 
 
 def _contradiction(problem: Problem) -> Contradiction:
-    return Contradiction(
-        rule=problem.rule, level=problem.level.value, line=problem.line, message=problem.message
-    )
+    return Contradiction(rule=problem.rule, level=problem.level, line=problem.line, message=problem.message)
 
 
 if __name__ == "__main__":
