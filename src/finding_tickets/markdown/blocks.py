@@ -72,14 +72,15 @@ def parse(data: bytes) -> list[Block]:  # noqa: C901 - a call for each event wou
     if first < last:
         root.children.append(Block("FrontMatter", first, last))
     current, outer = root, list[Block]()
-    text = _as_parsed(data[skipped:]).decode()
+    # Empty lines in their place leave every offset as it is.
+    text = _as_parsed(b"\n" * skipped + data[skipped:]).decode()
     events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
     for event, span in events:
         what, detail = (event, "") if event.__class__ is str else event.popitem()
         if what == "Start":
             kind: str = detail if detail.__class__ is str else next(iter(detail))
             if kind in _BLOCKS:
-                block = Block(kind, span["start"] + skipped, span["end"] + skipped)
+                block = Block(kind, span["start"], span["end"])
                 if detail.__class__ is dict:
                     _detail(block, detail[kind])
                 # What is too deep is parsed on, in a tree of its own that nobody reads.
@@ -96,7 +97,7 @@ def parse(data: bytes) -> list[Block]:  # noqa: C901 - a call for each event wou
             if current.kind == "CodeBlock":
                 current.code += detail
         elif what == "Rule":
-            current.children.append(Block(what, span["start"] + skipped, span["end"] + skipped))
+            current.children.append(Block(what, span["start"], span["end"]))
             continue
         elif what == "TaskListMarker":
             # In a loose list the marker stands in the paragraph of its item.
@@ -104,8 +105,8 @@ def parse(data: bytes) -> list[Block]:  # noqa: C901 - a call for each event wou
             continue
         # The pieces of a text come in its order, and what has pieces of its own once more at its end.
         if current.first == current.last:
-            current.first = span["start"] + skipped
-        current.last = span["end"] + skipped
+            current.first = span["start"]
+        current.last = span["end"]
     return root.children
 
 

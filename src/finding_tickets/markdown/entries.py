@@ -111,7 +111,7 @@ def _of_table(source: Source, block: Block) -> Iterator[Entry]:
     titled = titles[0] in _COLUMN_TITLES
     valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1:2] == ["value"])
     for row in table.body if titled else table.rows:
-        if table.is_text(row):
+        if row.text:
             yield from labelled(source, row.block.start, row.block.end)
         elif valued:
             label, value, *_ = table.spans(row)

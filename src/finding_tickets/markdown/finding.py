@@ -57,6 +57,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 Ended = Field[Outcome | None] | None
 Roles = Mapping[Role | None, list[Part]]
 
+# All other sections are in the ticket's own words.
+_NOT_OWN = (Role.METADATA, Role.CROSS_REVIEW)
 _SETTLED = frozenset([Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID])
 _OUTCOME_OF_STATUS = {
     Status.FIXED: Outcome.FIXED,
@@ -71,6 +73,7 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
     identity = read_id(source, metadata, title)
     status = metadata.word("Status", Status, words.statuses)
     described = [*roles.get(Role.PROBLEM, ()), *roles.get(Role.DESCRIPTION, ()), *roles.get(None, ())]
+    stating = [part for part in sections if part.role not in _NOT_OWN]
     resolution, ended = _resolution(roles)
     settled = status is not None and status.value in _SETTLED
     return Ticket(
@@ -100,8 +103,8 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
         resolution=read_resolution(resolution, ended, settled=settled) if resolution else None,
         closed=metadata.string("Closed") or _closed(roles),
         severity_changes=tuple(read_changes(source, metadata.get("Severity"), _acting(sections))),
-        checked_claims=tuple(read_checked_claims(_stating(sections))),
-        corrections=tuple(read_corrections(_stating(sections))),
+        checked_claims=tuple(read_checked_claims(stating)),
+        corrections=tuple(read_corrections(stating)),
         reports=_each(read_reports, roles, Role.APPENDIX),
         remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
         sections=tuple(section(part) for part in sections),
@@ -153,11 +156,6 @@ def _acting(sections: Sequence[Part]) -> list[Part]:
 
 def _on_severity(part: Part) -> bool:
     return part.role is None and "severity" in part.name.split()
-
-
-def _stating(sections: Sequence[Part]) -> list[Part]:
-    """The sections in the ticket's own words: all but its metadata and what its reviewers say."""
-    return [part for part in sections if part.role not in (Role.METADATA, Role.CROSS_REVIEW)]
 
 
 def _resolution(roles: Roles) -> tuple[Part | None, Ended]:

@@ -77,11 +77,11 @@ def _of_columns(part: Part) -> Iterator[Location]:
     """A table with a column of files, perhaps of lines and symbols: a place in each row."""
     for block in (each for each in part.blocks if each.kind == "Table"):
         table = table_of(part.source, block)
-        rows = table.records
-        labels = [squeeze(next(iter(row.values())).raw) for row in rows]
-        in_columns = any(_FILES.fullmatch(squeeze(title)) for title in table.titles)
-        if in_columns and not any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
-            for row in rows:
+        if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
+            continue
+        labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
+        if not any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
+            for row in table.records:
                 yield _of_record({squeeze(title): cell for title, cell in row.items()})
 
 

@@ -13,7 +13,7 @@ from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.tables import table_of
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import Relation
-from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
+from finding_tickets.model.vocabulary import Relationship, Spelled, squeeze, word_for
 
 _NOTHING = re.compile(
     r"[\W_]*(?:(?:none|n/?a|nothing|tbd)(?![^\W_]).*|no (?:known |directly )?(?:related|other|duplicate).*)?",
@@ -41,12 +41,14 @@ _ROWS = frozenset(
 ) | {"blockedby", "dependson", "seealso"}
 _LONGEST_RANGE = 100
 _LONGEST_REASON = 200
-RELATIONSHIPS: dict[str, tuple[str, ...]] = {
-    Relationship.RELATED.value: ("related to", "see also", "see", "relates to"),
-    Relationship.DUPLICATE.value: ("duplicate of", "duplicates", "duplicated by", "same as"),
-    Relationship.BLOCKS.value: ("blocking", "blocker for"),
-    Relationship.BLOCKED_BY.value: ("depends on", "blocked", "requires", "dependencies", "depends"),
-}
+RELATIONSHIPS = Spelled(
+    {
+        Relationship.RELATED.value: ("related to", "see also", "see", "relates to"),
+        Relationship.DUPLICATE.value: ("duplicate of", "duplicates", "duplicated by", "same as"),
+        Relationship.BLOCKS.value: ("blocking", "blocker for"),
+        Relationship.BLOCKED_BY.value: ("depends on", "blocked", "requires", "dependencies", "depends"),
+    }
+)
 """The words that documents state a relationship in, beside the vocabulary's own."""
 
 # The last of these before an ID says how it is related; a negation takes it back.
@@ -232,16 +234,9 @@ def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Relation
 def _kind(words: str) -> Relationship | None:
     """The relationship that words such as ``Blocked by`` state or begin with."""
     squeezed = squeeze(words)
-    for word, spellings in RELATIONSHIPS.items():
-        if squeezed in (squeeze(word), *map(squeeze, spellings)):
-            return Relationship(word)
-    found = (
-        word
-        for word, spellings in reversed(list(RELATIONSHIPS.items()))
-        if any(squeezed.startswith(squeeze(each)) for each in (word, *spellings))
-    )
-    beginning = next(found, None)
-    return Relationship(beginning) if beginning else None
+    beginnings = (word for each, word in reversed(RELATIONSHIPS.spellings) if squeezed.startswith(each))
+    word = RELATIONSHIPS.by_spelling.get(squeezed) or next(beginnings, None)
+    return Relationship(word) if word else None
 
 
 def _relationship(source: Source, cell: Text, kind: Relationship | None) -> Relationship | None:

@@ -21,16 +21,16 @@ Span = tuple[int, int]
 
 
 class Row(NamedTuple):
-    """A row; its content ends at ``end``, before the last pipe. ``piped`` says whether it begins with one."""
+    """A row whose content ends at ``end``, before the last pipe.
+
+    It is ``overfull`` where it has more cells than the header, and ``text`` where it is a line that Markdown
+    has only taken for a row: no pipe is before it, though one is before the header.
+    """
 
     block: Block
     end: int
-    piped: bool
-
-    @property
-    def is_overfull(self) -> bool:
-        """Whether it has more cells than its header."""
-        return self.end > self.block.children[-1].end
+    overfull: bool
+    text: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Table:
     rows: Sequence[Row]
 
     @lazy
-    def body(self) -> list[Row]:
+    def body(self) -> Sequence[Row]:
         """The rows below the header."""
-        return [row for row in self.rows if row.block.kind == "TableRow"]
+        return self.rows[1:]
 
     @lazy
     def titles(self) -> list[str]:
@@ -67,7 +67,7 @@ class Table:
         other, what is left over stays part of the last cell.
         """
         cells = row.block.children
-        if row.is_overfull:
+        if row.overfull:
             meant = _meant(self.source.data, row)
             if len(meant) == len(cells):
                 return meant
@@ -75,23 +75,25 @@ class Table:
         spans[-1] = (cells[-1].start, max(cells[-1].end, row.end))
         return spans
 
-    def is_text(self, row: Row) -> bool:
-        """Whether Markdown has taken text for a row: it has no pipe before it, and the header has."""
-        return self.rows[0].piped and not row.piped
-
 
 def table_of(source: Source, block: Block) -> Table:
     """The table that a block is, read once however often it is asked for."""
     table = block.table
     if table is None:
-        table = block.table = Table(source, [_row(source.data, row) for row in block.children])
+        header = block.children[0]
+        piped = source.data[header.start : header.end].lstrip().startswith(b"|")
+        rows = [_row(source.data, row, piped=piped) for row in block.children]
+        table = block.table = Table(source, rows)
     return table
 
 
-def _row(data: bytes, block: Block) -> Row:
+def _row(data: bytes, block: Block, *, piped: bool) -> Row:
+    """The row that a block is, in a table whose header begins with a pipe or not."""
     text = data[block.start : block.end].rstrip()
     closed = text.endswith(b"|") and not text.endswith(rb"\|")
-    return Row(block, block.start + len(text) - closed, text.lstrip().startswith(b"|"))
+    end = block.start + len(text) - closed
+    is_text = piped and not text.lstrip().startswith(b"|")
+    return Row(block, end, overfull=end > block.children[-1].end, text=is_text)
 
 
 def _meant(data: bytes, row: Row) -> list[Span]:
@@ -114,10 +116,10 @@ def report_malformed(source: Source, tables: Iterable[Block], paragraphs: Iterab
 
 def _report_rows(source: Source, table: Table) -> None:
     for row in table.body:
-        if table.is_text(row):
+        if row.text:
             message = "no blank line between this line and the table above, so Markdown makes it a row"
             source.report("table-text", row.block.start, message)
-        elif row.is_overfull:
+        elif row.overfull:
             message = f"the row has more cells than the {len(row.block.children)} of its header"
             hint = r"a pipe ends a cell even inside backticks; write it as \|"
             source.report("table-cells", row.block.children[-1].end, message, hint=hint)

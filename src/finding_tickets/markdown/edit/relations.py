@@ -116,7 +116,7 @@ def _row(page: Page, table: Table, link: Link) -> Splice:
     data, titles, header = page.data, table.titles, table.rows[0].block
     head = data[header.start : header.end].strip()
     opening, closing = (b"| " if head.startswith(b"|") else b""), (b" |" if head.endswith(b"|") else b"")
-    real = [row for row in table.body if not table.is_text(row)]
+    real = [row for row in table.body if not row.text]
     like = [cell.raw for cell in table.cells(real[-1])] if real else []
     empty = bool(like) and len(real) == 1 and all(map(_says_nothing, like))
     if empty or not like:
