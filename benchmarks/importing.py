@@ -60,7 +60,7 @@ def log() -> Any:
 
 
 def measure(reader: str, file: Path) -> tuple[float, int]:
-    """Seconds of processor time to read the file in a process of its own, and the bytes that takes at the peak."""
+    """Seconds of processor time that a process takes to read the file, and bytes at its peak."""
     line = [sys.executable, __file__, "--read", reader, str(file)]
     seconds, size = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()
     return float(seconds), int(size)
