@@ -71,6 +71,10 @@ OTHER = {"id": "X/1", "defaultConfiguration": {"level": "note"}}
         ({"ruleId": "R1", "properties": {"security-severity": "4.0"}}, "R1", Severity.P2),
         ({"ruleId": "R1", "properties": {"security-severity": "3.9"}}, "R1", Severity.P3),
         ({"ruleId": "X/1", "properties": {"security-severity": "high"}}, "X/1", Severity.P3),
+        ({"ruleId": "X/1", "properties": {"security-severity": "0.0"}}, "X/1", Severity.P3),
+        ({"ruleId": "R1", "properties": {"security-severity": "0.0"}}, "R1", Severity.P1),
+        ({"ruleId": "X/1", "properties": {"security-severity": "inf"}}, "X/1", Severity.P3),
+        ({"ruleId": "R1", "properties": {"security-severity": "nan"}}, "R1", Severity.P1),
     ],
 )
 def test_rule_and_severity(result: Mapping[str, object], rule: str, level: Severity) -> None:

@@ -22,8 +22,7 @@ def words(text: str, longest: int) -> str:
     # Of a text of megabytes, what comes much later is not even looked at.
     line = " ".join(text[: longest * 2].split())
     kept = "".join(char if char.isprintable() else UNPRINTABLE for char in line[:longest]).rstrip()
-    shown = " ".join(_literal(kept)).replace("``", "` `")
-    return shown + (CUT if len(kept) < len(line) else "")
+    return " ".join(_literal(kept)) + (CUT if len(kept) < len(line) else "")
 
 
 def paragraphs(text: str, longest: int) -> str:
