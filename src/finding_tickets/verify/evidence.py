@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -141,6 +142,7 @@ def inputs(
     )
 
 
+@cache
 def _torch() -> str:
     return version(TORCH).split("+")[0]
 
