@@ -124,6 +124,18 @@ def test_temporary_files_go_with_the_isolation(tmp_path: Path, monkeypatch: pyte
     assert [] == list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
+def test_nothing_outlives_the_process_that_watches_over_a_task(isolation: Isolation, tmp_path: Path) -> None:
+    """What a task leaves that kills its watcher is ended all the same, and other tasks are left alone."""
+    note = tmp_path / "pid"
+    outcomes = dict(
+        isolation.run({"bad": task("kill_the_watcher", str(note)), "other": task("hang", timeout=1.0)})
+    )
+    assert "the process that watched over it was killed" == outcomes["bad"].reason
+    assert "still running after 1 s" == outcomes["other"].reason
+    assert not alive(int(note.read_text(encoding="ascii")))
+
+
 def test_the_others_go_on(isolation: Isolation) -> None:
     """Whatever some tasks do, each of the others has its result."""
     tasks = {name: task(name, timeout=1.0) for name in ["hang", "crash", "leave", "fail"]}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from finding_tickets.verify.supervise import supervise
+from finding_tickets.verify.supervise import kill_descendants, reap_orphans, supervise
 
 CHUNK = 1 << 16
 
@@ -36,6 +36,7 @@ class Running:
 
 def serve(most: int) -> None:
     """Run tasks, at most ``most`` at a time, until stdin ends."""
+    reap_orphans()
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
     waiting: deque[dict[str, Any]] = deque()
@@ -45,7 +46,7 @@ def serve(most: int) -> None:
         for key, _ in selector.select():
             if key.fd in running:
                 selector.unregister(key.fd)
-                _finish(running.pop(key.fd))
+                _finish(running.pop(key.fd), running.values())
                 continue
             if not (chunk := os.read(key.fd, CHUNK)):
                 _abort(running.values())
@@ -71,13 +72,14 @@ def _start(task: dict[str, Any]) -> Running:
         os._exit(1)
 
 
-def _finish(done: Running) -> None:
+def _finish(done: Running, others: Collection[Running]) -> None:
     """Report the end of a task; a supervisor writes its few words at once, so one read gets them all."""
     reason = os.read(done.pipe, CHUNK).decode()
     os.close(done.pipe)
     _, status = os.waitpid(done.pid, 0)
     if status:
         reason = reason or "the process that watched over it was killed"
+        kill_descendants(but=[process.pid for process in others])
     _tell(id=done.task["id"], started=False, reason=reason)
 
 

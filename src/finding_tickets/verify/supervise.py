@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -29,7 +29,7 @@ def supervise(task: dict[str, Any]) -> str:
     Whatever the worker started is killed when it ends, also in sessions of their own: orphans come to this
     process, which is their reaper.
     """
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    reap_orphans()
     server = os.getppid()
     _die_with(server, signal.SIGTERM)
     signal.signal(signal.SIGTERM, _stop)
@@ -46,18 +46,20 @@ def supervise(task: dict[str, Any]) -> str:
     return _reason(status, task)
 
 
-def kill_descendants() -> None:
-    """Kill every child of this process and what its death hands over, until there is none."""
+def reap_orphans() -> None:
+    """Have the orphans among the descendants of this process become its children."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def kill_descendants(but: Collection[int] = ()) -> None:
+    """Kill every child of this process, but for some, and what its death hands over, until there is none."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        for child in _children():
+    while (children := set(_children()) - set(but)) and time.monotonic() < deadline:
+        for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
+            with suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
         time.sleep(POLL_SECONDS)
 
 
