@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 from jinja2 import Environment, meta
 
+from finding_tickets.cli.main import COMMANDS, application
+
 DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`(tickets [^`\n]*)`")
+OPTION = re.compile(r"--[a-z][a-z-]*")
+ELSEWHERE = re.compile(r"\s(?:#|\||>|&&|2>|-- )")
+"""What follows is a remark, or for another program."""
+
+
+def command_lines(page: Path) -> Iterator[str]:
+    """Every command line of the tool in a page, in blocks and in the text."""
+    text = page.read_text(encoding="utf-8")
+    yield from CODE.findall(BLOCK.sub("", text))
+    for block in BLOCK.findall(text):
+        lines = (line.strip().removeprefix("$ ") for line in block.split("\n"))
+        yield from (line for line in lines if re.match(r"tickets [a-z-]", line))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_that_is_shown_exists(page: Path) -> None:
+    """Commands, and the options that they are given, are those of the tool."""
+    tool: Any = application(COMMANDS)
+    known = {"": {*(option for each in tool.params for option in each.opts)}}
+    for name, command in tool.commands.items():
+        known[name] = {option for each in command.params for option in each.opts}
+    for line in command_lines(page):
+        ours = ELSEWHERE.split(line)[0]
+        name = ours.split()[1]
+        # COMMAND stands for any of them.
+        if not name.isupper():
+            options = known["" if name.startswith("--") else name]
+            assert set(OPTION.findall(ours)) <= options | {"--help"}, line
 
 
 def test_every_page_is_in_the_index() -> None:
