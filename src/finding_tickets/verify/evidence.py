@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 
 from finding_tickets import __version__
@@ -19,6 +19,9 @@ from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.statement import NoStatementError, written
 from finding_tickets.verify.statement import read as read_statement
+
+# Looking a package up takes as long as reading a file of evidence.
+version = cache(metadata.version)
 
 TOOL = "finding-tickets"
 TORCH = "torch"
@@ -142,7 +145,6 @@ def inputs(
     )
 
 
-@cache
 def _torch() -> str:
     return version(TORCH).split("+")[0]
 
