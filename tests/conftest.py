@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from finding_tickets.register.load import Register, load
+
+# How long an example takes says something of the machine; what failed once is no part of the repository.
+settings.register_profile("tickets", deadline=None, database=None)
+settings.load_profile("tickets")
 
 TICKET = """\
 # Finding Ticket: {title}

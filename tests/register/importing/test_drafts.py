@@ -161,7 +161,7 @@ def test_a_plain_name_without_an_extension_is_named() -> None:
     assert "at Makefile:3." in text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(TEXTS, min_size=8, max_size=8))
 def test_no_text_becomes_anything_else(texts: list[str]) -> None:
     """Whatever the fields of a result hold, the ticket has its sections and no others, and is open."""

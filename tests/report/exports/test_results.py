@@ -155,7 +155,7 @@ def test_rules_are_found_by_their_index() -> None:
 
 @pytest.mark.skipif(VALIDATOR is None, reason="the schema of SARIF is not beside this checkout")
 @pytest.mark.parametrize("profile", Profile)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=ROWS)
 def test_any_text_is_valid(rows: list[Row], profile: Profile) -> None:
     """The schema of SARIF 2.1.0 accepts every report; in full each document has a result."""
