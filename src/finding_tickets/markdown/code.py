@@ -13,7 +13,9 @@ from finding_tickets.model.ticket import CodeBlock, Location
 
 _PLACE = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
 _LINE = re.compile(rb"[^\r\n]+")
-_COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*(?P<text>[^\r\n]*?)[ \t]*(?:-->)?[ \t]*(?=[\r\n]|\Z)")
+_COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*")
+_COMMENT_END = b"-->"
+_BLANK = b" \t"
 _FILE = re.compile(rf"(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)", re.DOTALL)
 _COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
 _NAMED_LINES = re.compile(
@@ -51,15 +53,23 @@ def _places(source: Source, block: Block) -> Iterator[Location]:
     """The places that comments on lines of their own name."""
     # In a list the code is indented, and its first line begins before the block's text does.
     start = source.line_starts[source.line(block.first) - 1]
-    written = (match.span() for match in _LINE.finditer(source.data, start, block.last))
-    for match in filter(None, (_COMMENT.match(source.data, *line) for line in written)):
-        words = match["text"].decode(errors="replace")
+    for first, last in _comments(source.data, start, block.last):
+        words = source.data[first:last].decode(errors="replace")
         file = _FILE.search(words[:_LONGEST])
         beside = _COLON_LINES.match(file["behind"]) if file else None
         named = _NAMED_LINES.search(words[:_LONGEST])
         lines = beside or named
         if lines or (file and file["path"] == words):
-            text = source.text(*match.span("text"))
+            text = source.text(first, last)
             path = path_and_lines(file["path"])[0] if file else None
             found = line_ranges(lines[0].lstrip(":")) if lines else ()
             yield Location(raw=text.raw, span=text.span, file=path, lines=found, symbol=None, symbols=())
+
+
+def _comments(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the words of the comments stand that have a line of their own."""
+    for line in _LINE.finditer(data, start, end):
+        mark = _COMMENT.match(data, *line.span())
+        if mark:
+            words = data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
+            yield mark.end(), mark.end() + len(words)

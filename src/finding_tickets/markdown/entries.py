@@ -23,6 +23,8 @@ _LABEL = re.compile(
     rb"(?::(?P=mark)|(?P=mark)[ \t]*:|:[ \t]+(?P<value>[^*\r\n]+?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
 )
 _BARE = re.compile(rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)")
+_LINE = re.compile(rb"[^\r\n]+")
+_BARS = (b"|", b"\xc2\xb7", b"\xe2\x80\xa2")
 _SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
 _FIELD_AND_VALUE = 2
 _COLUMN_TITLES = frozenset(["field", "key", "property", "attribute", "item", "name", "metadata"])
@@ -78,17 +80,27 @@ def labelled(source: Source, start: int, end: int, bare: re.Pattern[str] | None 
     if not (bare or marked):
         return
     data = source.data[start:end]
-    matches = list(_LABEL.finditer(data)) if marked else []
+    matches = _found(_LABEL, data) if marked else []
     if bare:
-        named = (match for match in _BARE.finditer(data) if bare.fullmatch(squeeze(match["label"].decode())))
+        named = (match for match in _found(_BARE, data) if bare.fullmatch(squeeze(match["label"].decode())))
         matches = sorted([*matches, *named], key=lambda match: match.start())
     ends = [*(match.start() for match in matches), len(data)][1:]
     for match, until in zip(matches, ends, strict=True):
         first = match.start("value") if match["value"] else match.end()
         last = match.end("value") if match["value"] else until
-        separator = _SEPARATOR.search(data, first, last)
+        separator = (
+            _SEPARATOR.search(data, first, last) if data[first:last].rstrip().endswith(_BARS) else None
+        )
         value = source.text(start + first, start + (separator.start() if separator else last))
         yield Entry(plain(match["label"].decode()), value, start + match.start())
+
+
+def _found(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
+    """Where a pattern of labels matches: without any bar at the beginning of a line alone."""
+    if any(bar in data for bar in _BARS):
+        return list(label.finditer(data))
+    lines = (label.match(data, line.start()) for line in _LINE.finditer(data))
+    return [match for match in lines if match]
 
 
 def text_of(item: Block) -> tuple[int, int]:

@@ -21,6 +21,8 @@ _REVISED = re.compile(
 )
 _BARE = re.compile(rf"(?:{_ORIGINAL.pattern})|(?:{_REVISED.pattern})|severity")
 _ADVICE = re.compile(r"\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z", re.IGNORECASE)
+# One of these is in every text that states a change.
+_SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
 
 
@@ -75,6 +77,9 @@ def _pair(source: Source, stated: list[Entry]) -> Iterator[SeverityChange]:
 
 
 def _in_text(source: Source, text: Text) -> Iterator[SeverityChange]:
+    lowered = text.raw.lower()
+    if not any(sign in lowered for sign in _SIGNS):
+        return
     words = source.vocabulary.severities
     one = "|".join(re.escape(each) for word, spellings in words.items() for each in (word, *spellings))
     arrow = rf"\b(?P<a>{one})\b{_MARK}(?:\u2192|\u21d2|[-=]+>){_MARK}(?P<b>{one})\b"
