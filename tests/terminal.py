@@ -76,13 +76,16 @@ def show(
     os.close(inside)
     sent, seen, typed = b"", set[str](), b""
     deadline = time.monotonic() + PATIENCE
-    while chunk := _read(outside, deadline):
-        sent += chunk
-        stream.feed(chunk)
-        seen |= {line.rstrip() for line in screen.display}
-        if not typed and (typed := key(screen)):
-            os.write(outside, typed)
-    os.close(outside)
+    try:
+        while chunk := _read(outside, deadline):
+            sent += chunk
+            stream.feed(chunk)
+            seen |= {line.rstrip() for line in screen.display}
+            if not typed and (typed := key(screen)):
+                os.write(outside, typed)
+    finally:
+        # A command that has not ended loses its terminal, and ends of that.
+        os.close(outside)
     return Shown(process.wait(PATIENCE), screen, frozenset(seen), sent)
 
 
