@@ -19,13 +19,14 @@ from tests.markdown.mutations import document
 
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.record import Text
+from finding_tickets.model.record import Span, Text
 from finding_tickets.model.ticket import Section
 
 PATH = "tickets/A-1.md"
 SECONDS = 20.0
 """A document is read in a millisecond; one that takes this long, however busy the machine, never ends."""
 SHOWN = 20
+_LEAVES = (str, int, float, Span, type(None))
 
 
 def faults(data: bytes) -> Iterator[str]:
@@ -54,7 +55,8 @@ def texts(value: Any) -> Iterator[Text]:
     elif not isinstance(value, list | tuple):
         return
     for each in value:
-        yield from texts(each)
+        if not isinstance(each, _LEAVES):
+            yield from texts(each)
 
 
 def _of_text(text: Text, data: bytes, starts: list[int]) -> Iterator[str]:

@@ -38,6 +38,8 @@ def _link(part: Part, file: Entry, section: Entry | None) -> ReportLink:
 
 def _listed(part: Part) -> Iterator[ReportLink]:
     """The list below ``**Report files:**``: a file in backticks, then its section."""
+    if all(entry.key != _LIST_KEY for entry in part.entries):
+        return
     announced = False
     for block in part.blocks:
         if announced and block.kind == "List":

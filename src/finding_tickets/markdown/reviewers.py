@@ -85,8 +85,10 @@ def _place(spelling: str, tokens: list[str], whole: str) -> int | None:
 def known_first(vocabulary: Vocabulary, *names: Text | None) -> Text | None:
     """Of several texts that may name the reviewer, the first whom the register knows, else the first."""
     given = [text for text in names if text and text.raw]
-    known = (text for text in given if reviewer_word(plain(text.raw), vocabulary))
-    return next(known, given[0] if given else None)
+    for text in given:
+        if reviewer_word(plain(text.raw), vocabulary):
+            return text
+    return given[0] if given else None
 
 
 def opinion_of(verdict: str, opinions: Words) -> Opinion | None:
