@@ -12,10 +12,11 @@ import pytest
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.register.config import Config
+from finding_tickets.register.listing import list_rows
 from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.row import Row as Stated
 from finding_tickets.register.row import row_of as stated
-from finding_tickets.report.contexts import Status
+from finding_tickets.report.contexts import Report, Status
 from finding_tickets.report.contexts import status as of_rows
 from finding_tickets.report.hot_spots import shortened
 from finding_tickets.report.rows import Row, row_of
@@ -304,3 +305,19 @@ def test_duplicates_that_are_not_to_be_compared() -> None:
     other = replace(document("A-2", status="fixed", **DUPLICATE), ignored=("duplicates-differ",))
     assert () == status([one, other]).disagreements
     assert 1 == len(status([replace(one, ignored=other.ignored), replace(other, ignored=())]).disagreements)
+
+
+def test_whole_documents_are_read_as_they_are_asked_for(repository: Repository) -> None:
+    """One after the other and each time anew; one that is gone by then is left out."""
+    for name in ("A-1", "A-2", "A-3"):
+        repository.ticket(name)
+    listing = list_rows(repository.root)
+    facts = Facts(listing.root, listing.config, listing.rows)
+    report = Report(facts, of_rows((row_of(each, Measured()) for each in facts.rows), facts))
+    entries = report.entries()
+    assert "A-1" == next(entries).id
+    (repository.root / "tickets/A-2.md").unlink()
+    repository.ticket("A-3", title="It leaks")
+    assert [("A-3", "It leaks")] == [(entry.id, entry.document.title.value) for entry in entries]
+    repository.ticket("A-1", title="It copies")
+    assert "It copies" == next(report.entries()).document.title.value
