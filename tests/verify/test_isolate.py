@@ -31,11 +31,10 @@ def isolation() -> Iterator[Isolation]:
             yield server
 
 
-def task(function: str, payload: Any = None, timeout: float = 20.0) -> Task:
+def task(function: str, payload: Any = None, timeout: float = 20.0, **more: Any) -> Task:
     """A call of a function of ``bad_targets``."""
-    return Task(
-        target=f"bad_targets:{function}", payload=payload, root=HERE, timeout=timeout, memory=256 * MEBIBYTE
-    )
+    target = f"bad_targets:{function}"
+    return Task(target=target, payload=payload, root=HERE, timeout=timeout, memory=256 * MEBIBYTE, **more)
 
 
 def run(isolation: Isolation, one: Task) -> Outcome:
@@ -237,3 +236,22 @@ def test_no_more_tasks_run_at_once_than_there_are_processors_for(monkeypatch: py
         for name, _ in on_one.run({"a": task("talk"), "b": task("talk")}, told.append):
             assert name == told[-1]
     assert ["a", "b"] == told
+
+
+def test_each_task_has_a_gpu_of_its_own(isolation: Isolation, tmp_path: Path) -> None:
+    """Two tasks on two GPUs are at work at once, and neither sees the GPU of the other."""
+    meeting = {"folder": str(tmp_path), "guests": 2}
+    tasks = {name: task("meet", meeting, gpus=("4", "7")) for name in ("a", "b")}
+    assert ["4", "7"] == sorted(outcome.value for _, outcome in isolation.run(tasks))
+
+
+@pytest.mark.parametrize("gpus", [("4",), ("4", "7")], ids=["the only one", "all of them"])
+def test_a_task_waits_for_its_gpus(isolation: Isolation, gpus: tuple[str, ...]) -> None:
+    """With one GPU, or where a task needs all of them, nothing else runs until they are free again."""
+    told: list[str] = []
+    tasks = {name: task("gpus", gpus=gpus, alone=len(gpus) > 1) for name in ("a", "b", "c")}
+    seen = []
+    for name, outcome in isolation.run(tasks, told.append):
+        assert name == told[-1]
+        seen.append(outcome.value)
+    assert [",".join(gpus)] * 3 == seen

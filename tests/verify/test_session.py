@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.conftest import Repository
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
-from finding_tickets.verify.measuring import CHOICE
+from finding_tickets.verify.measuring import CHOICE, VISIBLE, WANTED
 from finding_tickets.verify.session import Settings, Verified, verify
 from simcuda.real import why_not
 
@@ -217,21 +217,27 @@ def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolatio
 class TakesGpu(Isolation):
     """Stands for a machine with a GPU on which every ticket fails."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpus: Sequence[str] = ("0",), wanted: Mapping[str, int] | None = None) -> None:
         super().__init__(at_once=False)
+        self._answers = {CHOICE: "cuda", VISIBLE: list(gpus)}
+        self._wanted = wanted or {}
         self.meters: list[str] = []
+        self.slots: dict[str, tuple[tuple[str, ...], bool]] = {}
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, Outcome]]:
-        """Say which meter there is, and fail at anything else."""
+        """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
         for name, task in tasks.items():
             if on_start:
                 on_start(name)
-            if task.target == CHOICE:
-                yield name, Outcome(value="cuda")
+            if task.target in self._answers:
+                yield name, Outcome(value=self._answers[task.target])
+            elif task.target == WANTED:
+                yield name, Outcome(value=self._wanted.get(task.payload["verifier"]))
             else:
                 self.meters.append(task.payload["meter"])
+                self.slots[task.payload["verifier"]] = task.gpus, task.alone
                 yield name, Outcome(reason="the GPU fell off the bus")
 
 
@@ -243,6 +249,16 @@ def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Reposito
     assert found is not None
     assert ("cuda", "the GPU fell off the bus", ["cuda"]) == (found.meter, found.reason, machine.meters)
     assert not (repository.root / "evidence").exists()
+
+
+def test_real_runs_share_out_the_gpus(repository: Repository) -> None:
+    """Each may have any one GPU of the machine; a workload for two devices has all of them to itself."""
+    add(repository, "A-1")
+    add(repository, "A-2")
+    with TakesGpu(["4", "7"], wanted={"verifiers/a_2.py": 2}) as machine:
+        run(repository, machine, meter="cuda")
+    both = ("4", "7")
+    assert {"verifiers/a_1.py": (both, False), "verifiers/a_2.py": (both, True)} == machine.slots
 
 
 def test_a_tool_that_does_not_start_leaves_the_evidence_alone(repository: Repository) -> None:

@@ -24,7 +24,7 @@ from finding_tickets.register.query import Facts
 from finding_tickets.report.verification import lines
 
 if TYPE_CHECKING:
-    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.executor import Executor
     from finding_tickets.verify.session import Settings, Verified
 
 REMEDIATION_RULES = "remediation-"
@@ -64,6 +64,7 @@ def verify(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
+    from finding_tickets.verify.executor import Local
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.session import Settings
 
@@ -90,7 +91,7 @@ def verify(
         )
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        done = list(_measure(sound, isolation, settings))
+        done = _measure(sound, Local(isolation), settings)
     verifications = [one.verification for one in done if one.verification]
     _show(verifications, output_format, settings)
     for verification in verifications:
@@ -144,13 +145,11 @@ def _sound(
     return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
 
 
-def _measure(documents: Sequence[Document], isolation: Isolation, settings: Settings) -> list[Verified]:
+def _measure(documents: Sequence[Document], executor: Executor, settings: Settings) -> list[Verified]:
     """Verify all, tell of each as soon as it is done, and return them in their own order."""
-    from finding_tickets.verify.session import verify as run
-
     done = []
     with progress([document.id.value for document in documents]) as shown:
-        for verified in run(documents, isolation, settings, lambda each: shown.started(each.id.value)):
+        for verified in executor.verify(documents, settings, lambda each: shown.started(each.id.value)):
             if verified.error:
                 say_error(verified.error)
             what = verified.verification.verdict if verified.verification else "not measured"

@@ -1,8 +1,9 @@
 """The process that has torch loaded and forks a fresh one for every task; started by ``isolate.py``.
 
 It reads a task as a line of JSON from stdin and writes a line to stdout when one begins and when it has
-ended. It runs no torch op itself: a process forked after a parallel op hangs in the next one. When stdin ends
-it kills what still runs, so that nothing outlives the caller.
+ended. Tasks begin in the order in which they came, each on a GPU of its own if it needs one. It runs no torch
+op itself: a process forked after a parallel op hangs in the next one. When stdin ends it kills what still
+runs, so that nothing outlives the caller.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 import signal
 import sys
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -54,9 +55,21 @@ def serve(most: int) -> None:
             *lines, unread = (unread + chunk).split(b"\n")
             waiting.extend(map(json.loads, lines))
         while waiting and len(running) < most:
-            started = _start(waiting.popleft())
+            gpus = _free(waiting[0], running.values())
+            if gpus is None:
+                break
+            started = _start({**waiting.popleft(), "gpus": gpus})
             running[started.pipe] = started
             selector.register(started.pipe, selectors.EVENT_READ)
+
+
+def _free(task: dict[str, Any], running: Iterable[Running]) -> list[str] | None:
+    """The GPUs that a task can have now, one of its own or all of them; None where it must wait."""
+    taken = {gpu for each in running for gpu in each.task["gpus"]}
+    free = [gpu for gpu in task["gpus"] if gpu not in taken]
+    if task["alone"]:
+        return free if len(free) == len(task["gpus"]) else None
+    return free[:1] if free or not task["gpus"] else None
 
 
 def _start(task: dict[str, Any]) -> Running:

@@ -39,7 +39,8 @@ class Task:
     """A call of ``target`` (``module:function``) with a payload that JSON can carry.
 
     ``timeout`` is in seconds. ``memory`` is in bytes, on top of what a process with torch loaded takes.
-    Places in error messages are relative to ``root``, or to ``code`` where code comes from there.
+    Places in error messages are relative to ``root``, or to ``code`` where code comes from there. Of ``gpus``
+    it sees one, which no other task has meanwhile, or all of them where it is to be ``alone`` on them.
     """
 
     target: str
@@ -48,6 +49,8 @@ class Task:
     timeout: float
     memory: int
     code: Path | None = None
+    gpus: tuple[str, ...] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ TARGET = f"{__name__}:measure"
 TIMING = f"{__name__}:time"
 COMPARISON = "finding_tickets.meter.agreement:compare_kept"
 CHOICE = "finding_tickets.meter.choice:took"
+VISIBLE = "finding_tickets.meter.gpus:visible"
+WANTED = "finding_tickets.meter.gpus:wanted"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from finding_tickets.verify.claims import check, trouble, unchecked
 from finding_tickets.verify.evidence import inputs, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
-from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, TIMING, Measured
+from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, TIMING, VISIBLE, WANTED, Measured
 from finding_tickets.verify.pace import longest_first
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
@@ -83,20 +83,47 @@ def verify(
     """
     planned: _Planned = {}
     for document in documents:
-        try:
-            todo = plan(document, settings.root, settings.overrides, settings.verifiers)
-        except BadDataError as error:
-            yield Verified(document, error=error)
-            continue
-        if todo is None:
-            yield Verified(document, _unverified(document, settings))
-        elif todo.trouble:
-            yield Verified(document, _inconclusive(todo, settings, todo.trouble))
+        todo = prepared(document, settings)
+        if isinstance(todo, Verified):
+            yield todo
         else:
             planned[document.path] = document, todo
     if planned:
         with tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder) as folder:
             yield from _Run(planned, isolation, settings, Path(folder), on_start).measure()
+
+
+def prepared(document: Document, settings: Settings) -> Plan | Verified:
+    """What there is to measure of a document; or all there is to say of it, where that is nothing."""
+    try:
+        todo = plan(document, settings.root, settings.overrides, settings.verifiers)
+    except BadDataError as error:
+        return Verified(document, error=error)
+    if todo is None:
+        return Verified(document, _unverified(document, settings))
+    if todo.trouble:
+        return Verified(document, inconclusive(todo, settings, todo.trouble))
+    return todo
+
+
+def record(done: Verified, settings: Settings) -> Verified:
+    """Write the evidence of a verification, if there is any and it is to be kept; else nothing changes."""
+    if done.evidence is None or not settings.record:
+        return done
+    before = recorded_as(done.evidence, settings.root, settings.evidence)
+    evidence = settled(done.evidence, before)
+    try:
+        write(evidence, settings.root, settings.evidence)
+    except OSError as error:
+        message = f"the evidence cannot be written: {error.strerror}"
+        return replace(done, error=BadDataError(message, file=settings.evidence), evidence=None)
+    return replace(done, evidence=evidence)
+
+
+def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
+    """A verification without samples: every claim stays open."""
+    blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
+    return blank.model_copy(update={"claims": unchecked(todo.claims)})
 
 
 class _Run:
@@ -114,6 +141,8 @@ class _Run:
         self._on_start = on_start
         self._isolation = isolation
         self._settings = replace(settings, meter=_taken(isolation, settings))
+        self._gpus = _gpus(isolation, self._settings)
+        self._alone: set[str] = set()
         self._folder = folder
         self._arrived: dict[str, dict[str, Outcome]] = {path: {} for path in planned}
         self._compare: dict[str, Measured] = {}
@@ -121,16 +150,20 @@ class _Run:
 
     def measure(self) -> Iterator[Verified]:
         """Each document as soon as it is done."""
+        self._alone = self._needing_several_gpus()
         tasks: dict[tuple[str, str], Task] = {}
         expected: dict[str, int] = {}
         for path, (document, todo) in self._planned.items():
             try:
                 ordered = jobs(todo, self._settings.meter, self._results(path))
             except RevisionError as error:
-                yield Verified(document, _inconclusive(todo, self._settings, str(error)))
+                yield Verified(document, inconclusive(todo, self._settings, str(error)))
                 continue
             expected[path] = len(ordered)
-            tasks |= {(path, commit): self._task(TARGET, asdict(job)) for commit, job in ordered.items()}
+            tasks |= {
+                (path, commit): self._on_gpu(path, self._task(TARGET, asdict(job)))
+                for commit, job in ordered.items()
+            }
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
         queue = {key: tasks[key] for key in order}
@@ -189,7 +222,7 @@ class _Run:
             order = time_job(todo, codes(todo), asked, report, self._settings.timeout)
         except RevisionError as error:
             return Times(device, why=str(error))
-        task = self._task(TIMING, asdict(order), todo.root)
+        task = self._on_gpu(document.path, self._task(TIMING, asdict(order), todo.root))
         ((_, outcome),) = self._isolation.run({document.path: task}, lambda _: self._on_start(document))
         if outcome.reason is not None:
             return Times(device, why=outcome.reason)
@@ -203,6 +236,21 @@ class _Run:
     def _comparing(self, path: str) -> Task:
         todo = self._planned[path][1]
         return self._task(COMPARISON, comparison(todo, self._compare[path], self._results(path)))
+
+    def _needing_several_gpus(self) -> set[str]:
+        """The documents that cannot be measured on one GPU, where there are more; each workload is asked."""
+        if len(self._gpus) < 2:
+            return set()
+        orders = {
+            path: {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
+            for path, (_, todo) in self._planned.items()
+        }
+        ask = {path: self._task(WANTED, order) for path, order in orders.items()}
+        # One that cannot answer cannot be measured either, and then says why.
+        return {path for path, outcome in self._isolation.run(ask) if (outcome.value or 1) > 1}
+
+    def _on_gpu(self, path: str, task: Task) -> Task:
+        return replace(task, gpus=self._gpus, alone=path in self._alone)
 
     def _task(self, target: str, payload: dict[str, Any], code: Path | None = None) -> Task:
         settings = self._settings
@@ -220,11 +268,21 @@ def _taken(isolation: Isolation, settings: Settings) -> str:
     """The meter that ``auto`` takes, asked once for all: what fails later is then told of the right one."""
     if settings.meter != "auto":
         return settings.meter
+    return _asked(isolation, settings, CHOICE, "auto") or settings.meter
+
+
+def _gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
+    """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
+    return tuple(_asked(isolation, settings, VISIBLE) or ()) if settings.meter == "cuda" else ()
+
+
+def _asked(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Any:
+    """What a process that may start CUDA answers; None where it cannot."""
     ask = Task(
-        target=CHOICE, payload="auto", root=settings.root, timeout=settings.timeout, memory=settings.memory
+        target=target, payload=payload, root=settings.root, timeout=settings.timeout, memory=settings.memory
     )
-    ((_, answer),) = isolation.run({"auto": ask})
-    return answer.value or settings.meter
+    ((_, answer),) = isolation.run({target: ask})
+    return answer.value
 
 
 def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
@@ -253,22 +311,14 @@ def _conclude(
         verification = verification.model_copy(update={"timings": shown(measured.report.times)})
         kept = _verification(todo, measured, recorded(claims, measured.report))
     else:
-        verification = _inconclusive(todo, settings, measured)
+        verification = inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
             return Verified(document, verification)
     if settings.overrides or settings.verifiers:
         return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
     evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=kept or verification)
-    if not settings.record:
-        return Verified(document, verification, evidence=evidence)
-    evidence = settled(evidence, recorded_as(evidence, settings.root, settings.evidence))
-    try:
-        write(evidence, settings.root, settings.evidence)
-    except OSError as error:
-        message = f"the evidence cannot be written: {error.strerror}"
-        return Verified(document, verification, BadDataError(message, file=settings.evidence))
-    return Verified(document, verification, evidence=evidence)
+    return record(Verified(document, verification, evidence=evidence), settings)
 
 
 def _measured(outcome: Outcome) -> Measured | str:
@@ -303,12 +353,6 @@ def _verification(todo: Plan, measured: Measured, claims: tuple[ClaimResult, ...
 
 def _unverified(document: Document, settings: Settings) -> Verification:
     return _blank(document.id.value, settings, Verdict.UNVERIFIED, "it has no verifier")
-
-
-def _inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
-    """A verification without samples: every claim stays open."""
-    blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
-    return blank.model_copy(update={"claims": unchecked(todo.claims)})
 
 
 def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:

@@ -19,6 +19,8 @@ RESULT = "result.json"
 LOG = "output.log"
 TEMPORARY = "tmp"
 LARGEST_FILE = 1 << 30
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+"""Read by CUDA when it starts, which is after the fork."""
 INHERITED = 256
 """More file descriptors than the server has open."""
 
@@ -30,6 +32,8 @@ def work(task: dict[str, Any]) -> NoReturn:
     folder = Path(task["folder"])
     _silence(folder / LOG)
     _keep_temporary_files(folder / TEMPORARY)
+    if task["gpus"]:
+        os.environ[VARIABLE] = ",".join(task["gpus"])
     _bound_disk()
     _bound_memory(int(task["memory"]))
     _write(folder, _outcome(task))

@@ -1,0 +1,25 @@
+"""Which GPUs there are, and how many of them a workload needs; each for a process of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from finding_tickets.meter.loading import load_workload
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def visible(_: object = None) -> list[str]:
+    """The names, as ``CUDA_VISIBLE_DEVICES`` has them, of the GPUs that this process may use."""
+    count = torch.cuda.device_count()
+    named = os.environ.get(VARIABLE)
+    return [name.strip() for name in named.split(",")][:count] if named else list(map(str, range(count)))
+
+
+def wanted(order: dict[str, str]) -> int:
+    """The most devices that a point of a sweep needs; the order has ``verifier``, its ``root`` and ``code``."""
+    workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))
+    return max(map(workload.devices, workload.sweep), default=1)

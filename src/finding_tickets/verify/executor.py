@@ -1,0 +1,33 @@
+"""Where verifications are made: on this machine, or wherever else something verifies documents this way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from finding_tickets.markdown.reading import Document
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.session import Settings, Verified, verify
+
+
+class Executor(Protocol):
+    """Verifies documents; one that cannot be measured ends inconclusive and leaves the others alone."""
+
+    def verify(
+        self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
+    ) -> Iterator[Verified]:
+        """Every document once, with its evidence recorded; ``on_start`` is told of those that begin."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """This machine: a process for each processor, and for real runs a GPU each."""
+
+    isolation: Isolation
+
+    def verify(
+        self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
+    ) -> Iterator[Verified]:
+        """Every document as soon as it is done."""
+        return verify(documents, self.isolation, settings, on_start)
