@@ -95,7 +95,10 @@
   if (hint) hint.textContent = "Follow an ID above to open its document here.";
   more.hidden = rows.length <= step;
 
+  const loaded = new Promise((done) => addEventListener("load", done));
+
   const unpack = async (place) => {
+    await loaded;
     const pack = document.getElementsByClassName("pack")[Math.floor(place / opened.dataset.pack)];
     const bytes = Uint8Array.from(atob(pack.textContent), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

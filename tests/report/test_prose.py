@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import nh3
 import pytest
 
 from finding_tickets.report.prose import prose
 
 ACTING = {"script", "style", "svg", "img", "iframe", "form", "input", "meta", "base", "math", "details"}
+TABLE = '| a | b |\n|--:|:-:|\n| *1* | `x` "q" |\n'
 HARMLESS = {"href", "title", "rel", "class", "start"}
 
 
@@ -116,3 +118,28 @@ def test_front_matter_is_code() -> None:
 def test_a_byte_order_mark_and_line_ends_are_no_text() -> None:
     """A file as other systems write it gives the same HTML."""
     assert prose("# a\n\nb\n") == prose("\ufeff# a\r\n\r\nb\r\n")
+
+
+@pytest.mark.parametrize("text", [*ATTACKS, TABLE, "- [ ] a\n\n1. b\n\n> c\n\n---\n\n```py\n<d>\n```\n"])
+def test_what_is_not_sanitized_needs_not_be(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sanitizer is spared what it would leave as it is: with it, the same comes out."""
+    spared = prose(text, below=3)
+    monkeypatch.setattr("finding_tickets.report.prose._HARMLESS", re.compile(r"(?!)"))
+    # Both are read and written once more, as there are two ways to write a quotation mark.
+    read = nh3.Cleaner(
+        tags=nh3.ALLOWED_TAGS, attributes={"*": {"class", "href", "rel", "title"}}, link_rel=None
+    )
+    assert read.clean(prose(text, below=3)) == read.clean(spared)
+
+
+def test_the_sanitizer_is_not_spared_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address, and a tag that an author wrote, always pass through it."""
+
+    class Sanitizer:
+        def clean(self, html: str) -> str:
+            return f"clean {html}"
+
+    monkeypatch.setattr("finding_tickets.report.prose._cleaner", lambda _: Sanitizer())
+    for text in ("[a](b)", "<https://e.example>", "![a](b)", "a<br>b", "a<sub>b", "</kbd>"):
+        assert prose(text).startswith("clean ")
+    assert not prose("plain `text` & **more**").startswith("clean ")

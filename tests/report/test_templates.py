@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.register.query import Measured
 from finding_tickets.register.row import Row as Stated
+from finding_tickets.report.difference import Line
 from finding_tickets.report.rows import Row
 from finding_tickets.report.templates import cell, code, render, text
 
@@ -125,3 +126,27 @@ def test_a_template_outside_of_the_folders(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.j2").write_text("secret")
     with pytest.raises(UsageError, match="there is no template"):
         render(name, {}, own)
+
+
+def test_a_template_touches_no_file(tmp_path: Path) -> None:
+    """A path that a template is given is text: it can be shown, and neither read nor written."""
+    file = tmp_path / "secret.txt"
+    file.write_text("secret")
+    (tmp_path / "odd.j2").write_text("{{ path }}{{ path.read_text() }}")
+    with pytest.raises(BadDataError, match="unsafe"):
+        render("odd.j2", {"path": file}, tmp_path)
+
+
+def test_a_field_of_a_record_is_read_as_often_as_it_is_asked_for(tmp_path: Path) -> None:
+    """What is safe of a class is so for each of its values; an unknown name stays an error."""
+    (tmp_path / "odd.j2").write_text(
+        "{% for line in lines %}{{ line.text }}{% endfor %}{{ lines[0].nothing }}"
+    )
+    lines = [Line(1, 1, "a"), Line(2, 2, "b")]
+    with pytest.raises(BadDataError, match="nothing"):
+        render("odd.j2", {"lines": lines}, tmp_path)
+    (tmp_path / "even.j2").write_text(every)
+    assert "ab" == render("even.j2", {"lines": lines}, tmp_path)
+    (tmp_path / "unsafe.j2").write_text("{% for line in lines %}{{ line.__class__ }}{% endfor %}")
+    with pytest.raises(BadDataError, match="unsafe"):
+        render("unsafe.j2", {"lines": lines}, tmp_path)

@@ -8,15 +8,15 @@ through every point that it explains. Below the points stand the variables that 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 
 from finding_tickets.model.verification import Sample, VariantResult, Verification
 from finding_tickets.report.measured import NO_LAW, law_of
-from finding_tickets.verify.expressions import ExpressionError, evaluate, variables
+from finding_tickets.verify.expressions import Expression, ExpressionError, evaluate, variables
 from finding_tickets.verify.grammar import parse_expression
 
 WIDTH = 560
@@ -41,8 +41,6 @@ OTHER_STYLES = 3
 UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 Point = Mapping[str, int]
-Key = tuple[tuple[tuple[str, int], ...], int]
-"""A point of a sweep, and how many equal ones come before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +122,15 @@ class Charts:
 
 def charts(verification: Verification) -> Charts:
     """A chart for each metric that was measured and is not always 0, those of claims first."""
-    if not verification.sweep:
-        return Charts((), ())
     samples = [sample for variant in verification.variants.values() for sample in variant.samples]
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.metrics)
     counted = {metric for metric in metrics if any(sample.metrics.get(metric) for sample in samples)}
     claimed = {claim.metric for claim in verification.claims}
     order = sorted((metric for metric in metrics if metric in counted), key=lambda each: each not in claimed)
-    return Charts(
-        tuple(_chart(verification, metric, metric in claimed) for metric in order),
-        tuple(metric for metric in metrics if metric not in counted),
-    )
+    placed = {name: _placed(verification.sweep, each) for name, each in verification.variants.items()}
+    drawn = (_chart(verification, placed, metric, metric in claimed) for metric in order)
+    zero = (metric for metric in metrics if metric not in counted)
+    return Charts(tuple(drawn) if verification.sweep else (), tuple(zero))
 
 
 def compact(value: int) -> str:
@@ -146,45 +142,46 @@ def compact(value: int) -> str:
     return digits + UNITS[unit]
 
 
-def _chart(verification: Verification, metric: str, claimed: bool) -> Chart:
-    variants = {
-        name: variant
-        for name, variant in verification.variants.items()
-        if any(metric in sample.metrics for sample in variant.samples)
-    }
-    measured = [_samples(variant, metric) for variant in variants.values()]
-    sweep = _cheapest_first(verification.sweep, measured, metric)
-    laws = [_along(variant.laws.get(metric), sweep) for variant in variants.values()]
-    costs = [sample.metrics[metric] for samples in measured for sample in samples.values()]
-    scale = _Scale([*costs, *(value for law in laws for value in law.values())])
-    pitch = (WIDTH - MARGIN) / len(sweep)
+def _chart(
+    verification: Verification, placed: Mapping[str, Mapping[int, Sample]], metric: str, claimed: bool
+) -> Chart:
+    costs = {name: _costs(samples, metric) for name, samples in placed.items()}
+    variants = {name: variant for name, variant in verification.variants.items() if costs[name]}
+    costs = {name: costs[name] for name in variants}
+    order = _cheapest_first(len(verification.sweep), costs.values())
+    sweep = [verification.sweep[place] for place in order]
+    laws = {name: _along(variant.laws.get(metric), sweep) for name, variant in variants.items()}
+    measured = [cost for each in costs.values() for cost in each.values()]
+    scale = _Scale([*measured, *(value for each in laws.values() for value in each.values())])
+    pitch = (WIDTH - MARGIN) / len(order)
     # Variants stand a little beside one another, so that equal ones do not hide each other.
     apart = min(pitch / (len(variants) + 1), FARTHEST)
     styles = _styles(verification.variants)
     series = []
-    for place, (name, samples, law) in enumerate(zip(variants, measured, laws, strict=True)):
-        shift = (place - (len(variants) - 1) / 2) * apart
-        x = {key: _round(MARGIN + (column + 0.5) * pitch + shift) for column, key in enumerate(sweep)}
+    for number, (name, variant) in enumerate(variants.items()):
+        left = MARGIN + pitch / 2 + (number - (len(variants) - 1) / 2) * apart
+        x = [round(left + column * pitch, 1) for column in range(len(order))]
         marks = (
-            Mark(x[key], scale.y(samples[key].metrics[metric]), samples[key].error is not None)
-            for key in sweep
-            if key in samples
+            Mark(x[column], scale.y(costs[name][place]), placed[name][place].error is not None)
+            for column, place in enumerate(order)
+            if place in costs[name]
         )
-        line = tuple((x[key], scale.y(value)) for key, value in law.items())
-        known = law_of(variants[name], metric) or NO_LAW
-        series.append(Series(name, styles[name], known, tuple(marks), line))
+        line = tuple((x[column], scale.y(value)) for column, value in laws[name].items())
+        law = law_of(variant, metric) or NO_LAW
+        series.append(Series(name, styles[name], law, tuple(marks), line))
     rows = tuple(_rows(sweep, variants.values(), metric, pitch))
+    said = [[_said(placed[name].get(place), metric) for name in variants] for place in order]
     return Chart(
         metric=metric,
         claimed=claimed,
         height=TOP + PLOT + GAP + ROW * len(rows),
-        pitch=_round(pitch),
+        pitch=round(pitch, 1),
         logarithmic=scale.logarithmic,
         series=tuple(series),
         ticks=tuple(Tick(scale.y(value), compact(value)) for value in scale.ticks()),
-        columns=tuple(_columns(sweep, measured, metric, pitch)),
+        columns=tuple(_columns(sweep, said, pitch)),
         rows=rows,
-        description=_described(metric, series, measured),
+        description=" ".join(_described(each, costs[each.variant].values()) for each in series),
     )
 
 
@@ -198,11 +195,12 @@ class _Scale:
         if not self.logarithmic:
             self._step = next(step for step in _steps() if self._top <= step * (MOST_TICKS - 1))
             self._top = math.ceil(self._top / self._step) * self._step
+        self._height = math.log1p(self._top) if self.logarithmic else self._top
 
     def y(self, value: float) -> float:
         value = max(value, 0)
-        share = math.log1p(value) / math.log1p(self._top) if self.logarithmic else value / self._top
-        return _round(TOP + PLOT * (1 - share))
+        height = math.log1p(value) if self.logarithmic else value
+        return round(TOP + PLOT * (1 - height / self._height), 1)
 
     def ticks(self) -> list[int]:
         if not self.logarithmic:
@@ -217,42 +215,46 @@ def _steps() -> Iterator[int]:
     return (digit * 10**power for power in count() for digit in (1, 2, 5))
 
 
-def _keys(points: Iterable[Point]) -> list[Key]:
-    seen: Counter[tuple[tuple[str, int], ...]] = Counter()
-    keys = []
-    for point in points:
-        values = tuple(point.items())
-        keys.append((values, seen[values]))
-        seen[values] += 1
-    return keys
+def _placed(sweep: Iterable[Point], variant: VariantResult) -> dict[int, Sample]:
+    """The samples of a variant by the place of their point in the sweep, of which some may be equal."""
+    free: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
+    for place, point in enumerate(sweep):
+        free[tuple(sorted(point.items()))].append(place)
+    samples: dict[int, Sample] = {}
+    for sample in variant.samples:
+        places = free[tuple(sorted(sample.at.items()))]
+        if places:
+            samples[places.pop(0)] = sample
+    return samples
 
 
-def _samples(variant: VariantResult, metric: str) -> dict[Key, Sample]:
-    keys = _keys(sample.at for sample in variant.samples)
-    pairs = zip(keys, variant.samples, strict=True)
-    return {key: sample for key, sample in pairs if metric in sample.metrics}
+def _costs(samples: Mapping[int, Sample], metric: str) -> dict[int, int]:
+    return {place: each.metrics[metric] for place, each in samples.items() if metric in each.metrics}
 
 
-def _cheapest_first(
-    sweep: Iterable[Point], measured: Sequence[Mapping[Key, Sample]], metric: str
-) -> list[Key]:
-    """The points by what the first variant costs there, then the second, and as the sweep has them."""
-
-    def costs(key: Key) -> list[float]:
-        return [samples[key].metrics[metric] if key in samples else math.inf for samples in measured]
-
-    return sorted(_keys(sweep), key=costs)
+def _cheapest_first(points: int, costs: Iterable[Mapping[int, int]]) -> list[int]:
+    """The places of points by what the first variant costs there, then the second, and as they are."""
+    variants = list(costs)
+    return sorted(range(points), key=lambda place: [each.get(place, math.inf) for each in variants])
 
 
-def _along(law: str | None, sweep: Iterable[Key]) -> dict[Key, float]:
-    """The values of a law at the points where it has one."""
-    if law is None:
-        return {}
-    values = {}
-    for key in sweep:
+def _along(law: str | None, sweep: Iterable[Point]) -> dict[int, float]:
+    """The values of a law at the points where it has one, by their places."""
+    expression = _read(law)
+    values: dict[int, float] = {}
+    if expression is None:
+        return values
+    for place, point in enumerate(sweep):
         with suppress(ExpressionError, OverflowError):
-            values[key] = float(evaluate(parse_expression(law), dict(key[0])))
+            values[place] = float(evaluate(expression, point))
     return values
+
+
+def _read(law: str | None) -> Expression | None:
+    """A law; None where there is none that can be read, as evidence may come from anywhere."""
+    with suppress(ExpressionError):
+        return parse_expression(law) if law else None
+    return None
 
 
 def _styles(names: Iterable[str]) -> dict[str, int]:
@@ -261,53 +263,40 @@ def _styles(names: Iterable[str]) -> dict[str, int]:
 
 
 def _rows(
-    sweep: Sequence[Key], variants: Iterable[VariantResult], metric: str, pitch: float
+    sweep: Sequence[Point], variants: Iterable[VariantResult], metric: str, pitch: float
 ) -> Iterator[Values]:
     """The variables that the laws of a metric name, or else all that vary."""
-    named: set[str] = set()
-    for law in (variant.laws.get(metric, "0") for variant in variants):
-        with suppress(ExpressionError):
-            named.update(variable.name for variable in variables(parse_expression(law)))
+    laws = [_read(variant.laws.get(metric)) for variant in variants]
+    named = {variable.name for law in laws if law is not None for variable in variables(law)}
     varying = _varying(sweep)
     names = [name for name in varying if name in named] or varying
     every = math.ceil(LABEL / pitch)
-    for place, name in enumerate(names[:MOST_ROWS]):
+    for number, name in enumerate(names[:MOST_ROWS]):
         labels = (
-            (_round(MARGIN + (column + 0.5) * pitch), compact(dict(key[0]).get(name, 0)))
-            for column, key in enumerate(sweep)
+            (round(MARGIN + (column + 0.5) * pitch, 1), compact(point.get(name, 0)))
+            for column, point in enumerate(sweep)
             if column % every == 0
         )
-        yield Values(name, TOP + PLOT + GAP + ROW * (place + 0.75), tuple(labels))
+        yield Values(name, TOP + PLOT + GAP + ROW * (number + 0.75), tuple(labels))
 
 
-def _columns(
-    sweep: Sequence[Key], measured: Sequence[Mapping[Key, Sample]], metric: str, pitch: float
-) -> Iterator[Column]:
-    varying = set(_varying(sweep))
-    for column, key in enumerate(sweep):
-        at = ", ".join(f"{name} {value}" for name, value in key[0] if name in varying or not varying)
-        values = (_value(samples.get(key), metric) for samples in measured)
-        yield Column(_round(MARGIN + column * pitch), at, tuple(values))
+def _columns(sweep: Sequence[Point], said: Iterable[Sequence[str]], pitch: float) -> Iterator[Column]:
+    varying = _varying(sweep)
+    for column, (point, values) in enumerate(zip(sweep, said, strict=True)):
+        names = [name for name in varying if name in point] or point
+        at = ", ".join(f"{name} {point[name]}" for name in names)
+        yield Column(round(MARGIN + column * pitch, 1), at, tuple(values))
 
 
-def _value(sample: Sample | None, metric: str) -> str:
-    if sample is None:
+def _said(sample: Sample | None, metric: str) -> str:
+    if sample is None or metric not in sample.metrics:
         return "not measured"
     return f"{sample.metrics[metric]}{' until it raised' if sample.error is not None else ''}"
 
 
-def _varying(sweep: Sequence[Key]) -> list[str]:
-    points = [dict(values) for values, _ in sweep]
-    return [name for name in points[0] if len({point.get(name) for point in points}) > 1]
+def _varying(sweep: Sequence[Point]) -> list[str]:
+    return [name for name in sweep[0] if len({point.get(name) for point in sweep}) > 1]
 
 
-def _described(metric: str, series: Sequence[Series], measured: Sequence[Mapping[Key, Sample]]) -> str:
-    def told(each: Series, samples: Mapping[Key, Sample]) -> str:
-        costs = [sample.metrics[metric] for sample in samples.values()]
-        return f"{each.variant}: {each.law}, measured {min(costs)} to {max(costs)} at {len(costs)} points."
-
-    return " ".join(map(told, series, measured))
-
-
-def _round(value: float) -> float:
-    return round(value, 1)
+def _described(series: Series, costs: Collection[int]) -> str:
+    return f"{series.variant}: {series.law}, measured {min(costs)} to {max(costs)} at {len(costs)} points."

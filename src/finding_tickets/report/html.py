@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from urllib.parse import unquote
 
@@ -24,9 +24,10 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import SiteLaw
-from finding_tickets.report.charts import Charts, charts
+from finding_tickets.report.charts import Chart, Charts, charts
 from finding_tickets.report.contexts import Report
 from finding_tickets.report.difference import Difference, difference, revision_of, variant_places
+from finding_tickets.report.drawing import drawn
 from finding_tickets.report.measured import NO_LAW
 from finding_tickets.report.prose import prose
 from finding_tickets.report.rows import Row
@@ -43,7 +44,8 @@ LONGEST_LIST = 100
 """Items of a list in the summary; the table has them all."""
 HEADINGS = 3
 """How many levels the headings of a document stand below those of a page of its own."""
-_LEVEL = 6
+_LEVEL = 5
+"""Of compression: the next one takes half as much time again for a tenth less room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Section:
             data = (self._page.report.facts.root / self.row.path).read_bytes()
         except OSError:
             return None
-        resolve = self._page.linker(self.row.path)
+        resolve = self._page.resolver(self.row.path)
         return Markup(prose(data.decode(errors="replace"), below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
 
     @property
@@ -102,6 +104,10 @@ class Section:
     def charts(self) -> Charts:
         """What was measured, drawn."""
         return charts(self.row.verification) if self.row.verification else Charts((), ())
+
+    def picture(self, chart: Chart) -> Markup:
+        """One of the charts as SVG."""
+        return drawn(chart)
 
     @cached_property
     def remediation(self) -> Remediation | None:
@@ -153,6 +159,7 @@ class Page:
         self.sources = Sources(report.facts.root)
         self.anchors = tuple(_anchors(report.rows))
         self.packed = len(report.rows) > MOST_UNPACKED
+        self._resolvers: dict[str, Callable[[str], str | None]] = {}
 
     @cached_property
     def by_id(self) -> dict[str, str]:
@@ -165,15 +172,17 @@ class Page:
         """The place of each document by its file."""
         return {row.path: anchor for row, anchor in zip(self.report.rows, self.anchors, strict=True)}
 
-    def linker(self, path: str) -> Callable[[str], str | None]:
+    def resolver(self, path: str) -> Callable[[str], str | None]:
         """Leads the links of the document at ``path`` to other documents of the page, or nowhere."""
+        folder = posixpath.dirname(path)
+        if folder not in self._resolvers:
+            self._resolvers[folder] = partial(self._resolve, folder)
+        return self._resolvers[folder]
 
-        def resolve(address: str) -> str | None:
-            file = unquote(address.partition("#")[0].partition("?")[0])
-            anchor = self.by_path.get(posixpath.normpath(posixpath.join(posixpath.dirname(path), file)))
-            return f"#{anchor}" if anchor and file else None
-
-        return resolve
+    def _resolve(self, folder: str, address: str) -> str | None:
+        file = unquote(address.partition("#")[0].partition("?")[0])
+        anchor = self.by_path.get(posixpath.normpath(posixpath.join(folder, file)))
+        return f"#{anchor}" if anchor and file else None
 
     def sections(self) -> Iterator[Section]:
         """Every document, in the order of the report."""

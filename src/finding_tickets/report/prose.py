@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import nh3
 import pyromark
@@ -20,10 +21,15 @@ _MAYBE_HTML = re.compile(r"<[a-z/!?]", re.IGNORECASE)
 # What cannot do anything but set text; comments are left to the sanitizer, which drops them.
 _PLAIN_HTML = re.compile(r"</?(?:br|kbd|sub|sup)\s*/?>|<!--.*-->\s*", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<h1>.*?</h1>\n?", re.DOTALL)
-_HEADING = re.compile(r"<(/?)h([1-6])>")
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align: (left|center|right)"')
 _BOX = re.compile(r'<input disabled="" type="checkbox"( checked="")?/>\n?')
+_LANGUAGE = re.compile(r'<code class="[^"]*">')
+# Text and tags of the parser's without attributes, of which the sanitizer, which is slow, leaves everything.
+_HARMLESS = re.compile(
+    r"(?:[^<]++|</?(?:blockquote|code|del|em|h[1-6]|li|ol|p|pre|strong|table|tbody|td|th|thead|tr|ul)>"
+    r'|<t[dh] class="(?:left|center|right)">)*+'
+)
 _DEEPEST = 6
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "kbd", "li", "ol", "p",
@@ -43,16 +49,25 @@ def prose(text: str, *, below: int = 0, resolve: Resolve = nowhere) -> str:
     HTML within the text is shown as it is written. Images become links. The first heading of level 1, which
     is the document's title, is left out, and all others are ``below`` levels deeper.
     """
-    html = _PARSER.html(_inert(_fenced(text)))
-    html = _TITLE.sub("", html, count=1)
-    html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
-    html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
-    html = _ALIGNED.sub(r'\1 class="\2"', html)
-    html = _cleaner(resolve).clean(html)
-    html = _HEADING.sub(lambda tag: f"<{tag[1]}h{min(int(tag[2]) + below, _DEEPEST)}>", html)
+    html = _TITLE.sub("", _PARSER.html(_inert(_fenced(text))), count=1).replace("<hr />\n", "")
+    # Most documents have none of these, and looking for a word takes no time.
+    if "<img" in html:
+        html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
+    if "<input" in html:
+        html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
+    if "<code class" in html:
+        html = _LANGUAGE.sub("<code>", html)
+    if " style=" in html:
+        html = _ALIGNED.sub(r'\1 class="\2"', html)
+    if not _HARMLESS.fullmatch(html):
+        html = _cleaner(resolve).clean(html)
+    for level in range(_DEEPEST, 0, -1) if below else ():
+        lower = min(level + below, _DEEPEST)
+        html = html.replace(f"<h{level}>", f"<h{lower}>").replace(f"</h{level}>", f"</h{lower}>")
     return html.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
 
 
+@lru_cache(maxsize=64)
 def _cleaner(resolve: Resolve) -> nh3.Cleaner:
     return nh3.Cleaner(
         tags=_TAGS,

@@ -22,6 +22,7 @@ HTML = (".html.j2", ".html")
 _MARKUP = re.compile(r"[\\`*\[<|~&]|(?<![^\W_])_|_(?![^\W_])")
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]
+SANDBOX = str(PACKAGE / "report" / "sandbox.py")
 
 
 def render(name: str, context: Mapping[str, object], own: Path) -> str:
@@ -63,8 +64,9 @@ def _place(error: Exception, own: Path) -> traceback.FrameSummary | None:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(folders):
             return frame
-        # Where a template takes in itself, any code may be the last to be called.
-        if Path(frame.filename).is_relative_to(PACKAGE) and not isinstance(error, RecursionError):
+        # Where a template takes in itself, any code may be called last. The sandbox is Jinja's.
+        ours = Path(frame.filename).is_relative_to(PACKAGE) and frame.filename != SANDBOX
+        if ours and not isinstance(error, RecursionError):
             return None
     return None
 
@@ -101,11 +103,14 @@ def _folders(own: Path) -> list[Path]:
 @lru_cache(maxsize=1)
 def _environment(own: Path) -> Environment:
     from jinja2 import FileSystemLoader, StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from finding_tickets.report.sandbox import Sandbox
 
     # A report runs no code: the templates of a repository come from whoever wrote to it.
-    environment = ImmutableSandboxedEnvironment(
+    environment = Sandbox(
         loader=FileSystemLoader(_folders(own)),
+        # Nothing changes while a report is made, and asking for each section whether it has takes time.
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
