@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Outcome, Severity, Status, Vocabulary
+from finding_tickets.model.vocabulary import Outcome, Severity, Status, Vocabulary, word_for
 
 TABLE = "## Ticket Metadata\n\n| Field | Value |\n|-------|-------|\n"
 
@@ -78,6 +78,13 @@ def test_further_spellings() -> None:
     assert isinstance(ticket, Ticket)
     assert ticket.severity
     assert (Severity.P0, ()) == (ticket.severity.value, problems)
+
+
+def test_a_spelling_of_two_words() -> None:
+    """It means the first of them, whether the words are a vocabulary's or given as they are."""
+    words = {"open": ("New",), "reopened": ("new", "anew")}
+    assert ["open", "reopened", None] == [word_for(text, words) for text in ("NEW", "Anew!", "old")]
+    assert "open" == word_for("new", Vocabulary(statuses=words).statuses)
 
 
 @pytest.mark.parametrize(
