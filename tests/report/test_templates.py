@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.model.verification import NotMeasured
 from finding_tickets.register.query import Measured
 from finding_tickets.register.row import Row as Stated
 from finding_tickets.report.difference import Line
@@ -135,6 +136,36 @@ def test_a_template_touches_no_file(tmp_path: Path) -> None:
     (tmp_path / "odd.j2").write_text("{{ path }}{{ path.read_text() }}")
     with pytest.raises(BadDataError, match="unsafe"):
         render("odd.j2", {"path": file}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "row.verification.parse_raw(pickled, content_type='pickle', proto='pickle', allow_pickle=true)",
+        "(row.verification | attr('parse_file'))(file)",
+        "row.verification.model_copy(update={})",
+    ],
+)
+def test_a_template_runs_no_code_by_way_of_a_record(tmp_path: Path, call: str) -> None:
+    """A record's library can unpickle what it is given; templates read records and call nothing of theirs."""
+    ran = tmp_path / "ran"
+    pickled = f"cos\nsystem\n(S'touch {ran}'\ntR."
+    (tmp_path / "odd.j2").write_text(f"\n{{{{ {call} }}}}")
+    row = {"verification": NotMeasured(at={"n": 1}, why="it does not fit")}
+    with pytest.raises(BadDataError, match="not safely callable") as caught:
+        render("odd.j2", {"row": row, "pickled": pickled, "file": str(tmp_path / "odd.j2")}, tmp_path)
+    assert (str(tmp_path / "odd.j2"), 2) == (caught.value.file, caught.value.line)
+    assert not ran.exists()
+
+
+def test_templates_call_what_is_made_for_them(tmp_path: Path) -> None:
+    """Macros, loops, texts and the mappings of records are called as in any template."""
+    (tmp_path / "odd.j2").write_text(
+        "{% macro m(x) %}<{{ x.upper() }}{{ caller() }}>{% endmacro %}"
+        "{% for key, _ in named.items() %}{% call m(key) %}{{ loop.cycle('a', 'b') }}{% endcall %}{% endfor %}"
+        "{{ '{}!'.format(named.get('p')) }}{% set c = cycler('x', 'y') %}{{ c.next() }}{{ c.next() }}"
+    )
+    assert "<Pa><Qb>1!xy" == render("odd.j2", {"named": {"p": 1, "q": 2}}, tmp_path)
 
 
 def test_a_field_of_a_record_is_read_as_often_as_it_is_asked_for(tmp_path: Path) -> None:

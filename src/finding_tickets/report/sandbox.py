@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from types import MethodType
 from typing import Any
 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 OURS = __name__.partition(".")[0]
+MADE_FOR_TEMPLATES = (__name__.rpartition(".")[0], "jinja2", "markupsafe")
+"""The packages whose methods templates may call. Those of records can read any file and run what is in it."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -31,6 +34,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             self._known.add(key)
         return value
 
+    def is_safe_callable(self, obj: Any) -> bool:
+        """A function is there because a template was given it; of methods, those made for templates."""
+        return super().is_safe_callable(obj) and (not isinstance(obj, MethodType) or _is_for_templates(obj))
+
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """A path can read and write files."""
         return not isinstance(obj, PurePath) and super().is_safe_attribute(obj, attr, value)
@@ -38,3 +45,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _is_ours(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == OURS
+
+
+def _is_for_templates(method: MethodType) -> bool:
+    module = getattr(method.__func__, "__module__", None) or ""
+    return any(module == package or module.startswith(f"{package}.") for package in MADE_FOR_TEMPLATES)
