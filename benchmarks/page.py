@@ -42,7 +42,8 @@ def measure(file: Path, rounds: int) -> bool | None:
     taken = Use(*(median(times) for times in zip(*_uses(file, program, rounds), strict=True)))
     print(
         f"page      {taken.usable:6.2f} s until it can be used (at most {SECONDS:g}),"
-        f" {taken.sorting:.2f} s to sort, {taken.filtering:.2f} s to filter, {taken.opening:.2f} s to open a document",
+        f" {taken.sorting:.2f} s to sort, {taken.filtering:.2f} s to filter,"
+        f" {taken.opening:.2f} s to open a document",
         flush=True,
     )
     return taken.usable <= SECONDS
