@@ -75,6 +75,14 @@ def test_a_template_that_is_not_there(tickets: Tickets) -> None:
     assert "report.md.j2" in ran.err
 
 
+def test_a_template_without_a_name(tickets: Tickets) -> None:
+    """An empty name, as of a variable that is not set, is not the usual template."""
+    ran = tickets("report", "--template", "")
+    assert (2, "") == (ran.code, ran.out)
+    ran = tickets("report", "--format", "csv", "--template", "")
+    assert (2, "") == (ran.code, ran.out)
+
+
 def test_a_template_with_an_unknown_name(tickets: Tickets, repository: Repository) -> None:
     """A misspelt name is an error rather than an empty place in the report."""
     repository.write("templates/odd.j2", "{{ status.totl }}")

@@ -74,6 +74,11 @@ WRONG = [
     ("{% macro m() %}\n{{ x }}\n{% endmacro %}\n\n{{ m() }}", 2, "'x' is undefined"),
     ("{% include 'odd.j2' %}", 1, "RecursionError: "),
     ("\n{{ ''.__class__.__mro__ }}", 2, "unsafe"),
+    ("\n{{ nothing | text }}", 2, "'nothing' is undefined"),
+    ("\n{{ status.totl | code }}", 2, "'totl'"),
+    ("a\n{% include 'missing.j2' %}", 2, "there is no template missing.j2"),
+    ("\n\n{% extends 'missing.j2' %}", 3, "there is no template missing.j2"),
+    ("\n{% import 'binary.j2' as b %}", 2, "cannot be read"),
 ]
 
 
@@ -81,6 +86,7 @@ WRONG = [
 def test_an_error_in_a_template(tmp_path: Path, template: str, line: int, message: str) -> None:
     """Whatever is wrong with a template is said with its file and line; nothing unknown is empty."""
     (tmp_path / "odd.j2").write_text(template)
+    (tmp_path / "binary.j2").write_bytes(b"\xff")
     with pytest.raises(BadDataError) as caught:
         render("odd.j2", {"status": object()}, tmp_path)
     assert (str(tmp_path / "odd.j2"), line) == (caught.value.file, caught.value.line)
@@ -162,7 +168,7 @@ def test_templates_call_what_is_made_for_them(tmp_path: Path) -> None:
     """Macros, loops, texts and the mappings of records are called as in any template."""
     (tmp_path / "odd.j2").write_text(
         "{% macro m(x) %}<{{ x.upper() }}{{ caller() }}>{% endmacro %}"
-        "{% for key, _ in named.items() %}{% call m(key) %}{{ loop.cycle('a', 'b') }}{% endcall %}{% endfor %}"
+        "{% for key in named.keys() %}{% call m(key) %}{{ loop.cycle('a', 'b') }}{% endcall %}{% endfor %}"
         "{{ '{}!'.format(named.get('p')) }}{% set c = cycler('x', 'y') %}{{ c.next() }}{{ c.next() }}"
     )
     assert "<Pa><Qb>1!xy" == render("odd.j2", {"named": {"p": 1, "q": 2}}, tmp_path)

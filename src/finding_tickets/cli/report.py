@@ -48,7 +48,7 @@ def report(
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
     how = FORMATS[output_format]
-    if template and not how.template:
+    if template is not None and not how.template:
         raise UsageError(f"--format {output_format} has no --template")
     if profile and not how.has_profiles:
         raise UsageError(f"--format {output_format} has no --profile")
@@ -58,9 +58,8 @@ def report(
     asked = parse(text, Lexicon(facts))
     rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
     past = None if since is None else _since(since, facts, rows, asked)
-    made = Report(
-        facts, status(rows, facts, text, past), template or how.template or "", profile or Profile.FULL
-    )
+    name = how.template or "" if template is None else template
+    made = Report(facts, status(rows, facts, text, past), name, profile or Profile.FULL)
     documents = {row.path for row in listing.rows}
     deliver(
         writer(output_format)(made),

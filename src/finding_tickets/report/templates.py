@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, TemplateNotFound
 
 FOLDER = "templates"
 HTML = (".html.j2", ".html")
@@ -43,30 +43,43 @@ def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]
     try:
         yield from environment.get_template(name).generate(context)
     except TemplateNotFound as error:
-        names = ", ".join(environment.list_templates())
-        raise UsageError(f"there is no template {error.name}", hint=f"there are {names}") from None
+        raise _missing(error, environment, _place(error, own)) from None
     except TemplateSyntaxError as error:
         raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadDataError(f"template {name} cannot be read: {error}") from None
     except TicketsError:
         raise
     except Exception as error:
         place = _place(error, own)
+        unreadable = isinstance(error, OSError | UnicodeDecodeError)
+        if place is None and unreadable:
+            raise BadDataError(f"template {name} cannot be read: {error}") from None
         if place is None:
             raise
-        raise BadDataError(_said(error), file=place.filename, line=place.lineno) from None
+        said = f"a template cannot be read: {error}" if unreadable else _said(error)
+        raise BadDataError(said, file=place.filename, line=place.lineno) from None
+
+
+def _missing(
+    error: TemplateNotFound, environment: Environment, place: traceback.FrameSummary | None
+) -> TicketsError:
+    """What is wrong where there is no such template: what was asked for, or the line that takes it in."""
+    said, hint = f"there is no template {error.name}", f"there are {', '.join(environment.list_templates())}"
+    if place is None:
+        return UsageError(said, hint=hint)
+    return BadDataError(said, file=place.filename, line=place.lineno, hint=hint)
 
 
 def _place(error: Exception, own: Path) -> traceback.FrameSummary | None:
     """The innermost line of a template that an error came from; None where our own code made it."""
+    from jinja2 import TemplateError
+
     folders = tuple(f"{folder}{os.sep}" for folder in _folders(own))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(folders):
             return frame
-        # Where a template takes in itself, any code may be called last. The sandbox is Jinja's.
+        # Where a template takes in itself, any code may be called last; filters are given what is unknown.
         ours = Path(frame.filename).is_relative_to(PACKAGE) and frame.filename != SANDBOX
-        if ours and not isinstance(error, RecursionError):
+        if ours and not isinstance(error, RecursionError | TemplateError):
             return None
     return None
 
