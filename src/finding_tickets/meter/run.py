@@ -17,6 +17,7 @@ from finding_tickets.meter.kept import keep
 from finding_tickets.meter.loading import imported_files, load_function, load_workload
 from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import portable
+from finding_tickets.meter.repeated import check_repeated
 from finding_tickets.meter.report import (
     CannotMeasureError,
     Comparison,
@@ -52,6 +53,7 @@ def measure(
 
     meter = choose(job.meter)
     report = run(workload, functions, meter, code, job.comparisons, job.graph_breaks, keep_result)
+    check_repeated(report, workload, functions, meter, code)
     return replace(report, files=imported_files(root))
 
 

@@ -34,6 +34,7 @@ def run(workload: Workload) -> None:
 def _measure(workload: Workload, verifier: Path, meter: str) -> Report:
     from finding_tickets.meter.choice import choose
     from finding_tickets.meter.loading import check_sweep, load_function
+    from finding_tickets.meter.repeated import check_repeated
     from finding_tickets.meter.run import run as measure
 
     root = verifier.parent.parent
@@ -43,7 +44,10 @@ def _measure(workload: Workload, verifier: Path, meter: str) -> Report:
     if not variants:
         raise CannotMeasureError(f"{folder}: holds no variant of {workload.ticket}")
     functions = {name: load_function(source, root) for name, source in variants.items()}
-    return measure(workload, functions, choose(meter), root)
+    chosen = choose(meter)
+    report = measure(workload, functions, chosen, root)
+    check_repeated(report, workload, functions, chosen, root)
+    return report
 
 
 def render(ticket: str, report: Report) -> Iterator[str]:
