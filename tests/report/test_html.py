@@ -176,6 +176,15 @@ def test_any_unicode(repository: Repository, capsys: pytest.CaptureFixture[str])
     assert "tickets/naïve 中.md" in page
 
 
+def test_a_file_name_that_is_no_text(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it stands for the ID too, there is a place on the page all the same."""
+    file = os.fsdecode(b'tickets/we\xff"ird <b>.md')
+    repository.write(file, "# Finding Ticket: It waits\n\n## Summary\n\nIt does.\n")
+    page = Page(made(repository.root, capsys))
+    assert ['WE?"IRD-<B>'] == [each["id"] for each in page.those("details") if each.get("id")]
+    assert "#WE%3F%22IRD-%3CB%3E" in {each.get("href") for each in page.those("a")}
+
+
 def test_a_template_of_the_register(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A block, the style or a whole page can be the register's own; what is not marked as HTML is escaped."""
     repository.ticket("A-1", title="<b>")

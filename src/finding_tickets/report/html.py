@@ -258,9 +258,12 @@ def _hash(text: str) -> str:
 
 
 def _anchors(rows: Sequence[Row]) -> Iterator[str]:
-    """An ID for each row's place on the page: the document's own, and a number where several share one."""
+    """An ID for each row's place on the page: the document's own, and a number where several share one.
+
+    An ID that stands for a file's name may have white space, and what is no text.
+    """
     seen: Counter[str] = Counter()
     for row in rows:
-        name = "-".join(row.id.split())
+        name = "-".join(row.id.encode(errors="replace").decode().split())
         seen[name] += 1
         yield name if seen[name] == 1 else f"{name}~{seen[name]}"
