@@ -78,15 +78,31 @@ def test_a_link_stays_a_link(tickets: Tickets, out: Path) -> None:
         ("absent/status.md", "No such file or directory"),
         ("file/status.md", "Not a directory"),
         ("x" * 300, "File name too long"),
+        ("loop", "Too many levels of symbolic links"),
     ],
 )
 def test_a_path_that_cannot_be_written(tickets: Tickets, out: Path, name: str, why: str) -> None:
     """Wrong usage, with the path and the reason, and nothing is left."""
     (out / "file").write_text("")
+    (out / "loop").symlink_to("loop")
     path = str(out / name)
     ran = tickets("report", "-o", path)
     assert (2, "", f"error: {path}: cannot write the report: {why}\n") == (ran.code, ran.out, ran.err)
-    assert ["file"] == left(out)
+    assert ["file", "loop"] == left(out)
+    assert (out / "loop").is_symlink()
+
+
+def test_stdout_by_a_name_for_it(repository: Repository, out: Path) -> None:
+    """A dash is stdout, and so is the name that it has among the devices, also where it is a pipe."""
+    line = [sys.executable, "-m", "finding_tickets", "report", "--root", str(repository.root), "-o"]
+    for name, said in (("-", ""), ("/dev/stdout", "wrote /dev/stdout\n")):
+        ran = subprocess.run([*line, name], capture_output=True, text=True, check=False, cwd=out)
+        assert (0, said, "# Status of the register") == (
+            ran.returncode,
+            ran.stderr,
+            ran.stdout.split("\n")[0],
+        )
+    assert [] == left(out)
 
 
 def test_a_file_that_there_is_no_room_for(repository: Repository, out: Path) -> None:
@@ -154,11 +170,33 @@ def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -
     before = file.read_bytes()
     for path in (file, link):
         ran = tickets("report", "-o", str(path))
-        assert (2, f"error: {path}: is a document of the register, which no report replaces\n") == (
+        assert (2, f"error: {path}: belongs to the register, and no report is written there\n") == (
             ran.code,
             ran.err,
         )
     assert before == file.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["tickets.toml", "pyproject.toml"])
+@pytest.mark.parametrize("option", ["-o", "--summary"])
+def test_no_report_is_written_into_the_configuration(
+    tickets: Tickets, repository: Repository, name: str, option: str
+) -> None:
+    """Without it the register could not be read again."""
+    repository.ticket("A-1")
+    file = repository.write(name, "")
+    ran = tickets("report", option, str(file))
+    assert (2, "", "") == (ran.code, ran.out, file.read_text())
+    assert "belongs to the register" in ran.err
+
+
+def test_no_summary_is_added_to_a_ticket(tickets: Tickets, repository: Repository, out: Path) -> None:
+    """Nor is the report itself written then."""
+    file = repository.ticket("A-1")
+    before = file.read_bytes()
+    ran = tickets("report", "-o", str(out / "status.md"), "--summary", str(file))
+    assert (2, before, []) == (ran.code, file.read_bytes(), left(out))
+    assert f"{file}: belongs to the register" in ran.err
 
 
 def test_a_report_that_cannot_be_made_leaves_the_old_one(

@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -17,20 +17,23 @@ from finding_tickets.errors import UsageError
 IN_MEMORY = 16 * 1024**2
 """Bytes of a text that is not delivered yet; a longer one waits in a temporary file."""
 
+STDOUT = Path("-")
 _BLOCK = 1024**2
 # A path whose bytes are no UTF-8 is a text all the same.
 _ERRORS = "backslashreplace"
 
 
 def deliver(pieces: Iterable[str], output: Path | None, is_kept: Callable[[Path], bool]) -> None:
-    """Write a text to the file ``output`` in one step, or to stdout once all of it is made.
+    """Write a text to the file ``output`` in one step, or to stdout (also ``-``) once all of it is made.
 
-    ``is_kept`` says of a file that no output may replace it.
+    ``is_kept`` says of a file that nothing may be written there.
 
     Raises:
         UsageError: The file cannot be written, or is to be kept.
         BadDataError: What stdout leads to cannot be written.
     """
+    if output == STDOUT:
+        output = None
     if output is not None:
         with _errors_of(output):
             _check(output, is_kept)
@@ -46,17 +49,22 @@ def deliver(pieces: Iterable[str], output: Path | None, is_kept: Callable[[Path]
             say(f"wrote {output}")
 
 
+def refuse_kept(output: Path, is_kept: Callable[[Path], bool]) -> None:
+    """Raise UsageError for a file that is to stay as it is, whatever it is called here."""
+    if is_kept(Path(os.path.realpath(output))):
+        raise UsageError("belongs to the register, and no report is written there", file=str(output))
+
+
 def _check(output: Path, is_kept: Callable[[Path], bool]) -> None:
     """Say what is wrong with an output before anybody waits for what goes there."""
-    if is_kept(output.resolve()):
-        raise UsageError("is a document of the register, which no report replaces", file=str(output))
-    if output.is_dir():
-        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    refuse_kept(output, is_kept)
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(output.stat().st_mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
 def _save(blocks: Iterable[str], output: Path) -> None:
-    # What a link leads to is replaced, and the link stays one.
-    with _errors_of(output), _opened(output.resolve()) as stream:
+    with _errors_of(output), _opened(output) as stream:
         stream.writelines(blocks)
 
 
@@ -76,6 +84,8 @@ def _opened(file: Path) -> Iterator[TextIO]:
         with file.open("w", encoding="utf-8", errors=_ERRORS, newline="") as stream:
             yield stream
         return
+    # What a link leads to is replaced, and the link stays one.
+    file = file.resolve()
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".report.")
     aside = Path(name)
     try:

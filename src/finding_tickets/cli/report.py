@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from finding_tickets.cli.choosing import Query
-from finding_tickets.cli.delivery import deliver
+from finding_tickets.cli.delivery import deliver, refuse_kept
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
 from finding_tickets.cli.summary import add_to, room_in
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.register.query import Facts, Lexicon, choose, parse
 from finding_tickets.register.query import Query as Asked
 from finding_tickets.report.contexts import Profile, Report, Since, status
@@ -43,7 +44,8 @@ def report(
         typer.Option(metavar="FILE", help="Add counts and open work as Markdown to a file as well."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout (-)."),
     ] = None,
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
@@ -60,17 +62,20 @@ def report(
     past = None if since is None else _since(since, facts, rows, asked)
     name = how.template or "" if template is None else template
     made = Report(facts, status(rows, facts, text, past), name, profile or Profile.FULL)
-    documents = {row.path for row in listing.rows}
-    deliver(
-        writer(output_format)(made),
-        output,
-        lambda file: file.is_relative_to(facts.root) and file.relative_to(facts.root).as_posix() in documents,
-    )
+    is_kept = _within(facts.root, {CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows)})
+    if summary:
+        refuse_kept(summary, is_kept)
+    deliver(writer(output_format)(made), output, is_kept)
     if summary:
         from finding_tickets.report.exports.github import summary as page
 
         add_to(summary, page(made, room_in(summary)))
     return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
+
+
+def _within(root: Path, paths: Collection[str]) -> Callable[[Path], bool]:
+    """Whether a file is one of ``paths``, which are from ``root``."""
+    return lambda file: file.is_relative_to(root) and file.relative_to(root).as_posix() in paths
 
 
 def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:
