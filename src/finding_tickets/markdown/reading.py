@@ -65,7 +65,7 @@ def _read(source: Source) -> Document | None:
         report_malformed(source, part.by_kind["Table"], part.by_kind["Paragraph"])
     if kind == "finding":
         return read_finding(source, parts, metadata, title)
-    # Most registers have no reviews, and what reads one is a third of what reads documents.
+    # Most registers have none: what reads reviews is loaded with the first.
     from finding_tickets.markdown.review import read_review
 
     return read_review(source, parts, metadata, title)
