@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.terminal import show
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -160,6 +161,29 @@ def test_a_pipe_is_written_to(repository: Repository, out: Path) -> None:
         assert os.read(reader, 1024).startswith(b"# Status of the register\n")
         os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_a_report_cannot_steer_the_terminal(repository: Repository, form: str) -> None:
+    """What a title or a path says to a terminal is shown there, and in a file as it is."""
+    repository.ticket("A-1", title="red \x1b]0;owned\x07 \x9b2J \u202eabc", status="fixed", file="\x1b[2J.py")
+    line = [
+        sys.executable,
+        "-m",
+        "finding_tickets",
+        "report",
+        "--root",
+        str(repository.root),
+        "--format",
+        form,
+    ]
+    shown = show(line)
+    assert shown.code == 0
+    for steering in ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e"):
+        assert steering.encode() not in shown.sent
+    assert "red ?]0;owned? ?2J ?abc" in shown.sent.decode().replace("\\]", "]")
+    made = subprocess.run(line, capture_output=True, check=True).stdout
+    assert "\u202eabc".encode() in made
 
 
 def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -> None:

@@ -24,3 +24,9 @@ def test_what_has_a_meaning_is_escaped() -> None:
     problem = Problem(level=Level.ERROR, rule="folder", file="a,b:c%.md", line=1, message="50%: a,\r\nb")
     expected = "::error file=a%2Cb%3Ac%25.md,line=1,col=1,title=folder::50%25: a,%0D%0Ab"
     assert expected == annotation(problem)
+
+
+def test_a_long_message_is_cut() -> None:
+    """GitHub takes 64 KB of a message; what it advises stays."""
+    problem = Problem(level=Level.NOTE, rule="r", file="a.md", line=1, message="m" * 100_000, hint="do")
+    assert f"::notice file=a.md,line=1,col=1,title=r::{'m' * 3_999}\u2026 (do)" == annotation(problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from typing import TextIO
 
 from finding_tickets.cli.output import say, write_all
 from finding_tickets.errors import UsageError
+from finding_tickets.report.printable import printable
 
 IN_MEMORY = 16 * 1024**2
 """Bytes of a text that is not delivered yet; a longer one waits in a temporary file."""
@@ -43,7 +45,8 @@ def deliver(pieces: Iterable[str], output: Path | None, is_kept: Callable[[Path]
         made.seek(0)
         blocks = iter(lambda: made.read(_BLOCK), "")
         if output is None:
-            write_all(blocks)
+            # What tickets say can steer no terminal; a file or pipe gets it as it is.
+            write_all(map(printable, blocks) if sys.stdout.isatty() else blocks)
         else:
             _save(blocks, output)
             say(f"wrote {output}")

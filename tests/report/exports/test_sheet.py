@@ -54,6 +54,13 @@ def test_a_row_for_each_document() -> None:
     )
 
 
+def test_a_cell_is_no_longer_than_spreadsheets_take() -> None:
+    """Of a longer text, 32 767 characters are there, the last of which says that it goes on."""
+    (read_row,) = read("".join(write(report([row("T-1", "=" + "x" * 200_000)]))))
+    assert "'=" + "x" * (32_767 - 3) + "\u2026" == read_row["title"]
+    assert "x" * 32_767 == cell("x" * 32_767)
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
