@@ -15,7 +15,8 @@ SOURCE = ROOT / "src"
 # A room may import itself, the rooms named here, and the two leaves that everyone shares.
 ROOMS = {
     "__main__": {"cli"},
-    "cli": {"report", "verify", "register", "markdown", "model"},
+    "cli": {"cluster", "report", "verify", "register", "markdown", "model"},
+    "cluster": {"verify", "register", "markdown", "model"},
     "report": {"verify", "register", "markdown", "model"},
     "verify": {"register", "markdown", "model", "meter", "workload"},
     "register": {"markdown", "model", "verify"},
@@ -80,6 +81,13 @@ def test_only_the_measuring_rooms_import_torch(name: str) -> None:
     """Torch is imported by the meters, the simulated device and (for types) the workload, by nobody else."""
     uses_torch = any(target.split(".")[0] == "torch" for target in imports(MODULES[name]))
     assert not uses_torch or room(name) in IMPORTS_TORCH
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_only_the_cluster_imports_ray(name: str) -> None:
+    """Ray is for those who have a cluster: nothing else knows of it."""
+    uses_ray = any(target.split(".")[0] == "ray" for target in imports(MODULES[name]))
+    assert not uses_ray or room(name) == "cluster"
 
 
 def standalone_modules() -> set[str]:

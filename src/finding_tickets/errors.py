@@ -56,6 +56,12 @@ class BadDataError(TicketsError):
     exit_code = ExitCode.BAD_DATA
 
 
+class UnreachableError(TicketsError):
+    """What was to measure cannot be reached, so that nothing could be measured."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
 class GateError(TicketsError):
     """What was asked for needs a measurement that is not there."""
 

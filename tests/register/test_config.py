@@ -39,6 +39,7 @@ def test_every_key(tmp_path: Path) -> None:
         agents = ["security"]
         domains = {core = ["kernel"]}
         categories = ["Leak"]
+        ray = {resources = {H100 = 1, rack = 0.5}}
         severities = {P0 = ["critical"]}
         statuses = {open = ["todo"]}
         outcomes = {fixed = ["shipped"]}
@@ -60,6 +61,7 @@ def test_every_key(tmp_path: Path) -> None:
         words.domains,
     )
     assert {"Leak": ()} == words.categories
+    assert {"H100": 1.0, "rack": 0.5} == config.ray
     assert (("critical",), ("todo",)) == (words.severities["P0"], words.statuses["open"])
     assert (("shipped",), ("approve",)) == (words.outcomes["fixed"], words.opinions["ENDORSE"])
     # Words that are not mentioned keep their place.
@@ -121,6 +123,18 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
         ("id_pattern = 5", "id_pattern: must be a regular expression, not 5"),
         ("agents = 'me'", "agents: must be a list of words or a table of their spellings, not 'me'"),
         ("agents = {me = 'I'}", "agents: me must have a list of spellings, not 'I'"),
+        ("ray = 'H100'", "ray: must be a table with nothing but resources, not 'H100'"),
+        ("ray = {cpus = 2}", "ray: must be a table with nothing but resources, not {'cpus': 2}"),
+        ("ray = {resources = 2}", "ray: resources must be a table of names and amounts, not 2"),
+        ("ray = {resources = {a = 0}}", "ray: resources.a must be a part of 1 or a whole number, not 0"),
+        (
+            "ray = {resources = {a = true}}",
+            "ray: resources.a must be a part of 1 or a whole number, not True",
+        ),
+        (
+            "ray = {resources = {GPU = 1}}",
+            "ray: resources.GPU is Ray's own, and follows from meter and memory",
+        ),
         ("severities = {P9 = []}", "severities: no such word as 'P9'; the words are P0, P1, P2, P3, P4"),
         ("severities = ['bad']", "severities: no such word as 'bad'; the words are P0, P1, P2, P3, P4"),
     ],

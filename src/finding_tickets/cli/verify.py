@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from finding_tickets.verify.session import Settings, Verified
 
 REMEDIATION_RULES = "remediation-"
+
+
+class ExecutorName(StrEnum):
+    """Where verifications are made."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 class MeterName(StrEnum):
@@ -61,18 +69,23 @@ def verify(
         str | None, revision_option("Measure the fix, and variants that name none, at this one.")
     ] = None,
     sandbox: Sandbox = False,
+    executor: Annotated[
+        ExecutorName, typer.Option(help="Where to verify: on this machine, or on a Ray cluster.")
+    ] = ExecutorName.LOCAL,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The Ray cluster, or auto; else one is started for the run."),
+    ] = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
-    from finding_tickets.verify.executor import Local
-    from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.session import Settings
 
     overrides = _overrides(at, base, head)
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
-    with Isolation(at_once=not stale, sandbox=sandbox) as isolation:
+    with _executor(executor, address, at_once=not stale, sandbox=sandbox) as verifying:
         register = load(root)
         facts = Facts.of(register)
         ids = named(query, facts)
@@ -88,10 +101,11 @@ def verify(
             timeout=timeout or register.config.timeout,
             memory=register.config.memory,
             overrides=overrides,
+            resources=register.config.ray,
         )
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        done = _measure(sound, Local(isolation), settings)
+        done = _measure(sound, verifying, settings)
     verifications = [one.verification for one in done if one.verification]
     _show(verifications, output_format, settings)
     for verification in verifications:
@@ -99,6 +113,23 @@ def verify(
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {verification.ticket}: {claim.id} {outcome}, which is not expected of it")
     return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *map(_code, done))
+
+
+@contextmanager
+def _executor(name: ExecutorName, address: str | None, *, at_once: bool, sandbox: bool) -> Iterator[Executor]:
+    """What verifies, until the block is left."""
+    if name is ExecutorName.RAY:
+        from finding_tickets.cluster.executor import RayCluster
+
+        yield RayCluster(address=address, sandbox=sandbox)
+        return
+    if address is not None:
+        raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
+    from finding_tickets.verify.executor import Local
+    from finding_tickets.verify.isolate import Isolation
+
+    with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
+        yield Local(isolation)
 
 
 def _overrides(at: str | None, base: str | None, head: str | None) -> dict[str, str]:

@@ -20,6 +20,6 @@ def visible(_: object = None) -> list[str]:
 
 
 def wanted(order: dict[str, str]) -> int:
-    """The most devices that a point of a sweep needs; the order has ``verifier``, its ``root`` and ``code``."""
+    """The most devices that a point of a sweep needs; of ``verifier`` in ``root`` with ``code``."""
     workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))
     return max(map(workload.devices, workload.sweep), default=1)

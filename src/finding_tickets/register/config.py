@@ -18,6 +18,7 @@ from finding_tickets.register.config_values import (
     folders,
     names,
     pattern,
+    ray,
     seconds,
     size,
     spellings_of,
@@ -36,6 +37,7 @@ _SETTINGS: Mapping[str, Callable[[Any, Path], Any]] = {
     "largest_file": size,
     "lint_select": names,
     "lint_ignore": names,
+    "ray": ray,
 }
 _VOCABULARY: Mapping[str, Callable[[Any, Path], Any]] = {
     "id_pattern": pattern,
@@ -59,6 +61,7 @@ class Config:
         largest_file: Bytes that a document may have; a larger one is not read.
         lint_select: The lint rules to look at; None for all of them.
         lint_ignore: The lint rules to leave out.
+        ray: Resources of a Ray cluster that a verification asks for, with how much of each.
         vocabulary: The words of the register.
     """
 
@@ -70,6 +73,7 @@ class Config:
     largest_file: int = 1024**2
     lint_select: tuple[str, ...] | None = None
     lint_ignore: tuple[str, ...] = ()
+    ray: Mapping[str, float] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 

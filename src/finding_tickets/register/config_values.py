@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from finding_tickets.model.vocabulary import Vocabulary, Words
 
 _SIZE = re.compile(r"(?P<number>\d{1,18})\s*(?P<unit>B|[KMGT]i?B)?", re.IGNORECASE)
+_OF_RAY = ("CPU", "GPU", "memory", "object_store_memory")
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -58,6 +59,27 @@ def names(value: Any, _root: Path) -> tuple[str, ...]:
     if not _is_texts(value):
         raise WrongValueError(f"must be a list of names, not {value!r}")
     return tuple(value)
+
+
+def ray(value: Any, _root: Path) -> Mapping[str, float]:
+    """A table whose ``resources`` are names of the cluster with amounts above 0, none of them Ray's own."""
+    if not isinstance(value, dict) or value.keys() - {"resources"}:
+        raise WrongValueError(f"must be a table with nothing but resources, not {value!r}")
+    resources = value.get("resources", {})
+    if not isinstance(resources, dict):
+        raise WrongValueError(f"resources must be a table of names and amounts, not {resources!r}")
+    for name, amount in resources.items():
+        if not _is_amount(amount):
+            raise WrongValueError(f"resources.{name} must be a part of 1 or a whole number, not {amount!r}")
+        if name in _OF_RAY:
+            raise WrongValueError(f"resources.{name} is Ray's own, and follows from meter and memory")
+    return {name: float(amount) for name, amount in resources.items()}
+
+
+def _is_amount(value: Any) -> bool:
+    """Whether Ray takes a number: parts of a resource are those of a single one."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value < float("inf") and (value < 1 or value % 1 == 0)
 
 
 def pattern(value: Any, _root: Path) -> str:

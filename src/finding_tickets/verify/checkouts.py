@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
-import shutil
-import tempfile
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.git import GitError, ask, cut_off
+from finding_tickets.verify.folders import make, protect
 
 FOLDER = "checkouts"
 SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
 """Checkouts that are kept, those used last."""
-_ABANDONED_SECONDS = 24 * 3600.0
-"""After this time nobody is still writing a checkout."""
 
 
 class RevisionError(Exception):
@@ -42,9 +37,13 @@ class Revision:
 
 @dataclass(frozen=True)
 class Checkouts:
-    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder."""
+    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder.
+
+    ``commits`` are names that were resolved elsewhere, with the full hashes of what they name there.
+    """
 
     root: Path
+    commits: Mapping[str, str] = field(default_factory=dict)
 
     def revision(self, name: str) -> Revision:
         """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
@@ -52,6 +51,8 @@ class Checkouts:
         Raises:
             RevisionError: Nothing, or several things, or no commit.
         """
+        if name in self.commits:
+            return self._given(name)
         try:
             refs = self._called(name)
         except GitError as error:
@@ -62,6 +63,15 @@ class Checkouts:
             commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
         except GitError as error:
             raise RevisionError(self._unknown(name, str(error))) from None
+        return Revision(name, commit)
+
+    def _given(self, name: str) -> Revision:
+        """A revision whose name was resolved elsewhere, if its commit is here."""
+        commit = self.commits[name]
+        try:
+            ask(self.root, "cat-file", "-e", f"{commit}^{{commit}}")
+        except GitError:
+            raise RevisionError(f"{name}: its commit {commit[:12]} is not on this machine") from None
         return Revision(name, commit)
 
     def _called(self, name: str) -> dict[str, str]:
@@ -97,7 +107,7 @@ class Checkouts:
         folder = cache / FOLDER / revision.commit
         if not folder.is_dir():
             try:
-                self._make(revision.commit, folder)
+                make(folder, lambda aside: self._write(revision.commit, aside), _KEEP)
             except (GitError, OSError) as error:
                 raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
         os.utime(folder)
@@ -107,55 +117,16 @@ class Checkouts:
     def _prefix(self) -> str:
         return ask(self.root, "rev-parse", "--show-prefix").strip()
 
-    def _make(self, commit: str, folder: Path) -> None:
-        """Write a commit's files aside, then in one step where they belong, whoever else does the same."""
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{commit[:12]}."))
-        try:
-            files = aside / "files"
-            files.mkdir()
-            # A work tree of its own, so that the attributes are the commit's and not those of the user's.
-            apart = {"GIT_INDEX_FILE": str(aside / "index"), "GIT_WORK_TREE": str(files)}
-            ask(self.root, "read-tree", commit, settings=apart)
-            ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
-            for file in _regular_files(files):
-                file.chmod(file.stat().st_mode & ~0o222)
-            _replace(files, folder)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-        _forget_all_but(folder.parent, _KEEP)
+    def _write(self, commit: str, folder: Path) -> None:
+        # A work tree of its own, so that the attributes are the commit's and not those of the user's.
+        index = folder.with_name(f"{folder.name}.index")
+        apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
+        ask(self.root, "read-tree", commit, settings=apart)
+        ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
+        protect(folder)
 
     def _unknown(self, name: str, reason: str) -> str:
         if "ambiguous" in reason:
             return f"{name}: {reason}"
         hint = "; the clone is shallow, so fetch more of its history" if cut_off(self.root) else ""
         return f"there is no revision {name}{hint}"
-
-
-def _regular_files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-
-
-def _replace(made: Path, folder: Path) -> None:
-    try:
-        made.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-
-
-def _forget_all_but(folder: Path, most: int) -> None:
-    """Remove the checkouts that were used longest ago, and those that were never written to their end."""
-    used = {path: _last_used(path) for path in folder.iterdir()}
-    made = [path for path in used if not path.name.startswith(".")]
-    left = [path for path in used if path not in made and used[path] < time.time() - _ABANDONED_SECONDS]
-    for old in (*sorted(made, key=used.__getitem__)[:-most], *left):
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _last_used(folder: Path) -> float:
-    """In seconds since 1970; what another process has taken away meanwhile is not old."""
-    try:
-        return folder.stat().st_mtime
-    except FileNotFoundError:
-        return math.inf

@@ -94,6 +94,11 @@ class Isolation:
         """A folder that is gone when the context has ended, also where the caller was killed."""
         return self._folder.name
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone although nobody ended it: every further task would fail."""
+        return self._server is not None and self._server.poll() is not None
+
     def __enter__(self) -> Self:
         """The context itself."""
         return self

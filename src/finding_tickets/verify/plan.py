@@ -78,11 +78,13 @@ def plan(
     root: Path,
     overrides: Mapping[str, str] | None = None,
     verifiers: Path | None = None,
+    commits: Mapping[str, str] | None = None,
 ) -> Plan | None:
     """How to verify a document of the register at ``root``; None where it has no verifier.
 
     ``overrides`` are revisions for variants by name, ``*`` for those that name none themselves. The verifier
-    is taken from the folder ``verifiers``, by default the root.
+    is taken from the folder ``verifiers``, by default the root. ``commits`` has the revisions by name that
+    git does not know here.
 
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
@@ -94,7 +96,8 @@ def plan(
     remediation = document.remediation
     try:
         _check_file(verifier, place)
-        return replace(_plan(document, root, verifier, remediation, overrides or {}), verifiers=place)
+        found = _plan(document, Checkouts(root, commits or {}), verifier, remediation, overrides or {})
+        return replace(found, verifiers=place)
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
         file = error.file or (remediation.path if remediation else document.path)
@@ -127,16 +130,17 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
 
 def _plan(
     document: Document,
-    root: Path,
+    checkouts: Checkouts,
     verifier: str,
     remediation: Remediation | None,
     overrides: Mapping[str, str],
 ) -> Plan:
+    root = checkouts.root
     refs = remediation.variants if remediation else {}
     claims = remediation.claims if remediation else ()
     variants = _variants(document.id.value, root, refs, claims)
     named = {name: _revision_of(name, refs, overrides) for name in variants}
-    revisions, trouble = _resolved(root, {name: text for name, text in named.items() if text}, variants)
+    revisions, trouble = _resolved(checkouts, {name: text for name, text in named.items() if text}, variants)
     here = [source.module for name, source in variants.items() if not named[name]]
     for file in (module for module in here if module.endswith(".py")):
         _check_file(file, root)
@@ -165,10 +169,9 @@ def _revision_of(name: str, refs: Mapping[str, VariantRef], overrides: Mapping[s
 
 
 def _resolved(
-    root: Path, named: Mapping[str, str], variants: Mapping[str, Source]
+    checkouts: Checkouts, named: Mapping[str, str], variants: Mapping[str, Source]
 ) -> tuple[dict[str, Revision], str | None]:
     """The revisions of variants, and why they cannot be measured there."""
-    checkouts = Checkouts(root)
     found: dict[str, Revision] = {}
     for name, text in named.items():
         try:

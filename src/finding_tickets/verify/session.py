@@ -41,7 +41,8 @@ class Settings:
 
     ``overrides`` are revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
     ``verifiers`` is the root that verifiers are taken from, where that is another one than the code's. With
-    ``record=False`` no file is written.
+    ``record=False`` no file is written. ``commits`` are revisions by their names, for which git is not
+    asked. ``resources`` is what the machine must have, in a cluster's own words; this machine is not asked.
     """
 
     root: Path
@@ -52,6 +53,8 @@ class Settings:
     overrides: Mapping[str, str] = field(default_factory=dict)
     verifiers: Path | None = None
     record: bool = True
+    commits: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def verify(
 def prepared(document: Document, settings: Settings) -> Plan | Verified:
     """What there is to measure of a document; or all there is to say of it, where that is nothing."""
     try:
-        todo = plan(document, settings.root, settings.overrides, settings.verifiers)
+        todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
     except BadDataError as error:
         return Verified(document, error=error)
     if todo is None:

@@ -1,0 +1,1 @@
+"""Verifying on the machines of a cluster."""

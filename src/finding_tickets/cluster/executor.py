@@ -1,0 +1,252 @@
+"""Verify on a Ray cluster: one that is there, or one on this machine that lasts as long as the run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
+from finding_tickets.cluster.pack import packed
+from finding_tickets.errors import UnreachableError, UsageError
+from finding_tickets.markdown.reading import Document
+from finding_tickets.register.git import GitError
+from finding_tickets.verify.plan import Plan
+from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
+
+AUTO = "auto"
+_CONNECT_SECONDS = 5.0
+_POLL_SECONDS = 5.0
+"""How often a silent cluster is asked whether it can still do what is waiting."""
+_MARGIN_SECONDS = 60.0
+"""For unpacking and for starting a server with torch loaded."""
+_RETRIES = 3
+_AHEAD = 2
+"""Verifications given to a cluster at a time, for each of its processors: the next one waits at its door."""
+_SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayCluster:
+    """The cluster at ``address`` (``host:port``, or ``auto``), or one that is started for each run."""
+
+    address: str | None = None
+    sandbox: bool = False
+
+    def verify(
+        self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
+    ) -> Iterator[Verified]:
+        """Every document in the given order; its evidence is recorded when it arrives.
+
+        Raises:
+            UsageError: Ray is not installed, or the address is none.
+            UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
+        """
+        known = {document.path: prepared(document, settings) for document in documents}
+        planned = {path: todo for path, todo in known.items() if isinstance(todo, Plan)}
+        done = {path: found for path, found in known.items() if isinstance(found, Verified)}
+        if not planned:
+            yield from done.values()
+            return
+        by_path = {document.path: document for document in documents}
+        with _connected(self.address, settings) as ray:
+            run = _Run(ray, settings, planned, by_path, sandbox=self.sandbox)
+            yield from _in_order(known, done, run.measure(on_start))
+
+
+class _Run:
+    """The verifications of a run, each a task of Ray with what it asks of a machine."""
+
+    def __init__(
+        self,
+        ray: Any,
+        settings: Settings,
+        planned: Mapping[str, Plan],
+        documents: Mapping[str, Document],
+        *,
+        sandbox: bool,
+    ) -> None:
+        self._ray = ray
+        self._settings = replace(settings, meter=self._taken(settings.meter))
+        self._planned = planned
+        self._documents = documents
+        commits = {
+            str(revision): revision.commit
+            for todo in planned.values()
+            for revision in todo.revisions.values()
+        }
+        try:
+            pack, objects = packed(settings.root, commits.values())
+        except (GitError, OSError) as error:
+            raise UnreachableError(f"the work tree cannot be packed for the cluster: {error}") from None
+        self._order = Order(
+            ticket="",
+            pack=pack,
+            meter=self._settings.meter,
+            timeout=settings.timeout,
+            memory=settings.memory,
+            sandbox=sandbox,
+            overrides=dict(settings.overrides),
+            commits=commits,
+            versions=versions(),
+            limit=0,
+        )
+        self._objects = ray.put(objects)
+        self._task = ray.remote(verify_order)
+
+    def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:
+        """Each document by its path as soon as its answer is there."""
+        waiting, pending = deque(self._planned), dict[Any, str]()
+        most = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        while waiting or pending:
+            while waiting and len(pending) < most:
+                path = waiting.popleft()
+                if self._machines(self._asked(path)):
+                    on_start(self._documents[path])
+                    pending[self._submitted(path)] = path
+                else:
+                    yield path, self._nowhere(path)
+            ready, _ = self._ray.wait(list(pending), timeout=_POLL_SECONDS) if pending else ([], [])
+            for reference in ready:
+                path = pending.pop(reference)
+                yield path, self._verified(path, reference)
+            for reference in [] if ready else list(pending):
+                if not self._machines(self._asked(pending[reference])):
+                    self._ray.cancel(reference, force=True)
+                    path = pending.pop(reference)
+                    yield path, self._nowhere(path)
+
+    def _taken(self, meter: str) -> str:
+        """The meter that ``auto`` takes: a real GPU where the cluster has any."""
+        if meter != "auto":
+            return meter
+        return "cuda" if self._ray.cluster_resources().get("GPU", 0) >= 1 else "simulated"
+
+    def _asked(self, path: str) -> dict[str, float]:
+        """What a verification asks of a machine, by Ray's names; all processors where it takes times."""
+        gpu = {"GPU": 1.0} if self._settings.meter == "cuda" else {}
+        asked = {"CPU": 1.0, "memory": float(self._settings.memory), **gpu, **self._settings.resources}
+        machines = self._machines(asked) if self._planned[path].is_timed else []
+        return asked | {"CPU": max((machine["CPU"] for machine in machines), default=1.0)}
+
+    def _machines(self, asked: Mapping[str, float]) -> list[dict[str, float]]:
+        """What those machines have that have all that is asked, whether or not it is in use."""
+        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return [each for each in machines if all(each.get(name, 0) >= asked[name] for name in asked)]
+
+    def _submitted(self, path: str) -> Any:
+        todo, asked = self._planned[path], self._asked(path)
+        # Each revision is measured on its own, then results may be compared and times be taken.
+        parts = len(set(todo.revisions.values())) + 3
+        limit = parts * self._settings.timeout + _MARGIN_SECONDS
+        order = replace(self._order, ticket=todo.ticket, limit=limit)
+        task = self._task.options(
+            name=f"verify {todo.ticket}",
+            num_cpus=asked.pop("CPU"),
+            num_gpus=asked.pop("GPU", 0),
+            memory=int(asked.pop("memory")),
+            resources=asked,
+            max_retries=_RETRIES,
+        )
+        return task.remote(asdict(order), self._objects)
+
+    def _verified(self, path: str, reference: Any) -> Verified:
+        try:
+            answer = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return self._inconclusive(path, _lost(error))
+        if "reason" in answer:
+            return self._inconclusive(path, f"on {answer['node']}: {answer['reason']}")
+        return record(verified_from(answer, self._documents[path]), self._settings)
+
+    def _nowhere(self, path: str) -> Verified:
+        asked = ", ".join(f"{name} {_amount(name, each)}" for name, each in self._asked(path).items())
+        return self._inconclusive(path, f"no machine of the cluster has what it asks for: {asked}")
+
+    def _inconclusive(self, path: str, reason: str) -> Verified:
+        return Verified(self._documents[path], inconclusive(self._planned[path], self._settings, reason))
+
+
+@contextmanager
+def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
+    """Ray, connected until the block is left; what was started for it is then gone."""
+    # Nothing is reported to anybody, and a process without a GPU keeps its own settings.
+    os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
+    ray = _ray()
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address:
+        _reach(address)
+        folder, where = None, dict[str, Any](address=address)
+    else:
+        folder = tempfile.mkdtemp(prefix="tickets-ray-")
+        # The limit of memory is one on what a verification may use, and reserves nothing here.
+        memory = settings.memory * (os.cpu_count() or 1)
+        where = {"address": "local", "include_dashboard": False, "_temp_dir": folder, "_memory": memory}
+    try:
+        try:
+            ray.init(**where, **quiet)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            what = f"the Ray cluster at {address}" if address else "Ray"
+            raise UnreachableError(f"cannot use {what}: {_first_line(error)}") from None
+        yield ray
+    finally:
+        ray.shutdown()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        hint = "python -m pip install 'finding-tickets[ray]'"
+        raise UsageError("--executor ray needs Ray, which is not installed", hint=hint) from None
+    return ray
+
+
+def _reach(address: str) -> None:
+    """Find out in seconds what Ray would take minutes for: whether anybody listens."""
+    if address == AUTO:
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or "/" in host:
+        raise UsageError(f"--address {address}: no address of a Ray cluster", hint="host:port, or auto")
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UnreachableError(f"there is no Ray cluster at {address}: {error}") from None
+
+
+def _in_order(
+    paths: Iterable[str], done: dict[str, Verified], arriving: Iterable[tuple[str, Verified]]
+) -> Iterator[Verified]:
+    """What is done and what arrives, each as soon as everything before it is there."""
+    waiting = deque(paths)
+    for path, verified in arriving:
+        done[path] = verified
+        while waiting and waiting[0] in done:
+            yield done.pop(waiting.popleft())
+    yield from (done.pop(path) for path in waiting)
+
+
+def _lost(error: Exception) -> str:
+    """Why there is no answer, in a few words."""
+    cause = getattr(error, "cause", None)
+    if cause is not None:
+        return f"on the cluster: {type(cause).__name__}: {_first_line(cause)}"
+    return f"its process or its machine was lost, also when it was tried again: {type(error).__name__}"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _amount(name: str, value: float) -> str:
+    return f"{int(value) >> 20} MiB" if name == "memory" else f"{value:g}"

@@ -1,0 +1,161 @@
+"""What runs on a machine of a cluster: verify one document there, from JSON to JSON."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from finding_tickets import __version__
+from finding_tickets.cluster.pack import Pack, unpacked
+from finding_tickets.errors import BadDataError, TicketsError
+from finding_tickets.markdown.reading import Document
+from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.register.git import GitError
+from finding_tickets.register.load import Register, load
+from finding_tickets.verify.evidence import TOOL, TORCH
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.session import Settings, Verified, verify
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What to verify: a ticket of a packed work tree, and the settings of the run as far as they travel.
+
+    ``versions`` are those of whoever asks, since others give other evidence. ``limit`` is in seconds.
+    """
+
+    ticket: str
+    pack: Pack
+    meter: str
+    timeout: float
+    memory: int
+    sandbox: bool
+    overrides: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str]
+    limit: float
+
+
+class _LateError(Exception):
+    """A verification that its own time limits did not end."""
+
+
+def versions() -> dict[str, str]:
+    """The versions that evidence of this machine depends on."""
+    try:
+        torch = version(TORCH).partition("+")[0]
+    except PackageNotFoundError:
+        torch = "not installed"
+    return {TOOL: __version__, TORCH: torch}
+
+
+def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
+    """The answer to an order, which ``asdict`` made; a ``reason`` in it says why nothing was measured.
+
+    ``objects`` are those of the order's pack.
+    """
+    answer: dict[str, Any] = {"node": socket.gethostname(), "versions": versions()}
+    if answer["versions"] != order["versions"]:
+        return answer | {"reason": _differing(answer["versions"], order["versions"])}
+    pack = Pack(tuple(order["pack"]["commits"]), order["pack"]["folder"], order["pack"]["kind"])
+    asked = Order(**{**order, "pack": pack})
+    try:
+        with _limited(asked.limit):
+            return answer | _told(_verified(asked, unpacked(pack, objects)))
+    except (TicketsError, GitError, OSError, _LateError) as error:
+        return answer | {"reason": str(error)}
+
+
+def verified_from(answer: dict[str, Any], document: Document) -> Verified:
+    """What an answer without a ``reason`` says of a document."""
+    told, kept, error = (answer[name] for name in ("verification", "evidence", "error"))
+    return Verified(
+        document,
+        Verification.model_validate(told) if told else None,
+        BadDataError(error.pop("message"), **error) if error else None,
+        Evidence.model_validate(kept) if kept else None,
+    )
+
+
+def _verified(order: Order, root: Path) -> Verified:
+    settings = Settings(
+        root=root,
+        evidence="",
+        meter=order.meter,
+        timeout=order.timeout,
+        memory=order.memory,
+        overrides=order.overrides,
+        record=False,
+        commits=order.commits,
+    )
+    document = _register(root).find(order.ticket)
+    (done,) = verify([document], _isolation(sandbox=order.sandbox), settings)
+    return done
+
+
+def _told(done: Verified) -> dict[str, Any]:
+    error = done.error
+    return {
+        "verification": done.verification.model_dump(mode="json") if done.verification else None,
+        "evidence": done.evidence.model_dump(mode="json") if done.evidence else None,
+        "error": error and {name: getattr(error, name) for name in ("message", "file", "line", "hint")},
+    }
+
+
+@lru_cache(maxsize=1)
+def _register(root: Path) -> Register:
+    """The register of a work tree, which nobody changes."""
+    return load(root)
+
+
+_servers: dict[bool, Isolation] = {}
+
+
+def _isolation(*, sandbox: bool) -> Isolation:
+    """This process's server with torch loaded, for all verifications that come; another where it is gone.
+
+    Its folder and its processes end with this process, however that ends.
+    """
+    if sandbox in _servers and _servers[sandbox].has_ended:
+        _end_servers()
+    if sandbox not in _servers:
+        _servers[sandbox] = Isolation(workers=1, sandbox=sandbox)
+    return _servers[sandbox]
+
+
+def _end_servers() -> None:
+    while _servers:
+        _, server = _servers.popitem()
+        server.__exit__(None, None, None)
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise ``_LateError`` in the block when its time is up, and end what it left running."""
+
+    def late(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
+        raise _LateError(f"still running after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except BaseException:
+        _end_servers()
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _differing(there: dict[str, str], here: dict[str, str]) -> str:
+    names = [name for name in here if there.get(name) != here[name]]
+    return ", ".join(f"{name} is {there.get(name)} there and {here[name]} here" for name in names)

@@ -1,0 +1,269 @@
+"""What a cluster verifies is what this machine verifies, also when a machine of it dies."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Git, Repository
+
+from finding_tickets.cluster import executor
+from finding_tickets.cluster.executor import RayCluster
+from finding_tickets.cluster.node import versions
+from finding_tickets.cluster.pack import packed
+from finding_tickets.markdown.reading import Document
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.verify.executor import Executor, Local
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.session import Settings, Verified
+
+VERIFIER = """
+import torch
+
+from finding_tickets.workload import Point, Workload
+
+{first}
+
+def build(point, device, generator):
+    return ([torch.rand(4, generator=generator).to(device) for _ in range(point.tensors)],)
+
+
+workload = Workload(ticket="{ticket}", build=build, sweep=[Point(tensors=n) for n in (1, 2, 3, 5)])
+"""
+READS_EACH = "def check(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
+READS_ONE = "import torch\n\n\ndef check(tensors):\n    return torch.cat(tensors).sum().item()\n"
+RAISES = "def check(tensors):\n    raise ValueError('no')\n"
+FIXED = "claims: {found: {syncs: tensors}, fix: {syncs: 1}}"
+# One of each verdict that measuring can end in.
+KINDS = [
+    (FIXED, READS_EACH, READS_ONE),
+    ("claims: {found: {syncs: 2*tensors}, fix: {syncs: 1}}", READS_EACH, READS_ONE),
+    ("claims: {found: {syncs: tensors}, fix: {syncs: 0}}", READS_EACH, READS_ONE),
+    (FIXED, RAISES, READS_ONE),
+    ("claims: {found: {syncs: tensors}}", READS_EACH, None),
+]
+VERDICTS = [Verdict.VERIFIED, Verdict.REFUTED, Verdict.FAILED, Verdict.INCONCLUSIVE, Verdict.REPRODUCED]
+
+SLEEPS_ONCE = """
+import os, pathlib, time
+note = pathlib.Path({note!r})
+if not note.exists():
+    note.write_text(str(os.getpid()))
+    time.sleep(600)
+"""
+KILLS_ITS_WORKER = """
+import os, pathlib, signal
+process = os.getpid()
+while process > 1 and not pathlib.Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"ray::"):
+    process = int(pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+if process > 1:
+    os.kill(process, signal.SIGKILL)
+"""
+
+
+def add(repository: Repository, number: int, first: str = "", more: str = "") -> None:
+    """A ticket whose verdict follows from its number; its verifier begins with ``first``."""
+    claims, found, fix = KINDS[number % len(KINDS)]
+    ticket, name = f"T-{number}", f"t_{number}"
+    repository.ticket(ticket, more=f"## Remediation\n\n```yaml\n{more}{claims}\n```\n")
+    repository.write(f"verifiers/{name}.py", VERIFIER.format(ticket=ticket, first=first))
+    repository.write(f"fixes/{name}/found.py", found)
+    if fix:
+        repository.write(f"fixes/{name}/fix.py", fix)
+
+
+def settings_of(repository: Repository, **more: Any) -> Settings:
+    """The settings of a run; the evidence goes where ``more`` says."""
+    known = {"root": repository.root, "meter": "simulated", "timeout": 60.0, "memory": 1 << 30}
+    return Settings(**{"evidence": "evidence", **known, **more})
+
+
+def run(how: Executor, repository: Repository, **more: Any) -> list[Verified]:
+    """Verify everything in the repository."""
+    told: list[Document] = []
+    return list(how.verify(repository.load().documents, settings_of(repository, **more), told.append))
+
+
+def verdicts(done: Sequence[Verified]) -> dict[str, Verdict]:
+    """The verdicts by ID; each document has one."""
+    found = {one.document.id.value: one.verification.verdict for one in done if one.verification}
+    assert len(found) == len(done)
+    return found
+
+
+def reason(done: Sequence[Verified], ticket: str) -> str:
+    """Why a verdict is what it is."""
+    (found,) = [one.verification for one in done if one.document.id.value == ticket]
+    assert found is not None
+    return found.reason
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder by its name there."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def on(cluster: Any) -> RayCluster:
+    """The executor for a cluster."""
+    return RayCluster(address=cluster.address)
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until a condition is true, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def has_sandbox() -> bool:
+    """Whether bubblewrap works here."""
+    command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
+    return shutil.which("bwrap") is not None and subprocess.run(command, check=False).returncode == 0
+
+
+def test_two_hundred_verifications_are_those_of_this_machine(repository: Repository, cluster: Any) -> None:
+    """Three machines find the same verdicts, in the order of the documents, and leave the same evidence."""
+    for number in range(200):
+        add(repository, number)
+    with Isolation() as isolation:
+        here = run(Local(isolation), repository, evidence="here")
+    there = run(on(cluster), repository, evidence="there")
+    # 200 tickets of five kinds, in turn.
+    assert {f"T-{number}": VERDICTS[number % 5] for number in range(200)} == verdicts(there)
+    assert verdicts(here) == verdicts(there)
+    assert [one.document.id.value for one in there] == [f"T-{number}" for number in range(200)]
+    assert 200 == len(files(repository.root / "there"))
+    assert files(repository.root / "here") == files(repository.root / "there")
+
+
+def test_what_ran_on_a_machine_that_dies_runs_on_another(
+    repository: Repository, cluster: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Every result is there once and is what it would have been; nothing of the lost machine goes on."""
+    note = tmp_path_factory.mktemp("note") / "pid"
+    for number in range(40):
+        add(repository, number, SLEEPS_ONCE.format(note=str(note)) if number == 10 else "")
+    killer = threading.Thread(target=kill_machine, args=(cluster, note))
+    killer.start()
+    there = run(on(cluster), repository, evidence="there", timeout=600.0)
+    killer.join()
+    # The note is there now: nothing sleeps on this machine.
+    with Isolation() as isolation:
+        here = run(Local(isolation), repository, evidence="here")
+    assert 40 == len(there)
+    assert verdicts(here) == verdicts(there)
+    assert files(repository.root / "here") == files(repository.root / "there")
+    sleeper = int(note.read_text(encoding="ascii"))
+    wait_for(lambda: not Path(f"/proc/{sleeper}").exists())
+    assert not Path(f"/proc/{sleeper}").exists()
+    cluster.add_node(num_cpus=1, object_store_memory=100 * 1024**2)
+
+
+def kill_machine(cluster: Any, note: Path) -> None:
+    """Kill the machine on which a task has left its note."""
+    wait_for(note.exists)
+    above = ancestors(int(note.read_text(encoding="ascii")))
+    (lost,) = [
+        node
+        for node in cluster.worker_nodes
+        if any(process.process.pid in above for each in node.all_processes.values() for process in each)
+    ]
+    cluster.remove_node(lost, allow_graceful=False)
+
+
+def ancestors(process: int) -> list[int]:
+    """The processes above one."""
+    above = []
+    while process > 1:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+        process = int(stat.rpartition(")")[2].split()[1])
+        above.append(process)
+    return above
+
+
+def test_a_task_that_kills_its_worker_is_inconclusive(repository: Repository, cluster: Any) -> None:
+    """It is tried again, given up with a reason, and leaves no evidence; the others are verified."""
+    add(repository, 0, KILLS_ITS_WORKER)
+    add(repository, 5)
+    done = run(on(cluster), repository)
+    assert {"T-0": Verdict.INCONCLUSIVE, "T-5": Verdict.VERIFIED} == verdicts(done)
+    assert reason(done, "T-0").startswith("its process or its machine was lost, also when it was tried again")
+    assert ["T-5"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
+
+
+def test_a_revision_travels_as_its_commit(repository: Repository, git: Git, cluster: Any) -> None:
+    """The names of revisions are this repository's; the machines get their files without the history."""
+    add(
+        repository,
+        0,
+        more="variants: {found: 'fixes/t_0/found.py:check@HEAD~1', fix: 'fixes/t_0/fix.py:check'}\n",
+    )
+    git("add", ".")
+    git("commit", "-m", "first")
+    repository.write("fixes/t_0/found.py", RAISES)
+    git("commit", "-am", "second")
+    with Isolation() as isolation:
+        here = run(Local(isolation), repository, evidence="here")
+    there = run(on(cluster), repository, evidence="there")
+    assert {"T-0": Verdict.VERIFIED} == verdicts(here) == verdicts(there)
+    assert files(repository.root / "here") == files(repository.root / "there")
+
+
+def test_a_commit_that_a_machine_does_not_have_is_said(
+    repository: Repository, git: Git, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pack that lacks it makes those verifications inconclusive that need it."""
+    add(
+        repository,
+        0,
+        more="variants: {found: 'fixes/t_0/found.py:check@HEAD', fix: 'fixes/t_0/fix.py:check'}\n",
+    )
+    git("add", ".")
+    git("commit", "-m", "first")
+    add(repository, 5)
+    monkeypatch.setattr(executor, "packed", lambda root, _: packed(root))
+    done = run(on(cluster), repository)
+    assert {"T-0": Verdict.INCONCLUSIVE, "T-5": Verdict.VERIFIED} == verdicts(done)
+    assert f"found: HEAD: its commit {git('rev-parse', 'HEAD')[:12]} is not on this machine" == reason(
+        done, "T-0"
+    )
+
+
+def test_a_machine_with_another_torch_measures_nothing(
+    repository: Repository, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its evidence would be that of another environment: the versions are said, and nothing is recorded."""
+    add(repository, 0)
+    mine = versions()
+    monkeypatch.setattr(executor, "versions", lambda: {**mine, "torch": "1.0"})
+    done = run(on(cluster), repository)
+    assert reason(done, "T-0").endswith(f": torch is {mine['torch']} there and 1.0 here")
+    assert not (repository.root / "evidence").exists()
+
+
+def test_a_cluster_without_what_is_asked_says_so_at_once(repository: Repository, cluster: Any) -> None:
+    """A resource or a GPU that no machine has is named; documents without a verifier are told of as ever."""
+    add(repository, 0)
+    repository.ticket("U-1")
+    done = run(on(cluster), repository, resources={"H100": 0.5})
+    assert {"T-0": Verdict.INCONCLUSIVE, "U-1": Verdict.UNVERIFIED} == verdicts(done)
+    missing = "no machine of the cluster has what it asks for: CPU 1, memory 1024 MiB, H100 0.5"
+    assert missing == reason(done, "T-0")
+    assert reason(run(on(cluster), repository, meter="cuda"), "T-0").endswith("memory 1024 MiB, GPU 1")
+    assert not (repository.root / "evidence").exists()
+
+
+@pytest.mark.skipif(not has_sandbox(), reason="bubblewrap is not installed, or not allowed here")
+def test_a_sandbox_is_one_on_the_machines_too(repository: Repository, cluster: Any, tmp_path: Path) -> None:
+    """What writes where it likes is refused there; what does not is verified."""
+    add(repository, 0)
+    add(repository, 5, f"open({str(tmp_path / 'written')!r}, 'w')")
+    done = run(RayCluster(address=cluster.address, sandbox=True), repository)
+    assert {"T-0": Verdict.VERIFIED, "T-5": Verdict.INCONCLUSIVE} == verdicts(done)
+    assert "Read-only file system" in reason(done, "T-5")
