@@ -16,9 +16,9 @@ def check_repeated(
 ) -> None:
     """Run each variant once more at the first point that it was measured at, on the simulated device.
 
-    On a real GPU nothing is done: there libraries may choose other kernels from run to run. Every measured run
-    is the second one of a pair, after its warm-up. One warm-up more makes this one the first of a pair, so
-    that work done at every other call is noticed, too.
+    On a real GPU nothing is done: there libraries may choose other kernels from run to run. Every measured
+    run is the second one of a pair, after its warm-up. One warm-up more makes this one the first of a pair,
+    so that work done at every other call is noticed, too.
 
     Raises:
         CannotMeasureError: A variant costs something else than before.
