@@ -213,3 +213,40 @@ def test_settings_that_show_differences_otherwise(tickets: Tickets, repository: 
     git("config", "diff.renames", "copies")
     repository.ticket("A-1", status="fixed")
     assert "- A-1: disposition open -> fixed" == section(tickets("report", "--since", "HEAD").out)[-1]
+
+
+@pytest.mark.parametrize(
+    ("file", "table"), [("tickets.toml", ""), ("pyproject.toml", "[tool.tickets]\n")], ids=["own", "project"]
+)
+def test_folders_that_were_moved(
+    tickets: Tickets, repository: Repository, git: Git, file: str, table: str
+) -> None:
+    """Documents and evidence are looked for where the configuration of then has them."""
+    repository.write(file, f'{table}tickets = "old"\nevidence = "old-evidence"\n')
+    repository.ticket("A-1", path="old/A-1.md", status="open")
+    repository.ticket("A-2", path="old/A-2.md")
+    evidence(repository, "A-1", Verdict.REPRODUCED)
+    (repository.root / "evidence").rename(repository.root / "old-evidence")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "two tickets")
+    repository.write(file, f'{table}tickets = "new/docs"\n')
+    (repository.root / "new").mkdir()
+    (repository.root / "old").rename(repository.root / "new/docs")
+    (repository.root / "old-evidence").rename(repository.root / "evidence")
+    assert ["| P2 | 2 | 2 |", "| sum | 2 | 2 |"] == section(tickets("report", "--since", "HEAD").out)[3:]
+    (repository.root / "new/docs/A-2.md").unlink()
+    evidence(repository, "A-1", Verdict.VERIFIED)
+    changed = section(tickets("report", "--since", "HEAD").out)[5:]
+    assert ["- A-2: removed, and in no table", "- A-1: verdict reproduced -> verified"] == changed
+
+
+def test_a_configuration_that_could_not_be_read_then(
+    tickets: Tickets, repository: Repository, git: Git
+) -> None:
+    """The folders are then those of today, and the usual ones."""
+    repository.ticket("A-1", path="tickets/A-1.md")
+    repository.write("tickets.toml", "tickets = [")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "a ticket")
+    repository.write("tickets.toml", 'tickets = "tickets"')
+    assert ["| P2 | 1 | 1 |", "| sum | 1 | 1 |"] == section(tickets("report", "--since", "HEAD").out)[3:]

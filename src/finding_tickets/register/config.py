@@ -90,6 +90,19 @@ def read_config(root: Path) -> Config:
     return Config() if table is None else _config(project, table)
 
 
+def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
+    """The configuration of the register at ``root`` that files of it with these contents make.
+
+    Raises:
+        BadDataError: As ``read_config`` does.
+    """
+    if CONFIG_FILE in texts:
+        return _config(root / CONFIG_FILE, _parsed(texts[CONFIG_FILE], root / CONFIG_FILE))
+    project = root / PROJECT_FILE
+    table = _table(_parsed(texts.get(PROJECT_FILE, b""), project), project)
+    return Config() if table is None else _config(project, table)
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a file, as far as one may look."""
     return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises below a folder that may not be entered
@@ -101,7 +114,11 @@ def project_table(path: Path) -> Mapping[str, Any] | None:
     Raises:
         BadDataError: The file cannot be read, or has something else in its place.
     """
-    tool = _load(path).get("tool", {}) if is_file(path) else {}
+    return _table(_load(path), path) if is_file(path) else None
+
+
+def _table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    tool = project.get("tool", {})
     table = tool.get("tickets") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
         raise BadDataError("tool.tickets must be a table", file=str(path))
@@ -110,8 +127,15 @@ def project_table(path: Path) -> Mapping[str, Any] | None:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode())
-    except (OSError, UnicodeDecodeError) as error:
+        return _parsed(path.read_bytes(), path)
+    except OSError as error:
+        raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
+
+
+def _parsed(content: bytes, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
         raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from finding_tickets.register.config import Config
+from finding_tickets.errors import BadDataError
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX, relative
 from finding_tickets.register.git import ask_bytes, objects
 from finding_tickets.register.ids import natural
@@ -38,17 +39,34 @@ def files_at(root: Path, commit: str, folders: Iterable[str]) -> Files:
     return Files(found, frozenset(_names(ask_bytes(root, *_DIFF, commit, *places))))
 
 
-def rows_at(root: Path, config: Config, commit: str, now: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows of the register at ``root`` as it was at a commit, in its folders and with its words of today.
+def config_at(root: Path, commit: str) -> Config:
+    """The configuration of the register at ``root`` at a commit, or the defaults where it cannot be read.
 
-    ``now`` are its rows as it is: only files that have changed since are read.
+    Raises:
+        GitError: As ``files_at`` does.
+    """
+    found = files_at(root, commit, (CONFIG_FILE, PROJECT_FILE)).objects
+    contents = objects(root, dict.fromkeys(found.values()))
+    try:
+        return config_from(root, {path: contents.get(name, b"") for path, name in found.items()})
+    except BadDataError:
+        return Config()
+
+
+def rows_at(
+    root: Path, config: Config, commit: str, now: Sequence[Row], also: Iterable[str] = ()
+) -> tuple[Row, ...]:
+    """The rows of the register at ``root`` as it was at a commit, with its words of today.
+
+    They are those in its folders of today and ``also`` in others. ``now`` are its rows as it is: only files
+    that have changed since are read.
 
     Raises:
         GitError: As ``files_at`` does.
     """
     from finding_tickets.markdown.reading import read_document
 
-    found = files_at(root, commit, _folders(root))
+    found = files_at(root, commit, dict.fromkeys([*_folders(root), *also]))
     same = [row for row in now if row.path in found.objects and row.path not in found.changed]
     others = {path: found.objects[path] for path in found.changed if path in found.objects and _is_read(path)}
     contents = objects(root, dict.fromkeys(others.values()))

@@ -9,7 +9,7 @@ from finding_tickets.register import row as register
 from finding_tickets.register.convention import safe_name
 from finding_tickets.register.git import GitError
 from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.revision import rows_at
+from finding_tickets.register.revision import config_at, rows_at
 from finding_tickets.report.contexts import Changed, Since
 from finding_tickets.report.rows import Row, row_of
 from finding_tickets.verify.checkouts import Checkouts, RevisionError
@@ -28,8 +28,9 @@ def since(
     """
     try:
         commit = Checkouts(facts.root).revision(revision).commit
-        before = rows_at(facts.root, facts.config, commit, facts.rows)
-        verdicts = changes(facts.root, facts.config.evidence, commit)
+        past = config_at(facts.root, commit)
+        before = rows_at(facts.root, facts.config, commit, facts.rows, past.tickets)
+        verdicts = changes(facts.root, facts.config.evidence, commit, past.evidence)
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None
     then = {row.id.casefold(): row for row in reversed(before)}

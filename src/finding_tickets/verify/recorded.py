@@ -14,14 +14,16 @@ UNREADABLE = "unreadable"
 _SUFFIX = ".json"
 
 
-def changes(root: Path, folder: str, commit: str) -> Mapping[str, tuple[str, str]]:
-    """The verdicts recorded at a commit and now, by the folder within ``folder``, where any evidence differs.
+def changes(root: Path, folder: str, commit: str, before: str) -> Mapping[str, tuple[str, str]]:
+    """The verdicts recorded at a commit in ``before`` and now in ``folder``, where any evidence differs.
+
+    They are by the folder within these.
 
     Raises:
         GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
     """
-    found = files_at(root, commit, [folder])
-    then = {path: name for path, name in found.objects.items() if _is_evidence(path, folder)}
+    found = files_at(root, commit, [before])
+    then = {path: name for path, name in found.objects.items() if _is_evidence(path, before)}
     now = {file.relative_to(root).as_posix(): file for file in (root / folder).glob(f"*/*{_SUFFIX}")}
     places = {_place(path) for path in {*then, *now} if path in found.changed or path not in then}
     contents = objects(root, dict.fromkeys(name for path, name in then.items() if _place(path) in places))
