@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -116,7 +115,7 @@ def test_nothing_outlives_a_task(isolation: Isolation, tmp_path: Path) -> None:
 def test_temporary_files_go_with_the_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a task, or a program that it starts, leaves in the folder for such files is gone in the end."""
     monkeypatch.setenv("PYTHONPATH", str(HERE))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with Isolation(preload=()) as server:
         left = run(server, task("litter")).value
         assert Path(left).is_relative_to(tmp_path)

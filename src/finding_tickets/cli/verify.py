@@ -55,7 +55,7 @@ def revision_option(what: str) -> typer.models.OptionInfo:
 def verify(
     query: Query = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
-    stale: Annotated[bool, typer.Option("--stale", help="Every document with stale evidence.")] = False,
+    stale: Annotated[bool, typer.Option("--stale", help="Every document with stale evidence or none.")] = False,
     root: Root = HERE,
     meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
     timeout: Annotated[
@@ -89,7 +89,7 @@ def verify(
         register = load(root)
         facts = Facts.of(register)
         ids = named(query, facts)
-        words = ["verdict:stale"] if stale else query
+        words = ["verdict:stale OR verdict:unverified has:verifier"] if stale else query
         documents, code = find_all(register, ids or _chosen(words, facts))
         if stale:
             code = ExitCode.worst(code, _say_changed(facts))

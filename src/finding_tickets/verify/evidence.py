@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -118,7 +118,17 @@ def _changed(evidence: Evidence, document: Document, planned: Plan | str) -> tup
     current = inputs(planned, document, evidence.verification, files)
     now = {(each.name, each.kind): each.value for each in current}
     names = dict.fromkeys([*before, *now])
-    return tuple(key[0] for key in names if before.get(key) != now.get(key))
+    imported = [file for file in files if file not in planned.files]
+    changed = (key[0] for key in names if before.get(key) != now.get(key))
+    return (*changed, *_shadows(imported, planned.root))
+
+
+def _shadows(imported: Iterable[str], root: Path) -> Iterator[str]:
+    """The packages that Python would import now in the place of modules of the same name beside them."""
+    for file in imported:
+        package = f"{file.removesuffix('.py')}/__init__.py"
+        if file.endswith(".py") and (root / package).is_file():
+            yield package
 
 
 def inputs(
@@ -167,5 +177,5 @@ def _read(file: Path, root: Path) -> Evidence:
         raise BadDataError(
             f"is no evidence: {error}",
             file=file.relative_to(root).as_posix(),
-            hint="verify again, which replaces it",
+            hint="restore it, or remove it and verify again",
         ) from None

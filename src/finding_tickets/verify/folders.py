@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
+import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from finding_tickets.register.cache import cache_folder
+
+TOKEN = f"{os.getpid()}-{secrets.token_hex(8)}"
+"""At the end of the names of what this process has not finished writing."""
 _ABANDONED_SECONDS = 24 * 3600.0
 """After this time nobody is still writing a folder."""
+_PATIENCE_SECONDS = 3.0
 
 
 def make(folder: Path, write: Callable[[Path], None], most: int) -> None:
@@ -22,7 +29,7 @@ def make(folder: Path, write: Callable[[Path], None], most: int) -> None:
         OSError: There is no room, or what ``write`` raises.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:12]}."))
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:12]}.", suffix=f".{TOKEN}"))
     try:
         files = aside / "files"
         files.mkdir()
@@ -31,6 +38,17 @@ def make(folder: Path, write: Callable[[Path], None], most: int) -> None:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     _forget_all_but(folder.parent, most)
+
+
+def forget(token: str) -> None:
+    """Remove what a process left unfinished that was killed, which git may still have been writing."""
+    cache = cache_folder()
+    if cache is None:
+        return
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while (left := list(cache.glob(f"*/.*.{token}"))) and time.monotonic() < deadline:
+        for aside in left:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def protect(folder: Path) -> None:

@@ -1,9 +1,9 @@
-"""The process that has torch loaded and forks a fresh one for every task; started by ``isolate.py``.
+"""The process that has torch loaded and forks a fresh one for every task; started by ``janitor.py``.
 
 It reads a task as a line of JSON from stdin and writes a line to stdout when one begins and when it has
 ended. Tasks begin in the order in which they came, each on a GPU of its own if it needs one. It runs no torch
-op itself: a process forked after a parallel op hangs in the next one. When stdin ends it kills what still
-runs, so that nothing outlives the caller.
+op itself: a process forked after a parallel op hangs in the next one. When stdin ends it ends too, and the
+janitor kills what still runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import shutil
 import signal
 import sys
 from collections import deque
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from finding_tickets.verify.supervise import kill_descendants, reap_orphans, supervise
+from finding_tickets.verify.supervise import die_with, kill_descendants, reap_orphans, supervise
 
 CHUNK = 1 << 16
 
@@ -50,7 +49,6 @@ def serve(most: int) -> None:
                 _finish(running.pop(key.fd), running.values())
                 continue
             if not (chunk := os.read(key.fd, CHUNK)):
-                _abort(running.values())
                 return
             *lines, unread = (unread + chunk).split(b"\n")
             waiting.extend(map(json.loads, lines))
@@ -103,18 +101,10 @@ def _tell(**event: object) -> None:
         sys.stdout.flush()
 
 
-def _abort(running: Collection[Running]) -> None:
-    for process in running:
-        os.kill(process.pid, signal.SIGTERM)
-    for process in running:
-        os.waitpid(process.pid, 0)
-
-
 if __name__ == "__main__":
-    workers, folder, *preload = sys.argv[1:]
+    die_with(os.getppid(), signal.SIGKILL)
+    workers, *preload = sys.argv[1:]
     for name in preload:
         import_module(name)
     serve(int(workers))
-    # The caller's own folder: it may have been killed.
-    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)

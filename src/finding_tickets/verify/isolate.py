@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
-from finding_tickets.verify.sandbox import bubblewrap, sandboxed
-from finding_tickets.verify.worker import LOG, RESULT
+from finding_tickets.errors import UnreachableError
+from finding_tickets.verify.folders import TOKEN
+from finding_tickets.verify.sandbox import bubblewrap
+from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT
 
 K = TypeVar("K", bound=Hashable)
 
@@ -80,19 +83,30 @@ class Isolation:
         at_once: bool = True,
         sandbox: bool = False,
     ) -> None:
-        program = bubblewrap() if sandbox else None
-        self._folder = tempfile.TemporaryDirectory(prefix="tickets-")
-        server = [sys.executable, "-P", "-m", "finding_tickets.verify.forkserver"]
-        command = [*server, str(workers or _processors()), self._folder.name, *preload]
-        self._command = sandboxed(command, program, self._folder.name) if program else command
-        self._log = Path(self._folder.name) / LOG
+        program = bubblewrap() if sandbox else ""
+        python = [sys.executable, "-P", "-m"]
+        server = [*python, "finding_tickets.verify.forkserver", str(workers or _processors()), *preload]
+        self._command = [*python, "finding_tickets.verify.janitor", TOKEN, program, *server]
+        self._folder = ""
+        self._tasks = count()
         self._running: set[str] = set()
         self._server: subprocess.Popen[bytes] | None = self._started() if at_once else None
 
     @property
     def folder(self) -> str:
-        """A folder that is gone when the context has ended, also where the caller was killed."""
-        return self._folder.name
+        """A folder that is gone when the context has ended, also where the caller was killed.
+
+        Raises:
+            UnreachableError: There is no room for one.
+        """
+        if not self._folder:
+            self._server = self._server or self._started()
+            said = json.loads(cast("IO[bytes]", self._server.stdout).readline() or "{}")
+            if "folder" not in said:
+                errors = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")
+                raise UnreachableError(f"nothing can be measured: {said.get('error') or _last_line(errors)}")
+            self._folder = said["folder"]
+        return self._folder
 
     @property
     def has_ended(self) -> bool:
@@ -106,10 +120,12 @@ class Isolation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the server and whatever it still runs; with nothing to end, do not wait until it has loaded."""
+        """End the server and whatever it still runs, also while it is still loading."""
         if self._server:
             self._end(self._server)
-        self._folder.cleanup()
+        # Gone already, unless somebody killed the process that sees to it.
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
@@ -122,7 +138,10 @@ class Isolation:
             return
         self._server = self._server or self._started()
         stdin, stdout = cast("IO[bytes]", self._server.stdin), cast("IO[bytes]", self._server.stdout)
-        names = {self._send(task, stdin): name for name, task in tasks.items()}
+        folder = self.folder
+        names = {
+            self._send(task, f"{folder}/{next(self._tasks)}", stdin): name for name, task in tasks.items()
+        }
         while self._running and (line := stdout.readline()):
             event = json.loads(line)
             folder = event["id"]
@@ -135,32 +154,28 @@ class Isolation:
         yield from ((name, Outcome(reason=self._failure(), never_ran=True)) for name in names.values())
 
     def _started(self) -> subprocess.Popen[bytes]:
-        with self._log.open("wb") as log:
-            return subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **ENVIRONMENT},
-                # An interrupt from the terminal is for the caller, who ends the server in order.
-                start_new_session=True,
-            )
+        return subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **ENVIRONMENT},
+            # An interrupt from the terminal is for the caller, who ends the server in order.
+            start_new_session=True,
+        )
 
     def _end(self, server: subprocess.Popen[bytes]) -> None:
-        if not self._running:
-            server.kill()
-        with suppress(BrokenPipeError):
-            cast("IO[bytes]", server.stdin).close()
-        cast("IO[bytes]", server.stdout).close()
+        for stream in (server.stdin, server.stdout, server.stderr):
+            with suppress(BrokenPipeError):
+                cast("IO[bytes]", stream).close()
         try:
             server.wait(SHUTDOWN_SECONDS)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
 
-    def _send(self, task: Task, stdin: IO[bytes]) -> str:
-        """Give a task to the server; its folder is its name there."""
-        folder = tempfile.mkdtemp(dir=self._folder.name)
+    def _send(self, task: Task, folder: str, stdin: IO[bytes]) -> str:
+        """Give a task to the server; its folder, which is still to be made, is its name there."""
         self._running.add(folder)
         roots = {"root": str(task.root), "code": str(task.code or task.root)}
         order = {**asdict(task), **roots, "id": folder, "folder": folder}
@@ -172,13 +187,20 @@ class Isolation:
 
     def _outcome(self, folder: str, reason: str) -> Outcome:
         if reason:
-            return Outcome(reason=reason)
+            return Outcome(reason=reason, never_ran=reason == NO_ROOM)
         written = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
         return Outcome(written.get("value"), written.get("error"))
 
     def _failure(self) -> str:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
-        return f"the measuring process ended: {next(filter(None, reversed(lines)), 'it said nothing')}"
+        try:
+            said = (Path(self.folder) / LOG).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            said = ""
+        return f"the measuring process ended: {_last_line(said)}"
+
+
+def _last_line(text: str) -> str:
+    return next(filter(None, reversed(text.split("\n"))), "it said nothing")
 
 
 def _processors() -> int:

@@ -10,10 +10,6 @@ from finding_tickets.errors import UsageError
 
 PROGRAM = "bwrap"
 
-# What is inside sees no other process, and ends with the shell around it. The shell outlives a caller that is
-# killed, and then removes the folder: from inside it cannot be removed, for it is a mount point there.
-_REMOVE_AFTERWARDS = ["sh", "-c", 'folder=$1; shift; "$@"; rm -rf "$folder"', "sh"]
-
 
 def bubblewrap() -> str:
     """Where bubblewrap is.
@@ -31,15 +27,13 @@ def bubblewrap() -> str:
 
 
 def sandboxed(command: Sequence[str], program: str, folder: str) -> list[str]:
-    """How ``program`` runs a command that can write nothing but ``folder``, which is removed afterwards."""
+    """How ``program`` runs a command that can write nothing but ``folder``, and ends when its caller does."""
     gpus = [
         argument
         for device in sorted(map(str, Path("/dev").glob("nvidia*")))
         for argument in ("--dev-bind", device, device)
     ]
     return [
-        *_REMOVE_AFTERWARDS,
-        folder,
         program,
         *("--ro-bind", "/", "/"),
         *("--dev", "/dev"),

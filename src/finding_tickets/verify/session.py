@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, UnreachableError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement, Report, Times, Timing
 from finding_tickets.model.verdict import Verdict
@@ -92,8 +93,25 @@ def verify(
         else:
             planned[document.path] = document, todo
     if planned:
-        with tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder) as folder:
-            yield from _Run(planned, isolation, settings, Path(folder), on_start).measure()
+        with _folder(isolation) as folder:
+            yield from _Run(planned, isolation, settings, folder, on_start).measure()
+
+
+@contextmanager
+def _folder(isolation: Isolation) -> Iterator[Path]:
+    """Where results are kept that are compared across processes.
+
+    Raises:
+        UnreachableError: There is no room for it.
+    """
+    try:
+        made = tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder)
+    except OSError as error:
+        raise UnreachableError(
+            f"nothing can be measured: there is no room for temporary files: {error.strerror}"
+        ) from None
+    with made as folder:
+        yield Path(folder)
 
 
 def prepared(document: Document, settings: Settings) -> Plan | Verified:

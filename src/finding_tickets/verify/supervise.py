@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from finding_tickets.verify.worker import LOG, RESULT, work
+from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT, UNWRITABLE, work
 
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
@@ -30,14 +30,18 @@ def supervise(task: dict[str, Any]) -> str:
     process, which is their reaper.
     """
     reap_orphans()
+    try:
+        Path(task["folder"]).mkdir()
+    except OSError:
+        return NO_ROOM
     server = os.getppid()
-    _die_with(server, signal.SIGTERM)
+    die_with(server, signal.SIGTERM)
     signal.signal(signal.SIGTERM, _stop)
     supervisor = os.getpid()
     if not (worker := os.fork()):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
-        _die_with(supervisor, signal.SIGKILL)
+        die_with(supervisor, signal.SIGKILL)
         work(task)
     try:
         status = _wait(worker, float(task["timeout"]))
@@ -83,6 +87,8 @@ def _reason(status: int | None, task: dict[str, Any]) -> str:
     if status is None:
         return f"still running after {task['timeout']:g} s"
     code = os.waitstatus_to_exitcode(status)
+    if code == UNWRITABLE:
+        return NO_ROOM
     if code < 0:
         return f"killed by {signal.Signals(-code).name}{_place(task)}"
     if code or not (Path(task["folder"]) / RESULT).exists():
@@ -92,7 +98,10 @@ def _reason(status: int | None, task: dict[str, Any]) -> str:
 
 def _place(task: dict[str, Any]) -> str:
     """Where the interpreter was when it crashed: the innermost frame in the caller's own files."""
-    log = (Path(task["folder"]) / LOG).read_text(encoding="utf-8", errors="replace")
+    try:
+        log = (Path(task["folder"]) / LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
     _, _, trace = log.rpartition("Fatal Python error")
     for frame in FRAME.finditer(trace):
         for root in (Path(task["root"]), Path(task["code"])):
@@ -110,7 +119,8 @@ def _children() -> Iterator[int]:
                 yield int(stat.parent.name)
 
 
-def _die_with(parent: int, number: signal.Signals) -> None:
+def die_with(parent: int, number: signal.Signals) -> None:
+    """Have this process get a signal when its parent dies, which may have happened already."""
     _prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)

@@ -8,6 +8,8 @@ import os
 import resource
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +23,9 @@ TEMPORARY = "tmp"
 LARGEST_FILE = 1 << 30
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 """Read by CUDA when it starts, which is after the fork."""
+NO_ROOM = "there is no room for its temporary files"
+UNWRITABLE = 74
+"""The exit code for what cannot be written, EX_IOERR of sysexits.h."""
 INHERITED = 256
 """More file descriptors than the server has open."""
 
@@ -30,13 +35,16 @@ def work(task: dict[str, Any]) -> NoReturn:
     # What is measured is left as it was, also where caches of compiled files are not ignored by git.
     sys.dont_write_bytecode = True
     folder = Path(task["folder"])
-    _silence(folder / LOG)
-    _keep_temporary_files(folder / TEMPORARY)
+    with _writing():
+        _silence(folder / LOG)
+        _keep_temporary_files(folder / TEMPORARY)
     if task["gpus"]:
         os.environ[VARIABLE] = ",".join(task["gpus"])
     _bound_disk()
     _bound_memory(int(task["memory"]))
-    _write(folder, _outcome(task))
+    outcome = _outcome(task)
+    with _writing():
+        _write(folder, outcome)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -60,6 +68,15 @@ def _failure(error: BaseException, task: dict[str, Any]) -> str:
     if isinstance(error, SystemExit):
         return f"{place(error, *roots) or 'it'} called sys.exit({error.code!r})"
     return describe(error, *roots)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """End this process where there is no room, or no leave to write."""
+    try:
+        yield
+    except OSError:
+        os._exit(UNWRITABLE)
 
 
 def _write(folder: Path, outcome: dict[str, Any]) -> None:
@@ -87,7 +104,9 @@ def _keep_temporary_files(folder: Path) -> None:
 def _bound_disk() -> None:
     """No core dumps, and no output without end."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    largest = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
 
 def _bound_memory(extra: int) -> None:
