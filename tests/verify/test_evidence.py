@@ -112,6 +112,15 @@ def test_a_changed_file_makes_evidence_stale(verified: Repository, path: str) ->
     assert (Verdict.STALE, (path,)) == (verdict(verified), changed(verified))
 
 
+def test_a_package_in_the_place_of_a_module_makes_evidence_stale(verified: Repository) -> None:
+    """Python imports ``helper/__init__.py`` where it used to import ``helper.py``."""
+    record(verified)
+    verified.write("helper/data.txt", "")
+    assert Verdict.VERIFIED is verdict(verified)
+    verified.write("helper/__init__.py", "")
+    assert (Verdict.STALE, ("helper/__init__.py",)) == (verdict(verified), changed(verified))
+
+
 def test_a_missing_file_makes_evidence_stale(verified: Repository) -> None:
     """Code that is gone was measured once, but is not there to be trusted."""
     record(verified)
