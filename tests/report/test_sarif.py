@@ -73,3 +73,11 @@ def test_every_rule_is_described_and_found_by_its_index() -> None:
         assert "Wrong:" in rule["help"]["markdown"]
         assert "Right:" in rule["help"]["markdown"]
         assert rule["help"]["text"].startswith(rule["shortDescription"]["text"][:-1])
+
+
+def test_a_path_of_bytes_that_are_no_text() -> None:
+    """They are escaped one by one, as in any URI."""
+    problem = Problem(level=Level.NOTE, rule="folder", file="tickets/\udcff ü.md", line=1, message="m")
+    (result,) = sarif([problem])["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert {"uri": "tickets/%FF%20%C3%BC.md", "uriBaseId": "%SRCROOT%"} == place["artifactLocation"]

@@ -39,7 +39,7 @@ FORMATS: Mapping[ReportFormat, How] = {
     ReportFormat.JSON: How("finding_tickets.report.exports.data"),
     ReportFormat.CSV: How("finding_tickets.report.exports.sheet"),
     ReportFormat.JUNIT: How("finding_tickets.report.exports.junit"),
-    ReportFormat.SARIF: How("finding_tickets.report.exports.results", has_profiles=True),
+    ReportFormat.SARIF: How("finding_tickets.report.exports.sarif", has_profiles=True),
     ReportFormat.GITHUB: How("finding_tickets.report.exports.github"),
 }
 """Every format."""

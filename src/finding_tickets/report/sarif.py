@@ -36,6 +36,11 @@ def sarif(problems: Iterable[Problem]) -> dict[str, Any]:
     }
 
 
+def artifact(file: str) -> dict[str, str]:
+    """A file by its path from the register's root, of which any byte may be no text."""
+    return {"uri": quote(file, errors="surrogateescape"), "uriBaseId": ROOT}
+
+
 def _descriptor(rule: Rule) -> dict[str, Any]:
     """The metadata of a rule; its help is what the page of rules says of it."""
     reason = {"text": rule.reason.replace("`", "")}
@@ -67,7 +72,7 @@ def _result(problem: Problem, index: Mapping[str, int]) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(problem.file), "uriBaseId": ROOT},
+                    "artifactLocation": artifact(problem.file),
                     "region": {"startLine": problem.line, "startColumn": problem.column},
                 }
             }

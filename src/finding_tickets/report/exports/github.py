@@ -11,7 +11,7 @@ from finding_tickets.register.importing.words import words
 from finding_tickets.report.annotations import annotation
 from finding_tickets.report.contexts import Report, Work
 from finding_tickets.report.exports.places import Place, code_of
-from finding_tickets.report.exports.results import LEVELS, MEANING
+from finding_tickets.report.exports.sarif import LEVELS, MEANING
 from finding_tickets.report.tables import CrossTable
 
 MOST = 10

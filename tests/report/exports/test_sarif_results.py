@@ -15,8 +15,8 @@ from tests.report.exports.reports import ROWS, claim, report, row
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.report.contexts import Profile, Report, status
-from finding_tickets.report.exports import results
-from finding_tickets.report.exports.results import write
+from finding_tickets.report.exports import sarif
+from finding_tickets.report.exports.sarif import write
 from finding_tickets.report.rows import Row, rows_of
 
 SCHEMA = Path(__file__).parents[4] / "shared/schemas/sarif-schema-2.1.0.json"
@@ -58,7 +58,7 @@ def test_an_open_ticket(verdict: Verdict) -> None:
     assert (STANDINGS[verdict], verdict.value) == ((full["kind"], full["level"]), full["ruleId"])
     assert "suppressions" not in full
     alerts = read(report(rows, profile=GITHUB))["results"]
-    levels = [] if verdict is Verdict.VERIFIED else [results.LEVELS[verdict]]
+    levels = [] if verdict is Verdict.VERIFIED else [sarif.LEVELS[verdict]]
     assert levels == [alert["level"] for alert in alerts]
     assert all("kind" not in alert for alert in alerts)
 
@@ -99,7 +99,7 @@ def test_fingerprints_are_those_of_the_ticket() -> None:
 
 def test_github_gets_as_many_as_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst come first; how many are left out is said in the log."""
-    monkeypatch.setattr(results, "MOST_ALERTS", 2)
+    monkeypatch.setattr(sarif, "MOST_ALERTS", 2)
     rows = [row(f"T-{number}", severity=f"P{4 - number}") for number in range(4)]
     run = read(report(rows, profile=GITHUB))
     assert ["T-3", "T-2"] == [each["properties"]["ticket"] for each in run["results"]]

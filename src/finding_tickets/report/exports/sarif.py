@@ -11,14 +11,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from finding_tickets import __version__
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.contexts import NEXT_STEP, Profile, Report
 from finding_tickets.report.exports.places import Place, code_of
 from finding_tickets.report.rows import Row
-from finding_tickets.report.sarif import ROOT, SCHEMA, VERSION
+from finding_tickets.report.sarif import ROOT, SCHEMA, VERSION, artifact
 
 MOST_ALERTS = 5000
 """Results of a run that GitHub keeps."""
@@ -131,8 +130,7 @@ def _fingerprints(row: Row, profile: Profile) -> Mapping[str, str]:
 
 
 def _file(place: Place) -> dict[str, Any]:
-    uri = quote(place.file, errors="surrogateescape")
-    made: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": ROOT}}
+    made: dict[str, Any] = {"artifactLocation": artifact(place.file)}
     if place.first:
         last = {"endLine": place.last} if place.last and place.last > place.first else {}
         made["region"] = {"startLine": place.first, **last}
