@@ -54,6 +54,8 @@ def report(
         raise UsageError(f"--format {output_format} has no --template")
     if profile and not how.has_profiles:
         raise UsageError(f"--format {output_format} has no --profile")
+    if since is not None and not how.has_since:
+        raise UsageError(f"--format {output_format} has no --since")
     listing = open_listing(root, whole=True)
     facts = Facts(listing.root, listing.config, listing.rows)
     text = " ".join(query or ())
