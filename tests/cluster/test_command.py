@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,7 @@ def build(point, device, generator):
 
 workload = Workload(ticket="A-1", build=build, sweep=[Point(tensors=n) for n in (1, 2, 3, 5)])
 """
+WITHOUT_RAY = "Ray is not installed: pip install 'finding-tickets[ray]'"
 FOUND = "def check(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
 REMEDIATION = "## Remediation\n\n```yaml\nclaims: {found: {syncs: tensors}}\n```\n"
 
@@ -43,22 +48,54 @@ def verify(register: Repository, *more: str) -> int:
     return run(["verify", "--all", "--meter", "simulated", "--root", str(register.root), *more])
 
 
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary files go, here and in what is started; short, for sockets are made in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
+
+
 def test_a_cluster_that_lasts_as_long_as_the_run(
-    register: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    register: Repository, temporary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Page, evidence and exit code are those of the local executor; no file or process is left."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'finding-tickets[ray]'")
-    # Short, for sockets are made in it.
-    with tempfile.TemporaryDirectory() as temporary:
-        monkeypatch.setattr(tempfile, "tempdir", temporary)
-        assert ExitCode.OK == verify(register)
-        (file,) = register.root.glob("evidence/A-1/*.json")
-        here, page = file.read_bytes(), capsys.readouterr().out
-        file.unlink()
-        assert ExitCode.OK == verify(register, "--executor", "ray")
-        assert (here, page) == (file.read_bytes(), capsys.readouterr().out)
-        assert [] == [each.name for each in Path(temporary).iterdir()]
-        assert [] == processes_naming(temporary)
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
+    assert ExitCode.OK == verify(register)
+    (file,) = register.root.glob("evidence/A-1/*.json")
+    here, page = file.read_bytes(), capsys.readouterr().out
+    file.unlink()
+    assert ExitCode.OK == verify(register, "--executor", "ray")
+    assert (here, page) == (file.read_bytes(), capsys.readouterr().out)
+    wait_for(lambda: not left_in(temporary))
+    assert [] == left_in(temporary)
+
+
+def test_a_run_that_is_killed_takes_its_cluster_with_it(register: Repository, temporary: Path) -> None:
+    """Seconds after the command was killed while it measured, no file or process of it is left."""
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
+    register.write("fixes/a_1/found.py", "import time\n\n\ndef check(tensors):\n    time.sleep(600)\n")
+    command = [sys.executable, "-m", "finding_tickets", "verify", "--all", "--executor", "ray"]
+    with subprocess.Popen([*command, "--root", str(register.root)], stderr=subprocess.DEVNULL) as killed:
+        # The folder of the server, and in it that of the task at work.
+        wait_for(lambda: any(temporary.glob("tickets-*/*/output.log")), 120)
+        assert len(left_in(temporary)) > 2
+        killed.kill()
+    wait_for(lambda: not left_in(temporary))
+    assert [] == left_in(temporary)
+
+
+def left_in(temporary: Path) -> list[str]:
+    """The files in a folder, and the command lines that name it."""
+    return [each.name for each in temporary.iterdir()] + processes_naming(str(temporary))
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until a condition is true, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def processes_naming(text: str) -> list[str]:
@@ -76,7 +113,7 @@ def test_a_cluster_that_is_not_there_is_said_at_once(
     register: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody listens at the address: nothing is measured or recorded, and the exit code says so."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'finding-tickets[ray]'")
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
     assert ExitCode.INCONCLUSIVE == verify(register, "--executor", "ray", "--address", address)
@@ -84,12 +121,32 @@ def test_a_cluster_that_is_not_there_is_said_at_once(
     assert not (register.root / "evidence").exists()
 
 
+def test_what_listens_must_be_a_cluster(register: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """The port of something else, such as Ray's dashboard, is found out at once and not after minutes."""
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        other = threading.Thread(target=answer_in_http_1, args=(listening,))
+        other.start()
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        assert ExitCode.INCONCLUSIVE == verify(register, "--executor", "ray", "--address", address)
+        other.join()
+    assert f"there is no Ray cluster at {address}: what listens there is none" in capsys.readouterr().err
+
+
+def answer_in_http_1(listening: socket.socket) -> None:
+    """Tell one caller that it is not understood."""
+    caller, _ = listening.accept()
+    with caller:
+        caller.recv(1024)
+        caller.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "host:port", ":6379"])
 def test_what_is_no_address_is_wrong_usage(
     register: Repository, capsys: pytest.CaptureFixture[str], address: str
 ) -> None:
     """The message says what an address looks like."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'finding-tickets[ray]'")
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
     assert ExitCode.USAGE == verify(register, "--executor", "ray", "--address", address)
     assert f"--address {address}: no address of a Ray cluster (host:port, or auto)" in capsys.readouterr().err
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import socket
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from finding_tickets.cluster.leaving import temporary_folder
 from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
 from finding_tickets.cluster.pack import packed
 from finding_tickets.errors import UnreachableError, UsageError
@@ -23,6 +22,11 @@ from finding_tickets.verify.session import Settings, Verified, inconclusive, pre
 
 AUTO = "auto"
 _CONNECT_SECONDS = 5.0
+# RFC 9113, section 3.4: what either end of HTTP/2 says first, the client with an empty frame of settings.
+_SETTINGS_FRAME = b"\x04"
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS_FRAME + bytes(5)
+_HEADER_BYTES = 9
+_TYPE = slice(3, 4)
 _POLL_SECONDS = 5.0
 """How often a silent cluster is asked whether it can still do what is waiting."""
 _MARGIN_SECONDS = 60.0
@@ -180,26 +184,22 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
     # Nothing is reported to anybody, and a process without a GPU keeps its own settings.
     os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
     ray = _ray()
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address:
-        _reach(address)
-        folder, where = None, dict[str, Any](address=address)
-    else:
-        folder = tempfile.mkdtemp(prefix="tickets-ray-")
-        # The limit of memory is one on what a verification may use, and reserves nothing here.
-        memory = settings.memory * (os.cpu_count() or 1)
-        where = {"address": "local", "include_dashboard": False, "_temp_dir": folder, "_memory": memory}
-    try:
+    with ExitStack() as stack:
+        where: dict[str, Any] = {"address": address}
+        if address:
+            _reach(address)
+        else:
+            folder = stack.enter_context(temporary_folder("tickets-ray-"))
+            # The limit of memory is one on what a verification may use, and reserves nothing here.
+            memory = settings.memory * (os.cpu_count() or 1)
+            where = {"address": "local", "include_dashboard": False, "_temp_dir": folder, "_memory": memory}
+        stack.callback(ray.shutdown)
         try:
-            ray.init(**where, **quiet)
+            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             what = f"the Ray cluster at {address}" if address else "Ray"
             raise UnreachableError(f"cannot use {what}: {_first_line(error)}") from None
         yield ray
-    finally:
-        ray.shutdown()
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _ray() -> Any:
@@ -219,9 +219,19 @@ def _reach(address: str) -> None:
     if not host or not port.isascii() or not port.isdigit() or "/" in host:
         raise UsageError(f"--address {address}: no address of a Ray cluster", hint="host:port, or auto")
     try:
-        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+        with socket.create_connection((host, int(port)), _CONNECT_SECONDS) as connection:
+            _greet(connection)
     except (OSError, OverflowError) as error:
         raise UnreachableError(f"there is no Ray cluster at {address}: {error}") from None
+
+
+def _greet(connection: socket.socket) -> None:
+    """Raise ``OSError`` unless the other end speaks HTTP/2, as gRPC and so the head of a cluster does."""
+    if os.environ.get("RAY_USE_TLS", "0") != "0":
+        return
+    connection.sendall(_PREFACE)
+    if connection.recv(_HEADER_BYTES)[_TYPE] != _SETTINGS_FRAME:
+        raise OSError("what listens there is none")
 
 
 def _in_order(

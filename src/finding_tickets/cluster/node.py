@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from finding_tickets import __version__
+from finding_tickets.cluster.leaving import remove_afterwards
 from finding_tickets.cluster.pack import Pack, unpacked
 from finding_tickets.errors import BadDataError, TicketsError
 from finding_tickets.markdown.reading import Document
@@ -128,6 +129,7 @@ def _isolation(*, sandbox: bool) -> Isolation:
         _end_servers()
     if sandbox not in _servers:
         _servers[sandbox] = Isolation(workers=1, sandbox=sandbox)
+        remove_afterwards(_servers[sandbox].folder)
     return _servers[sandbox]
 
 

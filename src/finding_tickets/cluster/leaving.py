@@ -1,0 +1,38 @@
+"""Leave nothing behind, however a process ends: what Ray kills cannot clean up after itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# The shell at work is no child of whom it waits for. What else writes to the folder ends meanwhile.
+_WHEN_INPUT_ENDS = """
+exec 3<&0
+(cat <&3; for second in 1 2 3; do sleep 1; rm -rf "$1"; done) >/dev/null 2>&1 &
+"""
+
+
+def remove_afterwards(folder: str) -> int:
+    """Have a folder removed within seconds of the end of this process, or of closing what is returned."""
+    # The other end of the pipe closes with this process, for nothing inherits it.
+    read, write = os.pipe()
+    command = ["/bin/sh", "-c", _WHEN_INPUT_ENDS, "sh", folder]
+    subprocess.run(command, stdin=read, start_new_session=True, check=True)  # noqa: S603 - a program of ours
+    os.close(read)
+    return write
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """A folder that is gone when the block is left, and soon after the end of this process."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    end = remove_afterwards(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(end)
