@@ -1,0 +1,133 @@
+"""What a machine of a cluster answers to an order, without a cluster around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from tests.conftest import Repository
+
+from finding_tickets.cluster import node
+from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
+from finding_tickets.cluster.pack import packed
+from finding_tickets.model.verdict import Verdict
+
+VERIFIER = """
+import time
+
+import torch
+
+from finding_tickets.workload import Point, Workload
+
+time.sleep({seconds})
+
+
+def build(point, device, generator):
+    return ([torch.rand(4, generator=generator).to(device) for _ in range(point.tensors)],)
+
+
+workload = Workload(ticket="{ticket}", build=build, sweep=[Point(tensors=n) for n in (1, 2, 3, 5)])
+"""
+FOUND = "def check(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
+
+
+@pytest.fixture(autouse=True)
+def _servers() -> Iterator[None]:
+    """No server outlives a test."""
+    yield
+    node._end_servers()
+
+
+@pytest.fixture
+def register(repository: Repository) -> Repository:
+    """Three tickets: the verifier of the second takes its time, the claim of the third has no meaning."""
+    for ticket, seconds, claim in (("A-1", 0, "tensors"), ("A-2", 600, "tensors"), ("A-3", 0, "tensor")):
+        name = ticket.lower().replace("-", "_")
+        repository.ticket(
+            ticket, more=f"## Remediation\n\n```yaml\nclaims: {{found: {{syncs: {claim}}}}}\n```\n"
+        )
+        repository.write(f"verifiers/{name}.py", VERIFIER.format(ticket=ticket, seconds=seconds))
+        repository.write(f"fixes/{name}/found.py", FOUND)
+    return repository
+
+
+def order_of(register: Repository, ticket: str, **more: Any) -> tuple[dict[str, Any], bytes]:
+    """An order as JSON carries it, and the objects of its pack."""
+    pack, objects = packed(register.root)
+    limits: dict[str, Any] = {"timeout": 900.0, "memory": 1 << 30, "limit": 900.0}
+    known = {"meter": "simulated", "sandbox": False, "versions": versions(), **limits, **more}
+    return json.loads(json.dumps(asdict(Order(ticket=ticket, pack=pack, **known)))), objects
+
+
+def answer(register: Repository, ticket: str, objects: bytes | None = None, **more: Any) -> dict[str, Any]:
+    """What the machine answers, as JSON carries it."""
+    order, known = order_of(register, ticket, **more)
+    told: dict[str, Any] = json.loads(json.dumps(verify_order(order, known if objects is None else objects)))
+    return told
+
+
+def test_an_answer_has_verdict_and_evidence(register: Repository) -> None:
+    """Both come back as the records that they were; the machine writes neither."""
+    document = register.load().find("A-1")
+    done = verified_from(answer(register, "A-1"), document)
+    assert done.verification is not None
+    assert done.evidence is not None
+    # Each of the tensors is read, and there is no fix.
+    assert (Verdict.REPRODUCED, "tensors") == (
+        done.verification.verdict,
+        done.verification.variants["found"].laws["syncs"],
+    )
+    assert {"verifiers/a_1.py", "fixes/a_1/found.py"} <= {each.name for each in done.evidence.inputs}
+    assert not (register.root / "evidence").exists()
+
+
+def test_an_error_in_a_ticket_comes_back_with_its_place(register: Repository) -> None:
+    """File, line and hint are those of the ticket here."""
+    done = verified_from(answer(register, "A-3"), register.load().find("A-3"))
+    assert done.error is not None
+    assert "tickets/A-3.md" == done.error.file
+    assert "did you mean 'tensors'? known: tensors" == done.error.hint
+
+
+def test_an_order_ends_at_its_limit_and_the_next_one_is_done(register: Repository) -> None:
+    """What it left running is ended with it."""
+    assert "still running after 3 s" == answer(register, "A-2", limit=3.0)["reason"]
+    assert "reason" not in answer(register, "A-1")
+
+
+def test_a_server_that_was_killed_is_replaced(register: Repository) -> None:
+    """Only the verification that killed it is lost, and none of those that follow."""
+    assert "reason" not in answer(register, "A-1")
+    server = node._servers[False]._server
+    assert server is not None
+    server.kill()
+    server.wait()
+    again = verified_from(answer(register, "A-1"), register.load().find("A-1"))
+    assert again.evidence is not None
+
+
+def test_other_versions_are_said_before_anything_is_unpacked(register: Repository) -> None:
+    """Tool and torch count; what they would measure here is nobody's evidence."""
+    mine = versions()
+    other = {"finding-tickets": "0.0.1", "torch": "1.0"}
+    reason = answer(register, "A-1", objects=b"", versions=other)["reason"]
+    assert f"finding-tickets is {mine['finding-tickets']} there and 0.0.1 here, torch is" in reason
+    assert {} == node._servers
+
+
+@pytest.mark.parametrize("spoilt", [b"PACK", b""])
+def test_objects_that_do_not_arrive_whole_are_said(register: Repository, spoilt: bytes) -> None:
+    """What git says of them is the reason, and nothing half made is left for the next order."""
+    assert "the work tree cannot be unpacked: early EOF" == answer(register, "A-1", objects=spoilt)["reason"]
+    assert "reason" not in answer(register, "A-1")
+
+
+def test_a_machine_without_git_says_so(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work tree travels as git's objects."""
+    order, objects = order_of(register, "A-1")
+    monkeypatch.setattr("finding_tickets.register.git.shutil.which", lambda _: None)
+    reason = verify_order(order, objects)["reason"]
+    assert "the work tree cannot be unpacked: git is not installed" == reason
