@@ -84,11 +84,14 @@ def test_words_are_documented() -> None:
     assert [] == [word for word in words if f"`{word}`" not in page]
 
 
-def test_the_template_of_the_page_works(tickets: Callable[..., Ran], repository: Repository) -> None:
-    """As it stands there."""
-    (example,) = re.findall(r"```jinja\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    repository.write("templates/handover.md.j2", example)
+def test_the_templates_of_the_page_work(tickets: Callable[..., Ran], repository: Repository) -> None:
+    """As they stand there: one that extends the page of HTML, and one of one's own."""
+    extended, own = re.findall(r"```jinja\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    repository.write("templates/mine.html.j2", extended)
+    repository.write("templates/handover.md.j2", own)
     repository.ticket("A-1", severity="P0", status="open", title="It *waits*")
     repository.ticket("A-2", status="open")
     ran = tickets("report", "--template", "handover.md.j2")
     assert (0, "# For everybody\n\n- A-1 It \\*waits\\*: measure it\n") == (ran.code, ran.out)
+    ran = tickets("report", "--format", "html", "--template", "mine.html.j2")
+    assert (0, 1) == (ran.code, ran.out.count("<title>What slows our training</title>"))
