@@ -8,6 +8,7 @@ from collections.abc import Iterator
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKUP = frozenset("\\*_[]<>&|~$#!@{}^")
 _BLOCK = re.compile(r"[-+=:]+|\d+[.)]")
+_COMPARED = re.compile(r"[<>]=?|->|=>|&")
 _CODE = re.compile(r"`([^`]+)`")
 _WORD = re.compile(r"(?P<before>[\"']*)(?P<word>.*?)(?P<after>[\"'.,;:?]*)", re.DOTALL)
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
@@ -34,16 +35,18 @@ def paragraphs(text: str, longest: int) -> str:
 
 def _literal(line: str) -> Iterator[str]:
     """The words of a line, each as it is or in backticks, and its code."""
+    first = True
     for at, piece in enumerate(_CODE.split(line)):
-        if at % 2:
-            yield from [f"`{code}`"] if (code := piece.strip()) else []
-            continue
-        for number, word in enumerate(piece.replace("`", "").split()):
-            yield _escaped(word, first=not at and not number)
+        parts = [piece.strip()] if at % 2 else piece.replace("`", "").split()
+        for word in filter(None, parts):
+            yield f"`{word}`" if at % 2 else _escaped(word, first=first)
+            first = False
 
 
 def _escaped(word: str, *, first: bool) -> str:
-    """Only the first word of a line can begin a block."""
+    """Only the first word of a line can begin a block; behind it, a sign that stands alone is no markup."""
+    if not first and _COMPARED.fullmatch(word):
+        return word
     if _MARKUP.isdisjoint(word) and not (first and _BLOCK.fullmatch(word)):
         return word
     parts = _WORD.fullmatch(word)
