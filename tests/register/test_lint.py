@@ -113,6 +113,7 @@ def test_unknown_word(repository: Repository, rule: str, row: str) -> None:
     (problem,) = lint(repository.load())
     assert (rule, STATUS + 1) == (problem.rule, problem.line)
     assert "did you mean" in (problem.hint or "")
+    assert (problem.hint or "").endswith("; the configuration may name others")
 
 
 def test_unknown_category(repository: Repository) -> None:
@@ -309,6 +310,21 @@ def test_unknown_variant(repository: Repository) -> None:
         repository, "claims:", "  found: {same_result_as: gone}", "  fix: {syncs: 1}", *ANSWER
     )
     assert [("unknown-variant", YAML + 1), ("unknown-variant", YAML + 2)] == problems
+
+
+def test_what_is_misspelt_in_remediation_is_guessed(repository: Repository) -> None:
+    """A variant or a function that is there under nearly the same name is named."""
+    measured(
+        repository,
+        "variants:",
+        "  found: fixes/b1_pt_01/found.py:slwo",
+        "claims:",
+        "  foundd: {syncs: 1}",
+        *ANSWER,
+    )
+    function, variant = lint(repository.load())
+    assert ("missing-variant", "did you mean 'slow'?") == (function.rule, function.hint)
+    assert ("unknown-variant", "did you mean 'found'?") == (variant.rule, variant.hint)
 
 
 def test_missing_variant(repository: Repository) -> None:

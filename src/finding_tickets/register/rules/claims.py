@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from functools import partial
 
 from finding_tickets.markdown.reading import Document
@@ -110,7 +111,9 @@ def unknown_variant(document: Document, context: Context) -> Iterator[Remark]:
         for name in (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,):
             usual = f"{fixes_folder(document.id.value)}/{name}.py"
             if name not in known and not context.exists(usual):
-                yield Remark(claim.line, f"claim {claim.id}: there is no variant {name}", f"write {usual}")
+                close = get_close_matches(name, known, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"write {usual}"
+                yield Remark(claim.line, f"claim {claim.id}: there is no variant {name}", hint)
 
 
 @rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 
 from finding_tickets.markdown.reading import Document
@@ -86,21 +87,20 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
         return
     for name, variant in remediation.variants.items():
         if _is_file(variant) and variant.revision is None and context.inside(variant.module):
-            missing = _missing(variant, context)
-            if missing:
-                yield Remark(variant.line, f"variant {name}: {missing}")
+            if not context.exists(variant.module):
+                yield Remark(variant.line, f"variant {name}: there is no file {variant.module}")
+                continue
+            names = _functions(context.root / variant.module)
+            if variant.function not in names:
+                close = get_close_matches(variant.function, names, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else None
+                yield Remark(
+                    variant.line, f"variant {name}: {variant.module} defines no {variant.function}", hint
+                )
 
 
 def _is_file(variant: VariantRef) -> bool:
     return variant.module.endswith(".py")
-
-
-def _missing(variant: VariantRef, context: Context) -> str | None:
-    """What a variant lacks, looked up without running any code."""
-    if not context.exists(variant.module):
-        return f"there is no file {variant.module}"
-    names = _functions(context.root / variant.module)
-    return None if variant.function in names else f"{variant.module} defines no {variant.function}"
 
 
 def _functions(path: Path) -> set[str]:

@@ -83,4 +83,5 @@ def spelling(document: Document, context: Context) -> Iterator[Remark]:
 
 def _unknown(what: str, word: str, place: Text, words: Words) -> Iterator[Remark]:
     if word_for(word, words) is None:
-        yield Remark(place.span, f"{word!r} is no {what} of this register", suggest(word, list(words)))
+        hint = f"{suggest(word, list(words))}; the configuration may name others"
+        yield Remark(place.span, f"{word!r} is no {what} of this register", hint)
