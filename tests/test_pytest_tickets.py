@@ -67,7 +67,7 @@ def test_what_cannot_be_measured_fails(pytester: pytest.Pytester, suite: Reposit
     result.assert_outcomes(passed=1, failed=3)
     result.stdout.fnmatch_lines(
         [
-            "*claim found.syncs: unexpected the end*",
+            "*claim found.syncs: unexpected end*",
             "B-1  inconclusive: verifiers/b_1.py:1: RuntimeError: no",
             "tickets/D-1.md:*: the Remediation block has no 'clams'*",
         ]

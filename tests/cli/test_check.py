@@ -403,7 +403,7 @@ def test_text_for_people(base: Repository, tickets: Tickets) -> None:
 @pytest.mark.parametrize(
     ("revision", "reason"),
     [
-        ("nowhere", "--base there is no revision nowhere"),
+        ("nowhere", "--base nowhere: there is no revision nowhere"),
         ("alone", "--base alone: no commit in common with HEAD"),
     ],
 )

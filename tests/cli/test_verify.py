@@ -131,7 +131,7 @@ def test_bad_data_outranks_the_rest_and_stops_nobody(
     printed = capsys.readouterr()
     assert "A-1  verified" in printed.out
     assert "Traceback" not in printed.err
-    assert "claim found.syncs: unexpected the end at column 10 of 'tensors +'" in printed.err
+    assert "claim found.syncs: unexpected end at column 10 of 'tensors +'" in printed.err
     assert "tickets/C-1.md:" in printed.err
     assert ExitCode.USAGE == tickets(repository, "A-1", "A-2")
     assert "A-1" in capsys.readouterr().err

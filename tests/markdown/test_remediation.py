@@ -214,6 +214,12 @@ def test_hints(finding: Finding, line: str, hint: str) -> None:
     assert [hint] == [problem.hint for problem in read(finding, line).problems]
 
 
+def test_a_tab_is_named(finding: Finding) -> None:
+    """YAML takes no tab for an indentation, and calls it a character: the hint says which and what to do."""
+    (problem,) = read(finding, "claims:", "\tfound: {syncs: 1}").problems
+    assert "indent with spaces: here is a tab" == problem.hint
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -107,8 +107,8 @@ def test_a_revision_that_is_not_there_is_no_fault_of_the_ticket(measurable: Repo
 @pytest.mark.parametrize(
     ("claims", "marked", "message", "hint"),
     [
-        ("found: {syncs: 4*}", "found:", "claim found.syncs: unexpected the end at column 3 of '4*'", None),
-        ("found: {syncs: {is: 1, at: {n: '>'}}}", "found:", "claim found.syncs: unexpected the end", None),
+        ("found: {syncs: 4*}", "found:", "claim found.syncs: unexpected end at column 3 of '4*'", None),
+        ("found: {syncs: {is: 1, at: {n: '>'}}}", "found:", "claim found.syncs: unexpected end", None),
         ("found: {syncs: {is: 1, at: {n: O(n)}}}", "found:", "n: a growth class selects no points", None),
         ("fixed: {syncs: 1}", "fixed:", "claim fixed.syncs: unknown variant 'fixed'", "did you mean 'fix'?"),
         ("fix: {sinks: 1}", "fix:", "claim fix.sinks: unknown metric 'sinks'", "did you mean 'syncs'?"),

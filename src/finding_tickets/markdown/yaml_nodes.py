@@ -21,6 +21,8 @@ _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "f
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 
+_INDENT = "indent with spaces: here is a tab"
+
 
 @dataclass(frozen=True)
 class YamlText:
@@ -126,8 +128,9 @@ def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
         index = mark.index if mark else getattr(error, "position", 0)
         line, column = whole.line(index), whole.column(index)
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        hint = _INDENT if text[index : index + 1] == "\t" else _QUOTE
         source.report_line(
-            "remediation-yaml", line, f"not YAML: {reason}", column=column, hint=_QUOTE, level=Level.ERROR
+            "remediation-yaml", line, f"not YAML: {reason}", column=column, hint=hint, level=Level.ERROR
         )
         return None
     return YamlNode(whole, root) if root is not None else None

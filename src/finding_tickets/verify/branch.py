@@ -104,7 +104,7 @@ def base_of(root: Path, name: str) -> Base:
         revision = Revision(name, commit)
         folder = checkouts.files(revision)
     except RevisionError as error:
-        raise UsageError(f"--base {error}") from None
+        raise UsageError(f"--base {name}: {error}") from None
     except GitError as error:
         hint = SHALLOW if cut_off(root) else "name a revision that the branch began at"
         raise UsageError(f"--base {name}: no commit in common with HEAD ({error})", hint=hint) from None

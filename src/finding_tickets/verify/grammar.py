@@ -105,7 +105,7 @@ def _unexpected(text: str, position: int) -> ExpressionError:
     word = re.match(r"\w+|", text[start:])
     written = next((wrong for wrong in HINTS if text.startswith(wrong, start)), None)
     shown = written or (word and word[0]) or text[start : start + 1]
-    what = f"'{shown}'" if shown else "the end"
+    what = f"'{shown}'" if shown else "end"
     message = f"unexpected {what} at column {start + 1} of '{text}'"
     return ExpressionError(message, position=start, hint=HINTS.get(shown))
 
