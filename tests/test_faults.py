@@ -1,0 +1,324 @@
+"""Whatever breaks while tickets are verified: evidence is valid, nothing is left behind, and it goes on."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.test_nothing_touched import MARK, Place, processes, ticket
+from tests.verify.test_session import CLAIMS, FIX, FOUND
+
+from finding_tickets.verify import replacing
+from finding_tickets.verify.replacing import replace
+from finding_tickets.verify.statement import read
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="processes are found by the environment that /proc shows"
+)
+
+KILLS = 50
+ROUNDS = 5
+SEED = 6
+SECONDS_TO_END = 5.0
+VERIFY = (sys.executable, "-m", "finding_tickets", "verify")
+IDS = ("A-1", "A-2", "A-3", "A-4")
+# The last one waits as long as there is such a file.
+VERIFIER = """
+import os
+import time
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from finding_tickets.workload import Point, Workload
+
+while "{ticket}" == "A-4" and Path(os.environ["HOLD"]).exists():
+    time.sleep(0.01)
+
+
+def build(point, device, generator):
+    return ([torch.rand(point.size, generator=generator).to(device) for _ in range(point.tensors)],)
+
+
+sweep = [Point(tensors=n, size=s) for n, s in [(1, 7), (2, 64), (3, 4), (5, 9)]]
+workload = Workload(ticket="{ticket}", build=build, sweep=sweep)
+"""
+# The first one has a variant at a revision, which is checked out into the cache.
+AT_A_REVISION = "variants: {found: 'fixes/a_1/found.py:check@HEAD', fix: 'fixes/a_1/fix.py:check'}\n"
+USABLE = shutil.which("bwrap") is not None and (
+    subprocess.run(["bwrap", "--ro-bind", "/", "/", "--unshare-user", "true"], check=False).returncode == 0
+)
+needs_bubblewrap = pytest.mark.skipif(not USABLE, reason="bubblewrap is not installed, or not allowed here")
+Files = Mapping[str, bytes]
+
+
+class Broken(Place):
+    """A repository with cheap tickets, and the runs that something happens to."""
+
+    def evidence(self) -> Files:
+        """The files of evidence, and all else that is in their folder, by their names."""
+        folder = self.root / "evidence"
+        return {
+            str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+        }
+
+    def recorded(self) -> set[str]:
+        """The tickets that there is evidence on."""
+        return {name.partition("/")[0] for name in self.evidence()}
+
+    def restore(self, evidence: Files) -> None:
+        """Have these files of evidence and no others."""
+        shutil.rmtree(self.root / "evidence", ignore_errors=True)
+        for name, content in evidence.items():
+            file = self.root / "evidence" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+    @contextmanager
+    def verifying(self, mark: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+        """A run of ``verify`` that goes on meanwhile."""
+        with subprocess.Popen(
+            [*VERIFY, *(options or ("--all",))],
+            cwd=self.root,
+            env=self.environment | {MARK: mark},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as run:
+            yield run
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of a user, and where verifiers look what they are to wait for."""
+        return super().environment | {"HOLD": str(self.hold)}
+
+    @property
+    def hold(self) -> Path:
+        """The file for which the last ticket waits to be gone."""
+        return self.around / "hold"
+
+    def left(self, mark: str) -> list[str]:
+        """Processes, temporary files, unfinished files and work trees that a run has left."""
+        # Names of unfinished files begin with a dot.
+        places = ("temporary/*", "repository/evidence/**/.*", "cache/*/.*", "cache/*/*/.*")
+        return [*processes(mark), *(str(file) for place in places for file in self.around.glob(place))]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Broken:
+    """Four tickets in a repository of git's, not yet measured."""
+    made = Broken(tmp_path_factory.mktemp("broken"))
+    for folder in ("repository", "home", "temporary", "cache"):
+        (made.around / folder).mkdir()
+    made.git("init", "--quiet", "--initial-branch=main")
+    for name in IDS:
+        key = name.lower().replace("-", "_")
+        section = f"## Remediation\n\n```yaml\n{AT_A_REVISION * (name == 'A-1')}{CLAIMS}\n```\n"
+        made.write(f"tickets/{name}.md", ticket(name, "open", section))
+        made.write(f"verifiers/{key}.py", VERIFIER.format(ticket=name))
+        made.write(f"fixes/{key}/found.py", FOUND)
+        made.write(f"fixes/{key}/fix.py", FIX)
+    made.git("add", ".")
+    made.git("commit", "--quiet", "--message", "code")
+    return made
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place: Broken) -> tuple[Files, float]:
+    """The evidence of a run to which nothing happens, and how many seconds that takes."""
+    assert 0 == verified(place)
+    # The second time the interpreter finds all that it compiled in the first.
+    began = time.monotonic()
+    assert 0 == verified(place)
+    return place.evidence(), time.monotonic() - began
+
+
+def verified(place: Broken, *options: str) -> int:
+    """The exit code of a whole run."""
+    with place.verifying("", *options) as run:
+        run.communicate(timeout=300)
+    return run.returncode
+
+
+def measuring(said: str) -> set[str]:
+    """The tickets that a run has said it measures."""
+    return {
+        name for names in re.findall(r"^measuring (.*)$", said, re.MULTILINE) for name in names.split(", ")
+    }
+
+
+def eventually(nothing: Callable[[], list[str]], seconds: float = SECONDS_TO_END) -> list[str]:
+    """What is left when time is up, or as soon as nothing is."""
+    deadline = time.monotonic() + seconds
+    while (left := nothing()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_a_killed_run_leaves_valid_evidence_and_nothing_else(
+    place: Broken, undisturbed: tuple[Files, float], number: int
+) -> None:
+    """At any moment every file is the old or the new one, nobody is left, and the next run completes."""
+    complete, seconds = undisturbed
+    chance = random.Random(f"{SEED}-{number}")  # noqa: S311 - chance, not secrecy
+    # A trailing space is no part of what is read, and makes the content another.
+    old = {name: content + b" " for name, content in complete.items()} if number % 2 else {}
+    for _ in range(KILLS // ROUNDS):
+        place.restore(old)
+        shutil.rmtree(place.around / "cache", ignore_errors=True)
+        mark = uuid4().hex
+        with place.verifying(mark) as run:
+            with suppress(subprocess.TimeoutExpired):
+                run.wait(chance.uniform(0, seconds))
+            run.kill()
+        assert [] == eventually(partial(place.left, mark))
+        found = place.evidence()
+        assert set(old) <= set(found) <= set(complete)
+        for name, content in found.items():
+            assert content in (complete[name], old.get(name))
+            assert read(content).verification.ticket == name.partition("/")[0]
+    assert 0 == verified(place)
+    assert complete == place.evidence()
+    assert [place.git("rev-parse", "--show-toplevel").strip()] == [
+        line.split()[0] for line in place.git("worktree", "list").splitlines()
+    ]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(place: Broken, undisturbed: tuple[Files, float]) -> None:
+    """``verify --stale`` measures what the killed run had not recorded, and nothing else."""
+    complete, _ = undisturbed
+    place.restore({})
+    place.hold.touch()
+    try:
+        with place.verifying("") as run:
+            assert [] == eventually(lambda: [] if {"A-2", "A-3"} == place.recorded() else ["missing"], 120)
+            run.kill()
+    finally:
+        place.hold.unlink()
+    with place.verifying("", "--stale") as rest:
+        _, said = rest.communicate(timeout=300)
+    # What the first one claims is compared across processes, which is done when all are counted.
+    assert (0, {"A-1", "A-4"}) == (rest.returncode, measuring(said))
+    assert complete == place.evidence()
+    with place.verifying("", "--stale") as nothing:
+        _, said = nothing.communicate(timeout=300)
+    assert (0, set()) == (nothing.returncode, measuring(said))
+
+
+def test_two_runs_at_once_leave_what_one_leaves(place: Broken, undisturbed: tuple[Files, float]) -> None:
+    """Both succeed, beginning with neither evidence nor cache, and no file of theirs is left."""
+    complete, _ = undisturbed
+    place.restore({})
+    shutil.rmtree(place.around / "cache", ignore_errors=True)
+    mark = uuid4().hex
+    with place.verifying(mark) as one, place.verifying(mark) as other:
+        for run in (one, other):
+            run.communicate(timeout=300)
+    assert [0, 0] == [one.returncode, other.returncode]
+    assert complete == place.evidence()
+    assert [] == eventually(lambda: place.left(mark))
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("what", "code", "message", "measured"),
+    [
+        (["--size", "4096", "--tmpfs", "repository/evidence"], 4, "cannot be written: No space left", True),
+        (["--ro-bind", "repository", "repository"], 4, "cannot be written: Read-only file system", True),
+        (["--ro-bind", "repository/evidence", "repository/evidence"], 4, "Read-only file system", True),
+        (["--ro-bind", "cache", "cache"], 3, "HEAD cannot be checked out", True),
+        (["--size", "4096", "--tmpfs", "temporary"], 3, "there is no room for", False),
+        (["--ro-bind", "/", "/"], 3, "there is no folder for temporary files", False),
+    ],
+    ids=[
+        "full evidence",
+        "read-only tree",
+        "read-only evidence",
+        "read-only cache",
+        "full temporary",
+        "all read-only",
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    place: Broken, undisturbed: tuple[Files, float], what: list[str], code: int, message: str, measured: bool
+) -> None:
+    """The exit code is that of data that is bad, or of nothing measured; the evidence stays as it was."""
+    complete, _ = undisturbed
+    place.restore(old := {name: content + b" " for name, content in complete.items()})
+    shutil.rmtree(place.around / "cache", ignore_errors=True)
+    (place.around / "cache").mkdir()
+    paths = [str(place.around / each) if each[:1] in "rct" else each for each in what]
+    mark = uuid4().hex
+    # The list is of what is left where the run has seen it, which may be nowhere else.
+    script = '"$@"; code=$?; find evidence/ -name ".*" >&2; exit $code'
+    done = place.run(
+        "bwrap", "--dev-bind", "/", "/", *paths, "sh", "-c", script, "sh", *VERIFY, "--all", mark=mark
+    )
+    assert (code, True) == (done.returncode, message in done.stdout + done.stderr), done.stderr
+    assert "evidence/" not in done.stderr
+    assert measured == (measuring(done.stderr) >= {"A-2", "A-3", "A-4"})
+    expected = complete if what[-1] == "cache" else old
+    assert {**old, **{name: expected[name] for name in old if "A-1/" not in name}} == place.evidence()
+    assert [] == eventually(lambda: place.left(mark))
+
+
+@needs_bubblewrap
+def test_nobody_needs_a_home(place: Broken, undisturbed: tuple[Files, float]) -> None:
+    """Without a folder for a cache all is measured but what needs a checkout, which says so."""
+    complete, _ = undisturbed
+    place.restore({})
+    mark = uuid4().hex
+    nobody = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--uid", "54321", "--unsetenv", "HOME")
+    done = place.run(*nobody, "--unsetenv", "XDG_CACHE_HOME", *VERIFY, "--all", mark=mark)
+    assert 3 == done.returncode, done.stderr
+    assert "HEAD cannot be checked out: there is no cache folder" in done.stdout
+    assert {name: content for name, content in complete.items() if "A-1/" not in name} == place.evidence()
+    assert [] == eventually(lambda: place.left(mark))
+
+
+KILLED = """
+import os, signal, sys
+from functools import partial
+from pathlib import Path
+from finding_tickets.verify import replacing
+from finding_tickets.verify.replacing import replace
+
+os.fchmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+replace(Path(sys.argv[1]), b"new")
+"""
+
+
+def test_a_file_that_is_being_written_has_no_name(tmp_path: Path) -> None:
+    """Whoever is killed between making a file and finishing it leaves the old one alone."""
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
+    assert -signal.SIGKILL == done.returncode
+    assert {"file": b"old"} == {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+
+
+def test_a_file_is_replaced_also_where_all_have_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without files that have no name: content and mode, and nothing beside it."""
+    file = tmp_path / "file"
+    for content, nameless in ((b"one", True), (b"two", True), (b"three", False)):
+        if not nameless:
+            monkeypatch.setattr(replacing, "_NAMELESS", 0)
+        replace(file, content, mode=0o644)
+        assert [(file, content, 0o644)] == [
+            (each, each.read_bytes(), each.stat().st_mode & 0o777) for each in tmp_path.iterdir()
+        ]
