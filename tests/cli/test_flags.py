@@ -26,7 +26,8 @@ FLAGS = {
     "lint": "--fix --format --help --ignore --root --rules --select",
     "history": "--format --help --root",
     "check": "--accept --base --format --help --meter --root --sandbox --summary --timeout",
-    "verify": "--all --at --base --format --head --help --meter --root --sandbox --stale --timeout",
+    "verify": "--address --all --at --base --executor --format --head --help --meter --root --sandbox "
+    "--stale --timeout",
     "report": "--format --help --output --profile --root --since --summary --template",
 }
 
