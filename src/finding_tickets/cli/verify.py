@@ -55,7 +55,9 @@ def revision_option(what: str) -> typer.models.OptionInfo:
 def verify(
     query: Query = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
-    stale: Annotated[bool, typer.Option("--stale", help="Every document with stale evidence or none.")] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Every document with stale evidence or none.")
+    ] = False,
     root: Root = HERE,
     meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
     timeout: Annotated[
