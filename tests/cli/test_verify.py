@@ -140,7 +140,7 @@ def test_bad_data_outranks_the_rest_and_stops_nobody(
 def test_what_is_stale_can_be_measured_again(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``--stale`` leaves alone what is fresh and what was never measured."""
+    """``--stale`` measures what is stale and what was never measured, and leaves alone what is fresh."""
     for ticket in ("A-1", "B-1"):
         add(repository, ticket)
     tickets(repository, "--all")
@@ -148,7 +148,9 @@ def test_what_is_stale_can_be_measured_again(
     repository.write("fixes/b_1/fix.py", FIX + "\n")
     capsys.readouterr()
     assert ExitCode.OK == tickets(repository, "--stale")
-    assert ["B-1"] == [line.split()[0] for line in capsys.readouterr().out.split("\n") if "verified:" in line]
+    assert ["B-1", "C-1"] == [
+        line.split()[0] for line in capsys.readouterr().out.split("\n") if "verified:" in line
+    ]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--all", "A-1"], ["--all", "--stale"]])
