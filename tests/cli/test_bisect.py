@@ -190,6 +190,23 @@ def test_a_file_that_git_knows_to_be_renamed_is_followed(
     ]
 
 
+def test_code_of_a_submodule_is_not_looked_for_elsewhere(
+    repository: Repository, tickets: Tickets, git: Git
+) -> None:
+    """Though a file of the repository itself defines a function of the same name."""
+    repository.write("src/pkg/other.py", TOTALS)
+    git("add", "src")
+    git("commit", "--quiet", "-m", "one")
+    commit = git("rev-parse", "HEAD").strip()
+    git("update-index", "--add", "--cacheinfo", f"160000,{commit},lib")
+    git("commit", "--quiet", "-m", "two")
+    repository.write("lib/sums.py", TOTALS)
+    repository.write("verifiers/b1_pt_01.py", VERIFIER)
+    repository.ticket(more=TICKET.replace("src/pkg/sums.py", "lib/sums.py"))
+    ran = tickets("bisect", "B1-PT-01")
+    assert (ExitCode.USAGE, True) == (ran.code, "lib/sums.py is in the submodule lib, which has" in ran.err)
+
+
 def test_nothing_known_of_the_newest_commit_is_inconclusive(tickets: Tickets, commits: Commits) -> None:
     """A search that ends in a commit that cannot run decides nothing of now."""
     ran = tickets("bisect", "B1-PT-01", "--good", commits["not mended"], "--bad", commits["broken"])

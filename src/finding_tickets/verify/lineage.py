@@ -45,11 +45,13 @@ def lineage(root: Path, source: Source, good: str | None, bad: str) -> Lineage:
     Of a merge the side counts that was merged into. Paths are relative to ``root``.
 
     Raises:
-        UsageError: A revision is unknown, or ``good`` is no ancestor of ``bad``, or there is no history.
+        UsageError: A revision is unknown, ``good`` is no ancestor of ``bad``, there is no history, or the
+            file is another repository's.
     """
     checkouts = Checkouts(root)
     try:
         last = checkouts.revision(bad)
+        _check_own(checkouts, last, _path(source.module))
         first = checkouts.revision(good) if good else None
         commits = _commits(root, first, last)
     except RevisionError as error:
@@ -62,6 +64,13 @@ def lineage(root: Path, source: Source, good: str | None, bad: str) -> Lineage:
         found.pop()
         begun = True
     return Lineage(tuple(reversed(found)), begun)
+
+
+def _check_own(checkouts: Checkouts, revision: Revision, file: str) -> None:
+    for folder in checkouts.submodules(revision):
+        if file.startswith(f"{folder}/"):
+            hint = "bisect needs a register there"
+            raise UsageError(f"{file} is in the submodule {folder}, which has commits of its own", hint=hint)
 
 
 def gaps(root: Path) -> tuple[str, ...]:
