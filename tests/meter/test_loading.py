@@ -86,6 +86,16 @@ def test_what_is_not_there_is_named(repository: Repository, source: Source) -> N
         load_function(source, repository.root)
 
 
+def test_a_missing_module_is_told_from_one_that_it_imports(repository: Repository) -> None:
+    """The first is a wrong name in the ticket, the second an error of the code."""
+    repository.write("src/tiny/__init__.py", "")
+    repository.write("src/tiny/history.py", "import gone\n")
+    with pytest.raises(CannotMeasureError, match=r"^there is no module tiny\.histroy$"):
+        load_function(Source("tiny.histroy", "f"), repository.root)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'gone'"):
+        load_function(Source("tiny.history", "f"), repository.root)
+
+
 def test_an_error_is_described_where_the_repository_caused_it(repository: Repository) -> None:
     """The innermost line of the repository's own code is named, not one of the library it called."""
     repository.write("fixes/x/found.py", "import json\n\ndef check():\n    return json.loads('{')\n")

@@ -85,7 +85,15 @@ def import_from(root: Path) -> None:
 
 def _module(name: str, root: Path) -> ModuleType:
     import_from(root)
-    return _from_file(root / name, root) if name.endswith(".py") else importlib.import_module(name)
+    if name.endswith(".py"):
+        return _from_file(root / name, root)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):
+            raise CannotMeasureError(f"there is no module {error.name}") from None
+        # What is missing is something that the module imports.
+        raise
 
 
 def _from_file(path: Path, root: Path) -> ModuleType:
