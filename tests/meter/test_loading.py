@@ -13,7 +13,8 @@ import finding_tickets
 from finding_tickets.meter.choice import choose
 from finding_tickets.meter.loading import imported_files, load_function, load_workload
 from finding_tickets.meter.places import describe, portable
-from finding_tickets.meter.report import CannotMeasureError, Source
+from finding_tickets.meter.report import CannotMeasureError
+from finding_tickets.meter.source import Source
 from simcuda.ledger import Ledger
 
 VERIFIER = """

@@ -14,7 +14,8 @@ import torch
 from tests.meter.conftest import build, workload
 
 import simcuda
-from finding_tickets.meter.report import CannotMeasureError, Code, Interval, Question, Source, TimeJob, Timing
+from finding_tickets.meter.report import CannotMeasureError, Code, Interval, Question, TimeJob, Timing
+from finding_tickets.meter.source import Source
 from finding_tickets.meter.timing import Here, RaisedError, answers, measure_times, waiting
 from finding_tickets.workload import Point, Workload
 

@@ -8,7 +8,8 @@ import pytest
 from tests.verify.conftest import report, run
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.report import Agreement, Comparison, Report, Run
+from finding_tickets.meter.report import Agreement, Report, Run
+from finding_tickets.meter.source import Comparison
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.verify.claims import check

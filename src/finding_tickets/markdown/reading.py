@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 from finding_tickets.markdown.finding import read_finding
 from finding_tickets.markdown.identity import kind_of, title_of
 from finding_tickets.markdown.metadata import Metadata, metadata_entries, read_metadata
@@ -11,11 +13,14 @@ from finding_tickets.markdown.source import Source
 from finding_tickets.markdown.tables import report_malformed
 from finding_tickets.markdown.unfinished import report_unfinished
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary
 
-Document = Ticket | ImplementationReview
+if TYPE_CHECKING:
+    from finding_tickets.model.review import ImplementationReview
+
+# As text: the records of reviews are loaded when the first review is read.
+Document: TypeAlias = "Ticket | ImplementationReview"
 
 
 def read_document(

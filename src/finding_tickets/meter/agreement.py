@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from finding_tickets.meter.compare import difference
 from finding_tickets.meter.kept import kept
 from finding_tickets.meter.loading import load_workload
-from finding_tickets.meter.report import Agreement, Comparison
+from finding_tickets.meter.report import Agreement
+from finding_tickets.meter.source import Comparison
 from finding_tickets.workload import Point, Workload
 
 

@@ -20,8 +20,9 @@ import simcuda.simulation
 from finding_tickets.meter import agreement
 from finding_tickets.meter.loading import load_function
 from finding_tickets.meter.places import belongs_to
-from finding_tickets.meter.report import Job, Report, Source, TimeJob, Timing
+from finding_tickets.meter.report import Job, Report, TimeJob, Timing
 from finding_tickets.meter.run import measure as run
+from finding_tickets.meter.source import Source
 from finding_tickets.meter.timing import StandingIn, measure_times
 from finding_tickets.meter.trial import Function
 

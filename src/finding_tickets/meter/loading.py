@@ -13,7 +13,8 @@ from typing import Any
 
 from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import belongs_to
-from finding_tickets.meter.report import CannotMeasureError, Source
+from finding_tickets.meter.report import CannotMeasureError
+from finding_tickets.meter.source import Source
 from finding_tickets.workload import Workload
 
 

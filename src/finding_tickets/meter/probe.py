@@ -20,8 +20,9 @@ from finding_tickets.meter.counting import measurement_of
 from finding_tickets.meter.loading import import_from, imported_files, load_function, load_workload
 from finding_tickets.meter.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.meter.pytest_node import run_node
-from finding_tickets.meter.report import At, CannotMeasureError, Report, Run, Source, WrongTargetError
+from finding_tickets.meter.report import At, CannotMeasureError, Report, Run, WrongTargetError
 from finding_tickets.meter.run import run
+from finding_tickets.meter.source import Source
 from finding_tickets.meter.trial import Function, Meter
 from finding_tickets.workload import Point, Workload
 from simcuda.report import HEAVIEST_FIRST

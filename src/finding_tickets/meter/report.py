@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from finding_tickets.meter.measurement import Measurement
+from finding_tickets.meter.source import Comparison, Source
 
 At = dict[str, int]
 SIMULATED_DEVICE = "h200-cuda13"
@@ -23,23 +24,6 @@ class CannotMeasureError(Exception):
 
 class WrongTargetError(Exception):
     """Nothing of that name can be measured, or not when called like that; the message says how it can."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a function lives: a file below the root, or a module by its dotted name."""
-
-    module: str
-    function: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A variant whose results are to equal another's, within ``tolerance`` where it is not None."""
-
-    variant: str
-    target: str
-    tolerance: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,16 +18,8 @@ from finding_tickets.meter.loading import imported_files, load_function, load_wo
 from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import portable
 from finding_tickets.meter.repeated import check_repeated
-from finding_tickets.meter.report import (
-    CannotMeasureError,
-    Comparison,
-    Job,
-    Report,
-    Run,
-    Skipped,
-    Source,
-    at_text,
-)
+from finding_tickets.meter.report import CannotMeasureError, Job, Report, Run, Skipped, at_text
+from finding_tickets.meter.source import Comparison, Source
 from finding_tickets.meter.trial import Function, Meter, Trial, arguments
 from finding_tickets.meter.unrun import unrun
 from finding_tickets.workload import Point, Workload

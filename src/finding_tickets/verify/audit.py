@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import Code, Question, Report, Source, Times, Timing
+from finding_tickets.meter.report import Code, Question, Report, Times, Timing
+from finding_tickets.meter.source import Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.verify.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.verify.checkouts import RevisionError

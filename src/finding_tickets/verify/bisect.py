@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets import __version__
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import Source
+from finding_tickets.meter.source import Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.history import Commit

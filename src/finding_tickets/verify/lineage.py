@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
-from finding_tickets.meter.report import Source
+from finding_tickets.meter.source import Source
 from finding_tickets.register.git import GitError, ask, cut_off
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from finding_tickets.meter.report import Code, Comparison, Job, Question, Report, Source, TimeJob
+from finding_tickets.meter.report import Code, Job, Question, Report, TimeJob
+from finding_tickets.meter.source import Comparison, Source
 from finding_tickets.verify.fitting import Fit, SiteFit, fit_metrics, fit_sites
 
 TARGET = f"{__name__}:measure"

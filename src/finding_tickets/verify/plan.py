@@ -10,7 +10,7 @@ from pathlib import Path
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import Comparison, Source
+from finding_tickets.meter.source import Comparison, Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError

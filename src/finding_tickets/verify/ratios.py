@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from finding_tickets.meter.report import Interval
 from finding_tickets.verify.expressions import (
     Binary,
     Call,
@@ -28,6 +28,9 @@ from finding_tickets.verify.expressions import (
     variables,
 )
 from finding_tickets.verify.grammar import parse_condition
+
+if TYPE_CHECKING:
+    from finding_tickets.meter.report import Interval
 
 EXACT = {"==", "!="}
 

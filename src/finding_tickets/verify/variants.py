@@ -9,7 +9,7 @@ import ast
 from pathlib import Path
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.report import Source
+from finding_tickets.meter.source import Source
 
 
 def find_variants(folder: str, root: Path) -> dict[str, Source]:
