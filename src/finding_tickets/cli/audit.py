@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox, complete_id
+from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, timeout_option
+from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
 from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
 from finding_tickets.cli.reading import find_all
-from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Level
@@ -31,10 +31,8 @@ def audit(
         list[str] | None, typer.Option(metavar="NAME", help="Try this cheat alone (repeatable).")
     ] = None,
     root: Root = HERE,
-    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a cheat after this time.")
-    ] = None,
+    meter: Meter = MeterName.AUTO,
+    timeout: Annotated[float | None, timeout_option("Stop a cheat after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -43,7 +41,6 @@ def audit(
     from finding_tickets.verify.audit import audit as run
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.plan import verifier_of
-    from finding_tickets.verify.session import Settings
 
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
@@ -55,14 +52,7 @@ def audit(
             chosen = [one for one in register.documents if verifier_of(one, register.root)]
             say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
         sound, reading = _sound(register, chosen)
-        settings = Settings(
-            root=register.root.resolve(),
-            evidence=register.config.evidence,
-            meter=meter,
-            timeout=timeout or register.config.timeout,
-            memory=register.config.memory,
-            record=False,
-        )
+        settings = settings_of(register, meter, timeout, record=False)
         done = []
         if sound:
             say(f"trying {len(cheats)} cheats on {', '.join(each.id.value for each in sound)}")

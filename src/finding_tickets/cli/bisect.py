@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.editing import Id
-from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox
+from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, timeout_option
+from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
-from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import load
@@ -29,11 +29,8 @@ def bisect(
         str, typer.Option(metavar="NAME", help="The variant whose code and claims are meant.")
     ] = "found",
     root: Root = HERE,
-    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="Stop measuring a commit after this time."),
-    ] = None,
+    meter: Meter = MeterName.AUTO,
+    timeout: Annotated[float | None, timeout_option("Stop measuring a commit after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -42,21 +39,13 @@ def bisect(
     from finding_tickets.verify.bisect import bisect as run
     from finding_tickets.verify.bisect import took
     from finding_tickets.verify.isolate import Isolation
-    from finding_tickets.verify.session import Settings
 
     register = load(root)
     document = register.find(ticket)
     for problem in register.problems_of(document):
         if problem.level is Level.ERROR:
             raise BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
-    settings = Settings(
-        root=register.root.resolve(),
-        evidence=register.config.evidence,
-        meter=meter,
-        timeout=timeout or register.config.timeout,
-        memory=register.config.memory,
-        record=False,
-    )
+    settings = settings_of(register, meter, timeout, record=False)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = run(
             document, isolation, took(isolation, settings), variant=variant, good=good, bad=bad, tell=say

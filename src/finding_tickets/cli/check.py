@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Root, Sandbox
+from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, timeout_option
+from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import counted, say, style, write, write_json
 from finding_tickets.cli.summary import add_to
-from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.load import load
@@ -42,10 +42,8 @@ def check(
         list[str] | None,
         typer.Option(metavar="ID", help="A ticket whose changed claims or worse verdict are meant."),
     ] = None,
-    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a verification after this time.")
-    ] = None,
+    meter: Meter = MeterName.AUTO,
+    timeout: Annotated[float | None, timeout_option("Stop a verification after this time.")] = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Add the outcome as Markdown to a file as well.")
     ] = None,
@@ -59,20 +57,13 @@ def check(
     from finding_tickets.verify.branch import base_of, pairs
     from finding_tickets.verify.gate import configuration, exit_code, judge, measure, unread
     from finding_tickets.verify.isolate import Isolation
-    from finding_tickets.verify.session import Settings
 
     head = load(root)
     then = base_of(head.root, base)
     named = accept or []
     found = pairs(then, head, named)
     _check_named(named, found)
-    settings = Settings(
-        root=head.root.resolve(),
-        evidence=head.config.evidence,
-        meter=meter,
-        timeout=timeout or head.config.timeout,
-        memory=head.config.memory,
-    )
+    settings = settings_of(head, meter, timeout)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = measure(found, head, isolation, settings, say)
     judged = judge(found, done, named)

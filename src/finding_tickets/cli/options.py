@@ -53,12 +53,6 @@ Root = Annotated[
 OutputFormat = Annotated[
     Format, typer.Option("--format", case_sensitive=False, help="How the data is printed.")
 ]
-Sandbox = Annotated[
-    bool,
-    typer.Option(
-        "--sandbox", help="Run code of the repository without network and where it can write nothing."
-    ),
-]
 Ids = Annotated[
     list[str], typer.Argument(metavar="ID...", autocompletion=complete_id, help="Tickets, in any case.")
 ]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox, known
+from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, timeout_option
+from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, style, write, write_json
-from finding_tickets.cli.verify import MeterName
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import read_config
 from finding_tickets.register.place import repository_of
@@ -44,10 +44,8 @@ def probe(
     agent: Annotated[str | None, typer.Option(metavar="WORD", help="Who found it, for its ID.")] = None,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,
-    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop the target after this time.")
-    ] = None,
+    meter: Meter = MeterName.AUTO,
+    timeout: Annotated[float | None, timeout_option("Stop the target after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:

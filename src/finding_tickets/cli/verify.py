@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.choosing import Query, chosen, named
-from finding_tickets.cli.options import HERE, OutputFormat, Root, Sandbox
+from finding_tickets.cli.measuring import (
+    Meter,
+    MeterName,
+    Sandbox,
+    revision_option,
+    settings_of,
+    timeout_option,
+)
+from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, is_terminal, say, say_error, style, write, write_json
 from finding_tickets.cli.progress import progress
 from finding_tickets.cli.reading import evidence_code, find_all
@@ -38,20 +46,6 @@ class ExecutorName(StrEnum):
     RAY = "ray"
 
 
-class MeterName(StrEnum):
-    """What counts during a run; ``auto`` is a real GPU where one is usable."""
-
-    AUTO = "auto"
-    SIMULATED = "simulated"
-    CUDA = "cuda"
-
-
-def revision_option(what: str) -> typer.models.OptionInfo:
-    """An option that takes a commit, a branch, a tag or an expression of git's."""
-    option: typer.models.OptionInfo = typer.Option(metavar="REV", help=what)
-    return option
-
-
 def verify(
     query: Query = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
@@ -59,10 +53,8 @@ def verify(
         bool, typer.Option("--stale", help="Every document with stale evidence or none.")
     ] = False,
     root: Root = HERE,
-    meter: Annotated[MeterName, typer.Option(help="What counts during a run.")] = MeterName.AUTO,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="Stop a verification after this time.")
-    ] = None,
+    meter: Meter = MeterName.AUTO,
+    timeout: Annotated[float | None, timeout_option("Stop a verification after this time.")] = None,
     at: Annotated[
         str | None, revision_option("Measure variants that name no revision at this one; record nothing.")
     ] = None,
@@ -81,8 +73,6 @@ def verify(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
-    from finding_tickets.verify.session import Settings
-
     overrides = _overrides(at, base, head)
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
@@ -96,15 +86,7 @@ def verify(
         if stale:
             code = ExitCode.worst(code, _say_changed(facts))
         sound, reading = _sound(register, documents, () if ids else register.problems)
-        settings = Settings(
-            root=register.root.resolve(),
-            evidence=register.config.evidence,
-            meter=meter,
-            timeout=timeout or register.config.timeout,
-            memory=register.config.memory,
-            overrides=overrides,
-            resources=register.config.ray,
-        )
+        settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
         done = _measure(sound, verifying, settings)
