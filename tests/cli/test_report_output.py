@@ -214,6 +214,26 @@ def test_no_report_is_written_into_the_configuration(
     assert "belongs to the register" in ran.err
 
 
+@pytest.mark.parametrize("name", ["evidence/A-1/new.json", "templates/note.j2", "tickets/broken.md"])
+def test_no_report_replaces_what_the_register_is_made_of(
+    tickets: Tickets, repository: Repository, name: str
+) -> None:
+    """Evidence, a template and a ticket that cannot be read stay as they are."""
+    repository.ticket("A-1")
+    file = repository.write(name, "")
+    file.write_bytes(b"\xff not UTF-8")
+    ran = tickets("report", "-o", str(file))
+    assert (2, b"\xff not UTF-8") == (ran.code, file.read_bytes())
+    assert f"{file}: belongs to the register" in ran.err
+
+
+def test_a_report_among_the_tickets_is_replaced_by_the_next(tickets: Tickets, repository: Repository) -> None:
+    """It is no ticket, wherever it lies."""
+    repository.ticket("A-1")
+    file = repository.root / "tickets/STATUS.md"
+    assert [0, 0] == [tickets("report", "-o", str(file)).code for _ in range(2)]
+
+
 def test_no_summary_is_added_to_a_ticket(tickets: Tickets, repository: Repository, out: Path) -> None:
     """Nor is the report itself written then."""
     file = repository.ticket("A-1")

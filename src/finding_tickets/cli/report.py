@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,9 @@ from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
 from finding_tickets.cli.summary import add_to, room_in
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.model.problem import Level
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
+from finding_tickets.register.listing import Listing
 from finding_tickets.register.query import Facts, Lexicon, choose, parse
 from finding_tickets.register.query import Query as Asked
 from finding_tickets.report.contexts import Profile, Report, Since, status
@@ -64,7 +66,7 @@ def report(
     past = None if since is None else _since(since, facts, rows, asked)
     name = how.template or "" if template is None else template
     made = Report(facts, status(rows, facts, text, past), name, profile or Profile.FULL)
-    is_kept = _within(facts.root, {CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows)})
+    is_kept = _kept_by(listing)
     if summary:
         refuse_kept(summary, is_kept)
     deliver(writer(output_format)(made), output, is_kept)
@@ -75,9 +77,19 @@ def report(
     return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
 
 
-def _within(root: Path, paths: Collection[str]) -> Callable[[Path], bool]:
-    """Whether a file is one of ``paths``, which are from ``root``."""
-    return lambda file: file.is_relative_to(root) and file.relative_to(root).as_posix() in paths
+def _kept_by(listing: Listing) -> Callable[[Path], bool]:
+    """Whether a file is one that a register is made of, whatever is to be read in it."""
+    unread = (problem.file for problem in listing.problems if problem.level is Level.ERROR)
+    files = {CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows), *unread}
+    folders = (listing.config.evidence, listing.config.templates)
+
+    def is_kept(file: Path) -> bool:
+        if not file.is_relative_to(listing.root):
+            return False
+        place = file.relative_to(listing.root)
+        return place.as_posix() in files or any(map(place.is_relative_to, folders))
+
+    return is_kept
 
 
 def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:
