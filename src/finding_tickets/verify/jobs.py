@@ -102,7 +102,7 @@ def with_times(measured: Measured, times: Times) -> Measured:
 
 def _folders(todo: Plan) -> dict[str, Path]:
     """The code of each revision that a variant is at, by its commit; that of the work tree by none."""
-    checkouts = Checkouts(todo.root)
+    checkouts = Checkouts(todo.repository)
     code = {"": todo.root}
     for revision in todo.revisions.values():
         code.setdefault(revision.commit, checkouts.files(revision))

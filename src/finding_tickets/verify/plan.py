@@ -28,15 +28,16 @@ EVERY = "*"
 class Plan:
     """Everything a verification needs to know of a document; ``files`` are relative to ``root``.
 
-    ``verifiers`` is the root that ``verifier`` is relative to. ``revisions`` has the variants that are not
-    those of the work tree. ``trouble`` says why nothing can be measured although nothing is wrong with the
-    document.
+    ``verifiers`` is the root that ``verifier`` is relative to, ``repository`` the folder in which git knows
+    the ``revisions`` of variants that are not those at ``root``. ``trouble`` says why nothing can be measured
+    although nothing is wrong with the document.
     """
 
     ticket: str
     document: str
     root: Path
     verifiers: Path
+    repository: Path
     verifier: str
     variants: dict[str, Source]
     revisions: dict[str, Revision] = field(default_factory=dict)
@@ -79,12 +80,13 @@ def plan(
     overrides: Mapping[str, str] | None = None,
     verifiers: Path | None = None,
     commits: Mapping[str, str] | None = None,
+    repository: Path | None = None,
 ) -> Plan | None:
     """How to verify a document of the register at ``root``; None where it has no verifier.
 
     ``overrides`` are revisions for variants by name, ``*`` for those that name none themselves. The verifier
     is taken from the folder ``verifiers``, by default the root. ``commits`` has the revisions by name that
-    git does not know here.
+    git does not know here; it is asked in the folder ``repository``, by default the root.
 
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
@@ -96,7 +98,8 @@ def plan(
     remediation = document.remediation
     try:
         _check_file(verifier, place)
-        found = _plan(document, Checkouts(root, commits or {}), verifier, remediation, overrides or {})
+        checkouts = Checkouts(repository or root, commits or {})
+        found = _plan(document, root, checkouts, verifier, remediation, overrides or {})
         return replace(found, verifiers=place)
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
@@ -130,12 +133,12 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
 
 def _plan(
     document: Document,
+    root: Path,
     checkouts: Checkouts,
     verifier: str,
     remediation: Remediation | None,
     overrides: Mapping[str, str],
 ) -> Plan:
-    root = checkouts.root
     refs = remediation.variants if remediation else {}
     claims = remediation.claims if remediation else ()
     variants = _variants(document.id.value, root, refs, claims)
@@ -151,6 +154,7 @@ def _plan(
         document=document.path,
         root=root,
         verifiers=root,
+        repository=checkouts.root,
         verifier=verifier,
         variants=variants,
         revisions=revisions,

@@ -33,7 +33,8 @@ from finding_tickets.verify.verdict import DECIDING, FIX, rule
 
 _AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
 _TIMINGS = TypeAdapter(tuple[Timing, ...])
-_Planned = dict[str, tuple[Document, Plan]]
+_Planned = Mapping[str, tuple[Document, Plan]]
+_Done = Iterator[tuple[str, "Verified"]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,7 @@ def verify(
 
     ``on_start`` is told of a document whenever a process begins to measure something of it.
     """
-    planned: _Planned = {}
+    planned: dict[str, tuple[Document, Plan]] = {}
     for document in documents:
         todo = prepared(document, settings)
         if isinstance(todo, Verified):
@@ -93,8 +94,18 @@ def verify(
         else:
             planned[document.path] = document, todo
     if planned:
-        with _folder(isolation) as folder:
-            yield from _Run(planned, isolation, settings, folder, on_start).measure()
+        yield from (done for _, done in measure(planned, isolation, settings, on_start))
+
+
+def measure(
+    planned: Mapping[str, tuple[Document, Plan]],
+    isolation: Isolation,
+    settings: Settings,
+    on_start: Callable[[Document], None] = _nobody,
+) -> Iterator[tuple[str, Verified]]:
+    """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots."""
+    with _folder(isolation) as folder:
+        yield from _Run(planned, isolation, settings, folder, on_start).measure()
 
 
 @contextmanager
@@ -169,8 +180,8 @@ class _Run:
         self._compare: dict[str, Measured] = {}
         self._time: dict[str, Measured] = {}
 
-    def measure(self) -> Iterator[Verified]:
-        """Each document as soon as it is done."""
+    def measure(self) -> _Done:
+        """Each document as soon as it is done, by its key."""
         self._alone = self._needing_several_gpus()
         tasks: dict[tuple[str, str], Task] = {}
         expected: dict[str, int] = {}
@@ -178,7 +189,7 @@ class _Run:
             try:
                 ordered = jobs(todo, self._settings.meter, self._results(path))
             except RevisionError as error:
-                yield Verified(document, inconclusive(todo, self._settings, str(error)))
+                yield path, Verified(document, inconclusive(todo, self._settings, str(error)))
                 continue
             expected[path] = len(ordered)
             tasks |= {
@@ -198,9 +209,9 @@ class _Run:
             yield from self._counted(path, self._compared(path, outcome))
         # One after the other, when nothing else runs that would disturb them.
         for path, measured in self._time.items():
-            yield self._concluded(path, measured)
+            yield path, self._concluded(path, measured)
 
-    def _ended(self, path: str) -> Iterator[Verified]:
+    def _ended(self, path: str) -> _Done:
         """A document of which every order has ended, unless its results are still to be compared."""
         todo = self._planned[path][1]
         measured = _joined(todo, self._arrived[path])
@@ -209,12 +220,12 @@ class _Run:
         else:
             yield from self._counted(path, measured)
 
-    def _counted(self, path: str, measured: Measured | str) -> Iterator[Verified]:
+    def _counted(self, path: str, measured: Measured | str) -> _Done:
         """A document of which everything is counted, unless its variants are still to be timed."""
         if isinstance(measured, Measured) and self._planned[path][1].is_timed:
             self._time[path] = measured
         else:
-            yield self._concluded(path, measured)
+            yield path, self._concluded(path, measured)
 
     def _compared(self, path: str, outcome: Outcome) -> Measured | str:
         if outcome.reason is not None:
