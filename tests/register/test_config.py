@@ -8,6 +8,7 @@ import pytest
 
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.register.config import Config, read_config
+from finding_tickets.register.matrix import Matrix
 
 
 def configure(root: Path, text: str, name: str = "tickets.toml") -> Path:
@@ -66,6 +67,34 @@ def test_every_key(tmp_path: Path) -> None:
     assert (("shipped",), ("approve",)) == (words.outcomes["fixed"], words.opinions["ENDORSE"])
     # Words that are not mentioned keep their place.
     assert ["P0", "P1", "P2", "P3", "P4"] == list(words.severities)
+
+
+def test_a_matrix(tmp_path: Path) -> None:
+    """Each axis is read; with GPUs and without meters both are meant, the real one for each GPU."""
+    configure(
+        tmp_path,
+        """
+        [matrix]
+        revisions = ["v1.0", "main~2"]
+        [matrix.torch]
+        "2.11.0" = "../envs/torch-2.11/bin/python"
+        [matrix.gpus]
+        "NVIDIA H200" = {H200 = 0.5}
+        """,
+    )
+    expected = Matrix(
+        meters=("simulated", "cuda"),
+        torch={"2.11.0": "../envs/torch-2.11/bin/python"},
+        gpus={"NVIDIA H200": {"H200": 0.5}},
+        revisions=("v1.0", "main~2"),
+    )
+    assert expected == read_config(tmp_path).matrix
+
+
+def test_without_gpus_a_matrix_is_simulated(tmp_path: Path) -> None:
+    """That is what needs nothing of a machine."""
+    configure(tmp_path, "[matrix]\nrevisions = ['v1.0']")
+    assert Matrix(meters=("simulated",), revisions=("v1.0",)) == read_config(tmp_path).matrix
 
 
 def test_in_pyproject(tmp_path: Path) -> None:
@@ -134,6 +163,47 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
         (
             "ray = {resources = {GPU = 1}}",
             "ray: resources.GPU is Ray's own, and follows from meter and memory",
+        ),
+        ("matrix = 'all'", "matrix: must be a table, not 'all'"),
+        (
+            "matrix = {torches = {}}",
+            "matrix: unknown key 'torches'; known keys are meters, torch, gpus, revisions",
+        ),
+        (
+            "matrix = {meters = ['real']}",
+            "matrix: meters must be a list of simulated and cuda, not ['real']",
+        ),
+        ("matrix = {meters = []}", "matrix: meters must be a list of simulated and cuda, not []"),
+        (
+            "matrix = {meters = ['cuda']}",
+            "matrix: the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}",
+        ),
+        (
+            "matrix = {meters = ['simulated'], gpus = {'NVIDIA H200' = {}}}",
+            "matrix: the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}",
+        ),
+        (
+            "matrix = {torch = ['2.11.0']}",
+            "matrix: torch must be a table of versions and interpreters, not ['2.11.0']",
+        ),
+        (
+            "matrix = {torch = {2.11 = 'python'}}",
+            "matrix: torch.2 must be the path of a Python, not {'11': 'python'} (a version stands in quotes)",
+        ),
+        ("matrix = {torch = {'2.11.0' = ''}}", "matrix: torch.2.11.0 must be the path of a Python, not ''"),
+        (
+            "matrix = {torch = {'2.11.0+cu130' = 'python'}}",
+            "matrix: torch.'2.11.0+cu130' is no version of torch such as '2.11.0'",
+        ),
+        (
+            "matrix = {gpus = {H200 = {GPU = 1}}}",
+            "matrix: gpus.H200.GPU is Ray's own, and follows from meter and memory",
+        ),
+        ("matrix = {gpus = {'' = {}}}", "matrix: gpus must be a table of names and resources, not {'': {}}"),
+        ("matrix = {revisions = 'v1'}", "matrix: revisions must be a list of texts, not 'v1'"),
+        (
+            "matrix = {revisions = ['v1', 'v1']}",
+            "matrix: revisions must have each text once, and none that is empty: ['v1', 'v1']",
         ),
         ("severities = {P9 = []}", "severities: no such word as 'P9'; the words are P0, P1, P2, P3, P4"),
         ("severities = ['bad']", "severities: no such word as 'bad'; the words are P0, P1, P2, P3, P4"),

@@ -24,6 +24,7 @@ from finding_tickets.register.config_values import (
     spellings_of,
     words,
 )
+from finding_tickets.register.matrix import Matrix, matrix
 
 CONFIG_FILE = "tickets.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -38,6 +39,7 @@ _SETTINGS: Mapping[str, Callable[[Any, Path], Any]] = {
     "lint_select": names,
     "lint_ignore": names,
     "ray": ray,
+    "matrix": matrix,
 }
 _VOCABULARY: Mapping[str, Callable[[Any, Path], Any]] = {
     "id_pattern": pattern,
@@ -62,6 +64,7 @@ class Config:
         lint_select: The lint rules to look at; None for all of them.
         lint_ignore: The lint rules to leave out.
         ray: Resources of a Ray cluster that a verification asks for, with how much of each.
+        matrix: On what tickets are measured beside the tool's own environment, if that is declared.
         vocabulary: The words of the register.
     """
 
@@ -74,6 +77,7 @@ class Config:
     lint_select: tuple[str, ...] | None = None
     lint_ignore: tuple[str, ...] = ()
     ray: Mapping[str, float] = field(default_factory=dict)
+    matrix: Matrix | None = None
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 

@@ -65,15 +65,19 @@ def ray(value: Any, _root: Path) -> Mapping[str, float]:
     """A table whose ``resources`` are names of the cluster with amounts above 0, none of them Ray's own."""
     if not isinstance(value, dict) or value.keys() - {"resources"}:
         raise WrongValueError(f"must be a table with nothing but resources, not {value!r}")
-    resources = value.get("resources", {})
-    if not isinstance(resources, dict):
-        raise WrongValueError(f"resources must be a table of names and amounts, not {resources!r}")
-    for name, amount in resources.items():
+    return amounts(value.get("resources", {}), "resources")
+
+
+def amounts(value: Any, name: str) -> Mapping[str, float]:
+    """A table of what a machine of a cluster must have; ``name`` is that of the table."""
+    if not isinstance(value, dict):
+        raise WrongValueError(f"{name} must be a table of names and amounts, not {value!r}")
+    for resource, amount in value.items():
         if not _is_amount(amount):
-            raise WrongValueError(f"resources.{name} must be a part of 1 or a whole number, not {amount!r}")
-        if name in _OF_RAY:
-            raise WrongValueError(f"resources.{name} is Ray's own, and follows from meter and memory")
-    return {name: float(amount) for name, amount in resources.items()}
+            raise WrongValueError(f"{name}.{resource} must be a part of 1 or a whole number, not {amount!r}")
+        if resource in _OF_RAY:
+            raise WrongValueError(f"{name}.{resource} is Ray's own, and follows from meter and memory")
+    return {resource: float(amount) for resource, amount in value.items()}
 
 
 def _is_amount(value: Any) -> bool:
