@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from finding_tickets.register.load import Register, load
 # How long an example takes says something of the machine; what failed once is no part of the repository.
 settings.register_profile("tickets", deadline=None, database=None)
 settings.load_profile("tickets")
+# What a shell runs in the background ignores interrupts, and so would the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TICKET = """\
 # Finding Ticket: {title}

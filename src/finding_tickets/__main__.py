@@ -1,6 +1,20 @@
-"""``python -m finding_tickets`` is ``tickets``."""
+"""``tickets``, also as ``python -m finding_tickets``."""
 
-from finding_tickets.cli.main import main
+import sys
+
+INTERRUPTED = 130
+"""As ``ExitCode`` has it, which is still to be loaded."""
+
+
+def main() -> None:
+    """Run ``tickets``; an interrupt ends it without a word, also while it is being loaded."""
+    try:
+        from finding_tickets.cli.main import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
 
 if __name__ == "__main__":
     main()

@@ -96,6 +96,22 @@ def test_an_interrupt_is_silent(
     assert ("", "") == capsys.readouterr()
 
 
+def test_an_interrupt_while_it_loads_is_silent() -> None:
+    """Who changes their mind at once is told nothing of the modules that are being imported."""
+    code = """
+import os, signal, sys
+class Typer:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Typer())
+from finding_tickets.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ExitCode.INTERRUPTED, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
 def test_a_bug_is_one_message_that_says_what_to_report(
     failing: Callable[[BaseException], int],
     capsys: pytest.CaptureFixture[str],

@@ -281,6 +281,22 @@ sys.exit(run(["list", "--root", sys.argv[1]]))
     assert (130, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
+def test_an_interrupt_while_processes_start(register: Repository) -> None:
+    """One that is for all of them finds none that does not know yet to leave it to the first."""
+    code = """
+import os, signal, sys
+from finding_tickets.cli.main import run
+from finding_tickets.register import readings
+readings.MANY, readings._CHUNK = 2, 1
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
+sys.exit(run(["list", "--format", "json", "--root", sys.argv[1]]))
+"""
+    line = [sys.executable, "-c", code, str(register.root)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert ["A-1", "A-2", "A-10"] == [each["id"] for each in json.loads(done.stdout)["data"]]
+    assert "KeyboardInterrupt" not in done.stderr
+
+
 def damages() -> Iterator[Callable[[bytes], bytes]]:
     """Ways in which a file may be damaged: emptied, cut, overwritten, and bytes changed here and there."""
     yield lambda _: b""

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,9 @@ def read_rows(files: Sequence[File], vocabulary: Vocabulary) -> Iterator[Taken]:
         yield from map(read, files)
         return
     try:
-        yield from pool.map(read, files, chunksize=_CHUNK)
+        with _interrupts_held_back():
+            found = pool.map(read, files, chunksize=_CHUNK)
+        yield from found
     finally:
         # Whoever interrupts does not wait for the files that nobody has begun to read.
         pool.shutdown(cancel_futures=True)
@@ -51,6 +54,16 @@ def _pool() -> ProcessPoolExecutor | None:
         return ProcessPoolExecutor(initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     except (OSError, ImportError, NotImplementedError):
         return None
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let interrupts come when the block is left; what is started in it has time to learn to ignore them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def read_row(file: File, vocabulary: Vocabulary) -> Taken:
