@@ -19,6 +19,11 @@ def visible(_: object = None) -> list[str]:
     return [name.strip() for name in named.split(",")][:count] if named else list(map(str, range(count)))
 
 
+def called(name: str) -> list[str]:
+    """Those of the visible GPUs that have this name."""
+    return [gpu for place, gpu in enumerate(visible()) if torch.cuda.get_device_name(place) == name]
+
+
 def wanted(order: dict[str, str]) -> int:
     """The most devices that a point of a sweep needs; of ``verifier`` in ``root`` with ``code``."""
     workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))

@@ -17,6 +17,7 @@ import torch
 import simcuda
 from finding_tickets.meter.choice import choose
 from finding_tickets.meter.counting import measurement_of
+from finding_tickets.meter.installed import torch_version
 from finding_tickets.meter.loading import import_from, imported_files, load_function, load_workload
 from finding_tickets.meter.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.meter.pytest_node import run_node
@@ -189,7 +190,7 @@ def _once(order: Order, root: Path, meter: Meter) -> Report:
     done = replace(ran, at=ONCE, measurement=replace(ran.measurement, sites=sites))
     return Report(
         meter=meter.name,
-        torch=torch.__version__.split("+")[0],
+        torch=torch_version(),
         device=meter.device,
         sweep=(ONCE,),
         runs={NAME: (done,)},

@@ -13,6 +13,7 @@ import torch
 
 from finding_tickets.meter.agreement import agreement
 from finding_tickets.meter.choice import choose
+from finding_tickets.meter.installed import torch_version
 from finding_tickets.meter.kept import keep
 from finding_tickets.meter.loading import imported_files, load_function, load_workload
 from finding_tickets.meter.patches import unpatched
@@ -84,7 +85,7 @@ def run(
         runs[name] = [_traced(workload, run, functions[name]) for run in runs[name]]
     return Report(
         meter=meter.name,
-        torch=torch.__version__.split("+")[0],
+        torch=torch_version(),
         device=meter.device,
         sweep=tuple(dict(point) for point in workload.sweep),
         runs={name: tuple(of_variant) for name, of_variant in runs.items()},

@@ -108,6 +108,7 @@ class Timing(Record):
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 
+    ``revision`` is that of the variants that name none, and None where they are those of the work tree.
     ``timings`` are shown and not kept: evidence has none.
     """
 
@@ -122,6 +123,7 @@ class Verification(Record):
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
     timings: tuple[Timing, ...] = ()
+    revision: str | None = None
 
     @property
     def is_timed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -15,7 +15,8 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.cells import Cell
+from finding_tickets.verify.plan import EVERY, Plan, plan
 from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.statement import NoStatementError, written
 from finding_tickets.verify.statement import read as read_statement
@@ -55,7 +56,7 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
     if not recorded:
         return Current(Verdict.UNVERIFIED)
     planned = _planned(document, root)
-    changes = [_changed(evidence, document, planned) for evidence in recorded]
+    changes = [_changed(evidence, document, planned, _torch_of(evidence)) for evidence in recorded]
     fresh = [evidence.verification for evidence, names in zip(recorded, changes, strict=True) if not names]
     if not fresh:
         # Evidence of another version of torch says least about what has changed here.
@@ -66,13 +67,43 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
     return Current(counts.verdict, counts, ", ".join(sorted(disagree)) or None)
 
 
-def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
-    """All evidence on a ticket, that of real GPUs first.
+def in_cells(document: Document, root: Path, folder: str, cells: Sequence[Cell]) -> dict[Cell, Current]:
+    """What is known of a document in each cell of a matrix, from its evidence alone.
+
+    Evidence of a cell is not stale because the torch beside the tool is another one.
+
+    Raises:
+        BadDataError: A file of evidence cannot be read, or was edited.
+    """
+    known: dict[Cell, Current] = {}
+    for revision in dict.fromkeys(cell.revision for cell in cells):
+        recorded = read(document.id.value, root, folder, revision)
+        planned = _planned(document, root, revision) if recorded else ""
+        for cell in (cell for cell in cells if cell.revision == revision):
+            here = [evidence for evidence in recorded if cell.has(evidence.verification)]
+            found = (_in_cell(evidence, document, planned) for evidence in here)
+            known[cell] = min(found, key=_doubt, default=Current(Verdict.UNVERIFIED))
+    return known
+
+
+def _in_cell(evidence: Evidence, document: Document, planned: Plan | str) -> Current:
+    done = evidence.verification
+    changed = _changed(evidence, document, planned, done.torch)
+    return Current(Verdict.STALE if changed else done.verdict, done, changed=changed)
+
+
+def _doubt(current: Current) -> tuple[bool, bool]:
+    """What is fresh comes first, and of that what decides."""
+    return current.verdict is Verdict.STALE, current.verdict is Verdict.INCONCLUSIVE
+
+
+def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> list[Evidence]:
+    """All evidence on a ticket in the work tree, or at a revision; that of real GPUs first.
 
     Raises:
         BadDataError: A file is not what ``write`` writes.
     """
-    files = sorted((root / folder / safe_name(ticket)).glob("*.json"))
+    files = sorted((root / folder / _folder(ticket, revision)).glob("*.json"))
     recorded = [_read(file, root) for file in files]
     return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
 
@@ -86,9 +117,13 @@ def recorded_as(evidence: Evidence, root: Path, folder: str) -> Evidence | None:
 
 
 def name_of(done: Verification) -> str:
-    """The file of a verification within the folder of evidence."""
+    """The file of a verification within the folder of evidence; those at a revision have a folder of it."""
     name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")
-    return f"{safe_name(done.ticket)}/{name}.json"
+    return f"{_folder(done.ticket, done.revision)}/{name}.json"
+
+
+def _folder(ticket: str, revision: str | None) -> str:
+    return "/".join(safe_name(part) for part in (ticket, revision) if part)
 
 
 def write(evidence: Evidence, root: Path, folder: str) -> Path:
@@ -101,21 +136,26 @@ def write(evidence: Evidence, root: Path, folder: str) -> Path:
     return file
 
 
-def _planned(document: Document, root: Path) -> Plan | str:
-    """What would be measured now, or why nothing would."""
+def _planned(document: Document, root: Path, revision: str | None = None) -> Plan | str:
+    """What would be measured now, or why nothing would; at a revision, of what names none itself."""
     try:
-        return plan(document, root) or "the verifier, which is gone"
+        overrides = {EVERY: revision} if revision else {}
+        return plan(document, root, overrides) or "the verifier, which is gone"
     except BadDataError as error:
         return f"{error.file or document.path} ({error.message})"
 
 
-def _changed(evidence: Evidence, document: Document, planned: Plan | str) -> tuple[str, ...]:
-    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh."""
+def _changed(evidence: Evidence, document: Document, planned: Plan | str, torch: str) -> tuple[str, ...]:
+    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh.
+
+    ``torch`` is the version that it would be measured with.
+    """
     if isinstance(planned, str):
         return (planned,)
     files = [each.name for each in evidence.inputs if each.kind == "file" and each.name != REMEDIATION]
     before = {(each.name, each.kind): each.value for each in evidence.inputs}
-    current = inputs(planned, document, evidence.verification, files)
+    again = evidence.verification.model_copy(update={"torch": torch})
+    current = inputs(planned, document, again, files)
     now = {(each.name, each.kind): each.value for each in current}
     names = dict.fromkeys([*before, *now])
     imported = [file for file in files if file not in planned.files]
@@ -137,15 +177,14 @@ def inputs(
     """What a verification depends on: versions of what measures, the Remediation section, commits and code.
 
     ``imported`` are files of the work tree, relative to its root, beyond those that the plan knows. Code at a
-    revision is known by its commit. A real GPU may be on another machine, with a torch of its own.
+    revision is known by its commit.
     """
-    torch = _torch() if done.meter == "simulated" else done.torch
     subjects = set(planned.files) - {planned.verifier}
     revisions = {str(revision): revision.commit for revision in planned.revisions.values()}
     files = sorted({*planned.files, *imported})
     return (
         Input(name=TOOL, kind="version", value=__version__),
-        Input(name=TORCH, kind="version", value=torch),
+        Input(name=TORCH, kind="version", value=done.torch),
         Input(name=REMEDIATION, kind="file", value=_remediation_digest(document, planned.root)),
         *(Input(name=name, kind="commit", value=revisions[name]) for name in sorted(revisions)),
         *(
@@ -155,8 +194,15 @@ def inputs(
     )
 
 
-def _torch() -> str:
+def own_torch() -> str:
+    """The version of the torch that is installed beside the tool."""
     return version(TORCH).split("+")[0]
+
+
+def _torch_of(evidence: Evidence) -> str:
+    """The version to measure with again; a real GPU may be on another machine, with a torch of its own."""
+    done = evidence.verification
+    return own_torch() if done.meter == "simulated" else done.torch
 
 
 def _remediation_digest(document: Document, root: Path) -> str:

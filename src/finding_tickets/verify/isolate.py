@@ -17,6 +17,7 @@ from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
 from finding_tickets.verify.folders import TOKEN
+from finding_tickets.verify.interpreter import command, environment
 from finding_tickets.verify.sandbox import bubblewrap
 from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT
 
@@ -69,7 +70,8 @@ class Isolation:
     """A server that has torch loaded; starting it returns at once, and leaving the context ends it.
 
     With ``at_once=False`` it is started by the first task, so that having nothing to do costs nothing. In a
-    ``sandbox`` its tasks can write nothing but their own folder, and have no network.
+    ``sandbox`` its tasks can write nothing but their own folder, and have no network. ``interpreter`` is the
+    Python that it runs on, where that is not the tool's own.
 
     Raises:
         UsageError: This system has nothing to make a sandbox with.
@@ -82,11 +84,13 @@ class Isolation:
         *,
         at_once: bool = True,
         sandbox: bool = False,
+        interpreter: str = "",
     ) -> None:
         program = bubblewrap() if sandbox else ""
-        python = [sys.executable, "-P", "-m"]
-        server = [*python, "finding_tickets.verify.forkserver", str(workers or _processors()), *preload]
-        self._command = [*python, "finding_tickets.verify.janitor", TOKEN, program, *server]
+        server = ["finding_tickets.verify.forkserver", str(workers or _processors()), *preload]
+        janitor = ["finding_tickets.verify.janitor", TOKEN, program, *command(interpreter), *server]
+        self._interpreter = interpreter
+        self._command = [*command(""), *janitor]
         self._folder = ""
         self._tasks = count()
         self._running: set[str] = set()
@@ -159,7 +163,7 @@ class Isolation:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **ENVIRONMENT},
+            env={**os.environ, **ENVIRONMENT, **environment(self._interpreter)},
             # An interrupt from the terminal is for the caller, who ends the server in order.
             start_new_session=True,
         )

@@ -14,7 +14,9 @@ TIMING = f"{__name__}:time"
 COMPARISON = "finding_tickets.meter.agreement:compare_kept"
 CHOICE = "finding_tickets.meter.choice:took"
 VISIBLE = "finding_tickets.meter.gpus:visible"
+CALLED = "finding_tickets.meter.gpus:called"
 WANTED = "finding_tickets.meter.gpus:wanted"
+TORCH = "finding_tickets.meter.installed:torch_version"
 
 
 @dataclass(frozen=True)

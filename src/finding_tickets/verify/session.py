@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,25 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement, Report, Times, Timing
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
+from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check, trouble, unchecked
-from finding_tickets.verify.evidence import inputs, recorded_as, write
+from finding_tickets.verify.evidence import inputs, own_torch, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
-from finding_tickets.verify.measuring import CHOICE, COMPARISON, TARGET, TIMING, VISIBLE, WANTED, Measured
+from finding_tickets.verify.measuring import (
+    CALLED,
+    CHOICE,
+    COMPARISON,
+    TARGET,
+    TIMING,
+    TORCH,
+    VISIBLE,
+    WANTED,
+    Measured,
+)
 from finding_tickets.verify.pace import longest_first
-from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.plan import EVERY, Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
 from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled, shown
 from finding_tickets.verify.times import job as time_job
@@ -45,6 +55,7 @@ class Settings:
     ``verifiers`` is the root that verifiers are taken from, where that is another one than the code's. With
     ``record=False`` no file is written. ``commits`` are revisions by their names, for which git is not
     asked. ``resources`` is what the machine must have, in a cluster's own words; this machine is not asked.
+    ``cell`` is the one of a matrix that is measured.
     """
 
     root: Path
@@ -57,6 +68,17 @@ class Settings:
     record: bool = True
     commits: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
+    cell: Cell | None = None
+
+    def within(self, cell: Cell) -> Settings:
+        """The settings to measure a cell by."""
+        return replace(
+            self,
+            cell=cell,
+            meter=cell.meter,
+            overrides={EVERY: cell.revision} if cell.revision else {},
+            resources={**self.resources, **cell.resources},
+        )
 
 
 @dataclass(frozen=True)
@@ -104,6 +126,10 @@ def measure(
     on_start: Callable[[Document], None] = _nobody,
 ) -> Iterator[tuple[str, Verified]]:
     """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots."""
+    if reason := _unfit(isolation, settings):
+        for key, (document, todo) in planned.items():
+            yield key, Verified(document, inconclusive(todo, settings, reason))
+        return
     with _folder(isolation) as folder:
         yield from _Run(planned, isolation, settings, folder, on_start).measure()
 
@@ -296,6 +322,27 @@ class _Run:
         )
 
 
+def _unfit(isolation: Isolation, settings: Settings) -> str | None:
+    """Why this is not the cell that is to be measured; None where it is, or where there is no matrix."""
+    cell = settings.cell
+    if cell is None:
+        return None
+    where = cell.interpreter or "the tool's own Python"
+    try:
+        torch = _answer(isolation, settings, TORCH)
+    except UnreachableError as error:
+        if not cell.interpreter:
+            raise
+        return str(error)
+    if torch.reason is not None:
+        return f"{where}: {torch.reason}"
+    if torch.value != cell.torch:
+        return f"{where} has torch {torch.value}, and not {cell.torch}"
+    if cell.meter == "cuda" and not _gpus(isolation, settings):
+        return f"there is no {cell.device} here that {where} can use"
+    return None
+
+
 def _taken(isolation: Isolation, settings: Settings) -> str:
     """The meter that ``auto`` takes, asked once for all: what fails later is then told of the right one."""
     if settings.meter != "auto":
@@ -305,16 +352,24 @@ def _taken(isolation: Isolation, settings: Settings) -> str:
 
 def _gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
-    return tuple(_asked(isolation, settings, VISIBLE) or ()) if settings.meter == "cuda" else ()
+    if settings.meter != "cuda":
+        return ()
+    if settings.cell:
+        return tuple(_asked(isolation, settings, CALLED, settings.cell.device) or ())
+    return tuple(_asked(isolation, settings, VISIBLE) or ())
 
 
 def _asked(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Any:
     """What a process that may start CUDA answers; None where it cannot."""
+    return _answer(isolation, settings, target, payload).value
+
+
+def _answer(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Outcome:
     ask = Task(
         target=target, payload=payload, root=settings.root, timeout=settings.timeout, memory=settings.memory
     )
     ((_, answer),) = isolation.run({target: ask})
-    return answer.value
+    return answer
 
 
 def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
@@ -339,14 +394,14 @@ def _conclude(
     kept: Verification | None = None
     if isinstance(measured, Measured):
         claims = check(todo.claims, measured.report)
-        verification = _verification(todo, measured, claims)
+        verification = _verification(todo, measured, claims, settings)
         verification = verification.model_copy(update={"timings": shown(measured.report.times)})
-        kept = _verification(todo, measured, recorded(claims, measured.report))
+        kept = _verification(todo, measured, recorded(claims, measured.report), settings)
     else:
         verification = inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
             return Verified(document, verification)
-    if settings.overrides or settings.verifiers:
+    if (settings.overrides and not settings.cell) or settings.verifiers:
         return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else ()
     evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=kept or verification)
@@ -363,7 +418,9 @@ def _measured(outcome: Outcome) -> Measured | str:
         return f"what came back is no measurement: {error.errors()[0]['msg']}"
 
 
-def _verification(todo: Plan, measured: Measured, claims: tuple[ClaimResult, ...]) -> Verification:
+def _verification(
+    todo: Plan, measured: Measured, claims: tuple[ClaimResult, ...], settings: Settings
+) -> Verification:
     report = measured.report
     troubles = (trouble(name, report, todo.claims) for name in DECIDING if name in todo.variants)
     verdict, reason = rule(
@@ -380,6 +437,7 @@ def _verification(todo: Plan, measured: Measured, claims: tuple[ClaimResult, ...
         variants=variant_results(measured),
         claims=claims,
         not_measured=not_measured(report),
+        revision=settings.cell.revision if settings.cell else None,
     )
 
 
@@ -388,14 +446,16 @@ def _unverified(document: Document, settings: Settings) -> Verification:
 
 
 def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
-    real = settings.meter == "cuda"
+    real, cell = settings.meter == "cuda", settings.cell
+    device = "none" if real else SIMULATED_DEVICE
     return Verification(
         ticket=ticket,
         verdict=verdict,
         reason=reason,
         meter="cuda" if real else "simulated",
-        torch=version("torch").split("+")[0],
-        device="none" if real else SIMULATED_DEVICE,
+        torch=cell.torch if cell else own_torch(),
+        device=cell.device if cell else device,
+        revision=cell.revision if cell else None,
         sweep=(),
         variants={},
         claims=(),

@@ -34,7 +34,7 @@ def written(evidence: Evidence) -> bytes:
         "passedTests": [claim.id for claim in claims if claim.as_expected],
         "warnedTests": [claim.id for claim in claims if claim.holds is None],
         "failedTests": [claim.id for claim in claims if _failed(claim)],
-        "verification": evidence.verification.model_dump(mode="json", exclude={"timings"}),
+        "verification": evidence.verification.model_dump(mode="json", exclude=_left_out(evidence)),
     }
     statement: dict[str, Any] = {
         "_type": STATEMENT,
@@ -76,6 +76,11 @@ def _evidence(statement: Any) -> Evidence:
         *(_input(each, is_subject=False) for each in predicate["configuration"]),
     )
     return Evidence(inputs=inputs, verification=Verification.model_validate(predicate["verification"]))
+
+
+def _left_out(evidence: Evidence) -> set[str]:
+    """What is never kept, and what says no more than that a verification is of the work tree."""
+    return {"timings"} if evidence.verification.revision else {"timings", "revision"}
 
 
 def _content_digest(statement: Mapping[str, Any]) -> str:
