@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -322,3 +323,41 @@ def test_a_file_is_replaced_also_where_all_have_names(
         assert [(file, content, 0o644)] == [
             (each, each.read_bytes(), each.stat().st_mode & 0o777) for each in tmp_path.iterdir()
         ]
+
+
+def test_what_a_killed_process_left_beside_a_file_is_removed(tmp_path: Path) -> None:
+    """The next one that writes there does it; what is still being written, or is not ours, stays."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    long_ago = time.time() - 60
+    ours, others = f".{gone.pid}-{'a' * 16}.part", {f".{os.getpid()}-{'a' * 16}.part", ".a.part", "a.part"}
+    for name in (ours, *others):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (long_ago, long_ago))
+    # A process of another machine may be writing this one.
+    fresh = f".{gone.pid}-{'b' * 16}.part"
+    (tmp_path / fresh).touch()
+    replace(tmp_path / "file", b"new")
+    assert {"file", fresh, *others} == {each.name for each in tmp_path.iterdir()}
+
+
+LINKED = """
+import os, signal, sys
+from pathlib import Path
+from finding_tickets.verify.replacing import replace
+
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+replace(Path(sys.argv[1]), b"new")
+"""
+
+
+def test_a_process_killed_before_its_file_is_in_place_is_cleaned_up_after(tmp_path: Path) -> None:
+    """What it leaves has the name by which the next one knows it."""
+    file = tmp_path / "file"
+    assert (
+        -signal.SIGKILL == subprocess.run([sys.executable, "-c", LINKED, str(file)], check=False).returncode
+    )
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    replace(file, b"new")
+    assert {"file": b"new"} == {each.name: each.read_bytes() for each in tmp_path.iterdir()}

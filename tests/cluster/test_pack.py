@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,3 +117,45 @@ def test_a_folder_without_a_repository_travels_too(repository: Repository) -> No
     repository.write("run.log", "")
     assert {".gitignore", "code.py"} == files(there(repository.root)).keys()
     assert not (repository.root / ".git").exists()
+
+
+PACKS = """
+import sys
+from pathlib import Path
+from finding_tickets.cluster.pack import packed
+packed(Path(sys.argv[1]))
+"""
+HANGS = """#!/bin/sh
+case "$*" in *pack-objects*) echo $$ > {note}; exec sleep 600;; esac
+exec {git} "$@"
+"""
+
+
+def test_who_is_killed_while_packing_leaves_no_file(
+    repository: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Temporary index and objects are gone within seconds."""
+    folder = tmp_path_factory.mktemp("around")
+    note, temporary, program = folder / "note", folder / "temporary", folder / "bin/git"
+    for each in (temporary, program.parent):
+        each.mkdir()
+    program.write_text(HANGS.format(note=note, git=shutil.which("git")))
+    program.chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(temporary), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    command = [sys.executable, "-c", PACKS, str(repository.root)]
+    with subprocess.Popen(command, env=environment) as killed:
+        wait_for(lambda: note.exists() and note.read_text())
+        assert ["index", "objects"] == sorted(
+            each.name for each in temporary.glob("tickets-pack-*/git/*") if each.name in {"index", "objects"}
+        )
+        killed.kill()
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    wait_for(lambda: not any(temporary.iterdir()), 5.0)
+    assert [] == list(temporary.iterdir())
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until a condition is true, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)

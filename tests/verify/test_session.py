@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -279,6 +282,30 @@ def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, iso
     assert done.verification is not None
     assert done.error is not None
     assert (Verdict.VERIFIED, "evidence") == (done.verification.verdict, done.error.file)
+
+
+def test_a_document_without_room_for_its_results_leaves_the_others_alone(
+    repository: Repository, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is the last thing that fits on the disk or not; nothing is recorded of it."""
+    add(repository, "A-1")
+    add(repository, "A-2")
+    full = iter((True,))
+    actual = Path.mkdir
+
+    def mkdir(path: Path, *arguments: Any, **more: Any) -> None:
+        if path.is_relative_to(isolation.folder) and next(full, False):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        actual(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    done = run(repository, isolation)
+    first, second = (done[name].verification for name in ("A-1", "A-2"))
+    assert first is not None
+    assert second is not None
+    assert "there is no room for its temporary files" == first.reason
+    assert (Verdict.INCONCLUSIVE, Verdict.VERIFIED) == (first.verdict, second.verdict)
+    assert ["A-2"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
 
 
 def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:

@@ -17,6 +17,7 @@ from finding_tickets.cluster.pack import packed
 from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.register.git import GitError
+from finding_tickets.verify.evidence import TOOL
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
 
@@ -43,6 +44,12 @@ class RayCluster:
 
     address: str | None = None
     sandbox: bool = False
+
+    @contextmanager
+    def together(self, settings: Settings) -> Iterator[None]:
+        """A block in which one connection, and one cluster where it is started, serves every call."""
+        with _connected(self.address, settings):
+            yield
 
     def verify(
         self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
@@ -99,8 +106,9 @@ class _Run:
             sandbox=sandbox,
             overrides=dict(settings.overrides),
             commits=commits,
-            versions=versions(),
+            versions=_compared(settings),
             limit=0,
+            cell=settings.cell,
         )
         self._objects = ray.put(objects)
         self._task = ray.remote(verify_order)
@@ -184,22 +192,34 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
     # Nothing is reported to anybody, and a process without a GPU keeps its own settings.
     os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
     ray = _ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    if address:
+        _reach(address)
     with ExitStack() as stack:
-        where: dict[str, Any] = {"address": address}
-        if address:
-            _reach(address)
-        else:
-            folder = stack.enter_context(temporary_folder("tickets-ray-"))
-            # The limit of memory is one on what a verification may use, and reserves nothing here.
-            memory = settings.memory * (os.cpu_count() or 1)
-            where = {"address": "local", "include_dashboard": False, "_temp_dir": folder, "_memory": memory}
-        stack.callback(ray.shutdown)
         try:
+            where = {"address": address} if address else _of_its_own(stack, settings)
+            stack.callback(ray.shutdown)
             ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             what = f"the Ray cluster at {address}" if address else "Ray"
             raise UnreachableError(f"cannot use {what}: {_first_line(error)}") from None
         yield ray
+
+
+def _of_its_own(stack: ExitStack, settings: Settings) -> dict[str, Any]:
+    """How to start a cluster for a run, with a folder that is gone when the stack is left."""
+    folder = stack.enter_context(temporary_folder("tickets-ray-"))
+    # The limit of memory is one on what a verification may use, and reserves nothing here.
+    memory = settings.memory * (os.cpu_count() or 1)
+    return {"address": "local", "include_dashboard": False, "_temp_dir": folder, "_memory": memory}
+
+
+def _compared(settings: Settings) -> dict[str, str]:
+    """The versions that a machine must have; with an interpreter of its own, torch is that one's."""
+    here = versions()
+    return {TOOL: here[TOOL]} if settings.cell and settings.cell.interpreter else here
 
 
 def _ray() -> Any:

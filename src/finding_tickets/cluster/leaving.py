@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 # The shell at work is no child of whom it waits for. What else writes to the folder ends meanwhile.
 _WHEN_INPUT_ENDS = """
@@ -28,10 +30,16 @@ def remove_afterwards(folder: str) -> int:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """A folder that is gone when the block is left, and soon after the end of this process."""
-    folder = tempfile.mkdtemp(prefix=prefix)
+    """A folder that is gone when the block is left, and soon after the end of this process.
+
+    Raises:
+        OSError: There is no room for it.
+    """
+    folder = f"{tempfile.gettempdir()}/{prefix}{secrets.token_hex(8)}"
+    # Whoever is to remove it is there first.
     end = remove_afterwards(folder)
     try:
+        Path(folder).mkdir(mode=0o700)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from finding_tickets.cluster.leaving import temporary_folder
 from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.git import GitError, ask, ask_bytes
 from finding_tickets.verify.folders import make, protect
@@ -49,7 +49,7 @@ def packed(root: Path, commits: Iterable[str] = ()) -> tuple[Pack, bytes]:
         OSError: There is no room for temporary files.
     """
     top, folder, kind = _repository(root)
-    with tempfile.TemporaryDirectory(prefix="tickets-pack-") as temporary:
+    with temporary_folder("tickets-pack-") as temporary:
         own = Path(temporary) / "git"
         ask(top, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(own))
         _write(own / "info/attributes", _BYTES_AS_THEY_ARE)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import time
+from contextlib import suppress
 from pathlib import Path
 
 # A file that has no name goes away with the process that writes it. Not every system and file system has it.
 _NAMELESS: int = getattr(os, "O_TMPFILE", 0)
+_UNFINISHED = re.compile(r"\.(?P<process>[1-9][0-9]*)-[0-9a-f]{16}\.part")
+_ABANDONED_SECONDS = 2.0
+"""After this time nobody is still writing, not even a process of another machine with the same files."""
 
 
 def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
     """Write ``content`` beside ``file``, then put it in its place in one step; a failure leaves nothing.
 
-    Neither does a process that is killed while it writes, where the system has files without a name.
+    Neither does a process that is killed while it writes, where the system has files without a name. What
+    one has left nevertheless is removed.
     """
-    aside = file.with_name(f".{secrets.token_hex(8)}.part")
+    _sweep(file.parent)
+    aside = file.with_name(f".{os.getpid()}-{secrets.token_hex(8)}.part")
     try:
         if not _written_nameless(aside, content, mode):
             _write(aside, content, mode)
@@ -23,6 +31,27 @@ def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the unfinished files of processes that are gone."""
+    latest = time.time() - _ABANDONED_SECONDS
+    for file in folder.glob(".*.part"):
+        ours = _UNFINISHED.fullmatch(file.name)
+        with suppress(FileNotFoundError):
+            if ours and file.lstat().st_mtime < latest and not _is_running(int(ours["process"])):
+                file.unlink()
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is such a process; it may be another user's."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def _write(file: Path, content: bytes, mode: int) -> None:

@@ -40,6 +40,7 @@ from finding_tickets.verify.results import not_measured, variant_results
 from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled, shown
 from finding_tickets.verify.times import job as time_job
 from finding_tickets.verify.verdict import DECIDING, FIX, rule
+from finding_tickets.verify.worker import NO_ROOM
 
 _AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
 _TIMINGS = TypeAdapter(tuple[Timing, ...])
@@ -213,9 +214,11 @@ class _Run:
         expected: dict[str, int] = {}
         for path, (document, todo) in self._planned.items():
             try:
+                self._results(path).mkdir()
                 ordered = jobs(todo, self._settings.meter, self._results(path))
-            except RevisionError as error:
-                yield path, Verified(document, inconclusive(todo, self._settings, str(error)))
+            except (OSError, RevisionError) as error:
+                reason = NO_ROOM if isinstance(error, OSError) else str(error)
+                yield path, Verified(document, inconclusive(todo, self._settings, reason))
                 continue
             expected[path] = len(ordered)
             tasks |= {
@@ -287,9 +290,7 @@ class _Run:
         return Times(device, _TIMINGS.validate_python(outcome.value))
 
     def _results(self, path: str) -> Path:
-        folder = self._folder / hashlib.sha256(path.encode()).hexdigest()
-        folder.mkdir(exist_ok=True)
-        return folder
+        return self._folder / hashlib.sha256(path.encode()).hexdigest()
 
     def _comparing(self, path: str) -> Task:
         todo = self._planned[path][1]
