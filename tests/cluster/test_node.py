@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Repository
+from tests.other_python import other_python
 
 from finding_tickets.cluster import node
 from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
 from finding_tickets.cluster.pack import packed
+from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
+from finding_tickets.verify.cells import Cell
+from finding_tickets.verify.evidence import TOOL
 
 VERIFIER = """
 import time
@@ -101,7 +106,7 @@ def test_an_order_ends_at_its_limit_and_the_next_one_is_done(register: Repositor
 def test_a_server_that_was_killed_is_replaced(register: Repository) -> None:
     """Only the verification that killed it is lost, and none of those that follow."""
     assert "reason" not in answer(register, "A-1")
-    server = node._servers[False]._server
+    server = node._servers[False, ""]._server
     assert server is not None
     server.kill()
     server.wait()
@@ -116,6 +121,22 @@ def test_other_versions_are_said_before_anything_is_unpacked(register: Repositor
     reason = answer(register, "A-1", objects=b"", versions=other)["reason"]
     assert f"finding-tickets is {mine['finding-tickets']} there and 0.0.1 here, torch is" in reason
     assert {} == node._servers
+
+
+def test_a_cell_is_measured_with_its_own_python(register: Repository, tmp_path: Path) -> None:
+    """What counts then is the torch in there, a stand-in here; one that is not there is the reason."""
+    python = other_python(tmp_path / "env", "1.99.0")
+    there = Cell(meter="simulated", torch="1.99.0", device=SIMULATED_DEVICE, interpreter=str(python))
+    tool = {TOOL: versions()[TOOL]}
+    done = verified_from(answer(register, "A-1", cell=there, versions=tool), register.load().find("A-1"))
+    assert done.evidence is not None
+    assert ("1.99.0", Verdict.REPRODUCED) == (
+        done.evidence.verification.torch,
+        done.evidence.verification.verdict,
+    )
+    gone = replace(there, interpreter="/gone/python")
+    expected = "nothing can be measured: /gone/python: No such file or directory"
+    assert expected == answer(register, "A-1", cell=gone, versions=tool)["reason"]
 
 
 @pytest.mark.parametrize("spoilt", [b"PACK", b""])

@@ -21,6 +21,7 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.git import GitError
 from finding_tickets.register.load import Register, load
+from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL, TORCH
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings, Verified, verify
@@ -31,6 +32,7 @@ class Order:
     """What to verify: a ticket of a packed work tree, and the settings of the run as far as they travel.
 
     ``versions`` are those of whoever asks, since others give other evidence. ``limit`` is in seconds.
+    ``cell`` is that of a matrix; its interpreter is one of the machine's.
     """
 
     ticket: str
@@ -43,6 +45,7 @@ class Order:
     commits: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str]
     limit: float
+    cell: Cell | None = None
 
 
 class _LateError(Exception):
@@ -64,10 +67,11 @@ def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
     ``objects`` are those of the order's pack.
     """
     answer: dict[str, Any] = {"node": socket.gethostname(), "versions": versions()}
-    if answer["versions"] != order["versions"]:
-        return answer | {"reason": _differing(answer["versions"], order["versions"])}
+    if differing := _differing(answer["versions"], order["versions"]):
+        return answer | {"reason": differing}
     pack = Pack(tuple(order["pack"]["commits"]), order["pack"]["folder"], order["pack"]["kind"])
-    asked = Order(**{**order, "pack": pack})
+    cell = Cell(**order["cell"]) if order["cell"] else None
+    asked = Order(**{**order, "pack": pack, "cell": cell})
     try:
         with _limited(asked.limit):
             return answer | _told(_verified(asked, unpacked(pack, objects)))
@@ -96,9 +100,12 @@ def _verified(order: Order, root: Path) -> Verified:
         overrides=order.overrides,
         record=False,
         commits=order.commits,
+        cell=order.cell,
     )
     document = _register(root).find(order.ticket)
-    (done,) = verify([document], _isolation(sandbox=order.sandbox), settings)
+    interpreter = order.cell.interpreter if order.cell else ""
+    isolation = _isolation(sandbox=order.sandbox, interpreter=interpreter)
+    (done,) = verify([document], isolation, settings)
     return done
 
 
@@ -117,20 +124,21 @@ def _register(root: Path) -> Register:
     return load(root)
 
 
-_servers: dict[bool, Isolation] = {}
+_servers: dict[tuple[bool, str], Isolation] = {}
 
 
-def _isolation(*, sandbox: bool) -> Isolation:
+def _isolation(*, sandbox: bool, interpreter: str = "") -> Isolation:
     """This process's server with torch loaded, for all verifications that come; another where it is gone.
 
     Its folder and its processes end with this process, however that ends.
     """
-    if sandbox in _servers and _servers[sandbox].has_ended:
+    key = sandbox, interpreter
+    if key in _servers and _servers[key].has_ended:
         _end_servers()
-    if sandbox not in _servers:
-        _servers[sandbox] = Isolation(workers=1, sandbox=sandbox)
-        remove_afterwards(_servers[sandbox].folder)
-    return _servers[sandbox]
+    if key not in _servers:
+        _servers[key] = Isolation(workers=1, sandbox=sandbox, interpreter=interpreter)
+        remove_afterwards(_servers[key].folder)
+    return _servers[key]
 
 
 def _end_servers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +20,9 @@ class Executor(Protocol):
     ) -> Iterator[Verified]:
         """Every document once, with its evidence recorded; ``on_start`` is told of those that begin."""
 
+    def together(self, settings: Settings) -> AbstractContextManager[object]:
+        """A block in which what several calls of ``verify`` have in common is made ready once."""
+
 
 @dataclass(frozen=True)
 class Local:
@@ -30,4 +34,9 @@ class Local:
         self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
     ) -> Iterator[Verified]:
         """Every document as soon as it is done."""
-        return verify(documents, self.isolation, settings, on_start)
+        interpreter = settings.cell.interpreter if settings.cell else ""
+        return verify(documents, self.isolation.on(interpreter), settings, on_start)
+
+    def together(self, settings: Settings) -> AbstractContextManager[object]:  # noqa: ARG002 - the protocol's
+        """Nothing: the servers last as long as that of the tool's own Python."""
+        return nullcontext()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -86,6 +87,8 @@ class Isolation:
         sandbox: bool = False,
         interpreter: str = "",
     ) -> None:
+        self._again = partial(Isolation, preload, workers, at_once=False, sandbox=sandbox)
+        self._others: dict[str, Isolation] = {}
         program = bubblewrap() if sandbox else ""
         server = ["finding_tickets.verify.forkserver", str(workers or _processors()), *preload]
         janitor = ["finding_tickets.verify.janitor", TOKEN, program, *command(interpreter), *server]
@@ -112,6 +115,14 @@ class Isolation:
             self._folder = said["folder"]
         return self._folder
 
+    def on(self, interpreter: str) -> Isolation:
+        """The same on another Python, kept until this one ends; this one itself for no other."""
+        if interpreter == self._interpreter:
+            return self
+        if interpreter not in self._others:
+            self._others[interpreter] = self._again(interpreter=interpreter)
+        return self._others[interpreter]
+
     @property
     def has_ended(self) -> bool:
         """Whether the server is gone although nobody ended it: every further task would fail."""
@@ -125,6 +136,8 @@ class Isolation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the server and whatever it still runs, also while it is still loading."""
+        for other in self._others.values():
+            other.__exit__(kind, error, trace)
         if self._server:
             self._end(self._server)
         # Gone already, unless somebody killed the process that sees to it.
