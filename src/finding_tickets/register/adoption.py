@@ -21,12 +21,11 @@ from finding_tickets.register.config import (
     read_config,
 )
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.git import GitError, ask
 from finding_tickets.register.ids import natural
 from finding_tickets.register.numbering import numbered
+from finding_tickets.register.own_files import NOT_OURS, known_to_git
 
 MOST_SHAPES = 4
-NOT_OURS = frozenset(["node_modules", "site-packages", "dist-packages", "third_party", "vendor"])
 _UNFIT = "id-form"
 
 
@@ -98,20 +97,11 @@ def _configured(root: Path) -> str | None:
 def _markdown(root: Path, config: Config, configured: bool) -> Iterator[File]:
     """The Markdown files of the folders that are configured, else all of the repository's own."""
     folders = [root / folder for folder in config.tickets] if configured else [root]
-    own = None if configured else _known_to_git(root)
+    own = None if configured else known_to_git(root)
     for file in markdown_files(root, folders, [], largest=config.largest_file):
         parts = PurePosixPath(file.path).parts
         if file.path in own if own is not None else NOT_OURS.isdisjoint(parts):
             yield file
-
-
-def _known_to_git(root: Path) -> frozenset[str] | None:
-    """The files that are in git or could be added; None where there is no git."""
-    try:
-        listed = ask(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    except GitError:
-        return None
-    return frozenset(listed.split("\0"))
 
 
 def _read(files: Iterable[File], vocabulary: Vocabulary) -> tuple[list[Document], list[Problem]]:

@@ -31,6 +31,11 @@ def _value(digits: str) -> tuple[int, str]:
     return len(number), number
 
 
+def numbers(text: str) -> tuple[str, ...]:
+    """The numbers in a text without the zeros in front, as text, for they may have any number of digits."""
+    return tuple(re.findall(r"0*([0-9]+)", text))
+
+
 def duplicates(places: Iterable[Place]) -> Iterator[Problem]:
     """A problem for every ID that another document has too, in any case; it says where else."""
     named: dict[str, list[Place]] = {}

@@ -87,11 +87,8 @@ def missing_file(document: Document, context: Context) -> Iterator[Remark]:
         if is_absolute(path) or _PATTERN.search(path):
             continue
         if _resolved(path, document, context) is None:
-            yield Remark(
-                span,
-                f"{path} does not exist in this repository",
-                "add a row **Code Repository** where the code lives elsewhere",
-            )
+            hints = [context.files_like(path), "add a row **Code Repository** where the code lives elsewhere"]
+            yield Remark(span, f"{path} does not exist in this repository", " ".join(filter(None, hints)))
 
 
 @rule(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -13,10 +12,12 @@ from finding_tickets.markdown.reading import Document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.register.ids import numbers
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.measured import measured
 from finding_tickets.register.rules.circles import circles
 from finding_tickets.register.rules.history import first_commit
+from finding_tickets.register.rules.nearby import Nearby
 from finding_tickets.register.rules.worktree import WorkTree
 
 LEAST_LIKENESS = 0.8
@@ -35,6 +36,7 @@ class Context:
         self.root = register.root
         self.vocabulary = register.config.vocabulary
         self.code = WorkTree(register.root)
+        self._nearby = Nearby(register.root)
         self._register = register
         self._by_id: dict[str, list[Document]] = defaultdict(list)
         for document in register.documents:
@@ -59,7 +61,7 @@ class Context:
         IDs of one series differ in their numbers and are no misspellings of one another.
         """
         key = document_id.casefold()
-        close = get_close_matches(key, self._by_numbers.get(_numbers(key), ()), n=3, cutoff=LEAST_LIKENESS)
+        close = get_close_matches(key, self._by_numbers.get(numbers(key), ()), n=3, cutoff=LEAST_LIKENESS)
         return (
             f"did you mean {', '.join(self._by_id[each][0].id.value for each in close)}?" if close else None
         )
@@ -75,6 +77,11 @@ class Context:
     def exists(self, path: str) -> bool:
         """Whether a file or folder of the repository has this path."""
         return self.code.exists(path)
+
+    def files_like(self, path: str) -> str | None:
+        """A hint with the files that a path which does not exist may have been meant to be."""
+        found = self._nearby.guesses(path)
+        return f"did you mean {' or '.join(found)}?" if found else None
 
     def understood(self, document: Document) -> bool:
         """Whether the whole Remediation block was; else what seems to be missing may stand in the rest."""
@@ -118,7 +125,7 @@ class Context:
     def _by_numbers(self) -> Mapping[tuple[str, ...], Sequence[str]]:
         found: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for key in self._by_id:
-            found[_numbers(key)].append(key)
+            found[numbers(key)].append(key)
         return found
 
     @cached_property
@@ -132,8 +139,3 @@ class Context:
             )
             for key, documents in self._by_id.items()
         }
-
-
-def _numbers(document_id: str) -> tuple[str, ...]:
-    """The numbers in an ID without the zeros in front, as text, for they may have any number of digits."""
-    return tuple(re.findall(r"0*([0-9]+)", document_id))

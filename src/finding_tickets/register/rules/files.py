@@ -60,11 +60,8 @@ def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
         return
     verifier = remediation.verifier or verifier_path(document.id.value)
     if context.inside(verifier) and not context.exists(verifier):
-        yield Remark(
-            remediation.span.line,
-            f"there is no verifier {verifier}",
-            "tickets new --with-verifier writes one",
-        )
+        hint = context.files_like(verifier) or "tickets new --with-verifier writes one"
+        yield Remark(remediation.span.line, f"there is no verifier {verifier}", hint)
 
 
 @rule(
@@ -88,7 +85,8 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
     for name, variant in remediation.variants.items():
         if _is_file(variant) and variant.revision is None and context.inside(variant.module):
             if not context.exists(variant.module):
-                yield Remark(variant.line, f"variant {name}: there is no file {variant.module}")
+                message = f"variant {name}: there is no file {variant.module}"
+                yield Remark(variant.line, message, context.files_like(variant.module))
                 continue
             names = _functions(context.root / variant.module)
             if variant.function not in names:
