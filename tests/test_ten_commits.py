@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.cli.conftest import Ran
 
 from finding_tickets.errors import ExitCode
 
@@ -76,20 +75,6 @@ AT_EACH = {
     "half fixed": ("failed", "layers + 1"),
 }
 """What the claims come to where the code of a commit stands for the fix, and how often that waits."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command line ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        """The data of the JSON envelope on stdout."""
-        return json.loads(self.out)["data"]
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def test_nothing_to_change(tickets: Tickets, first: Path) -> None:
             2,
             "--force is for --as fixed",
         ),
-        (["reopen", "B1-PT-01", "--reason", "x"], 2, "reopen does not lead from open to open"),
+        (["reopen", "B1-PT-01", "--reason", "x"], 2, "it is open already"),
         (["reopen", "B1-PT-01", "--reason", " "], 2, "--reason must say why"),
         (["relate", "B1-PT-01", "B1-PT-01", "--as", "related"], 2, "B1-PT-01 cannot relate to itself"),
         (

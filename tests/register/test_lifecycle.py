@@ -57,7 +57,7 @@ def test_no_status_leads_round_the_commands_that_keep_a_record() -> None:
             "tickets set: investigating, fix-in-progress; tickets close: fixed",
         ),
         (Status.FIXED, "close", Status.WONT_FIX, "allowed from here: tickets reopen: open"),
-        (Status.OPEN, "reopen", Status.OPEN, "tickets close: fixed, wont-fix, closed"),
+        (Status.CLOSED, "close", Status.FIXED, "allowed from here: tickets reopen: open"),
     ],
 )
 def test_a_refusal_names_what_is_allowed(current: Status, command: str, wanted: Status, allowed: str) -> None:
@@ -66,3 +66,12 @@ def test_a_refusal_names_what_is_allowed(current: Status, command: str, wanted: 
         check(current, command, wanted)
     assert f"{command} does not lead from {current} to {wanted}" == refused.value.message
     assert allowed in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(("status", "command"), [(Status.OPEN, "reopen"), (Status.FIXED, "close")])
+def test_what_is_so_already_is_said_so(status: Status, command: str) -> None:
+    """Nothing leads from a status to itself, which is no way to put it."""
+    with pytest.raises(UsageError) as refused:
+        check(status, command, status)
+    assert f"it is {status} already" == refused.value.message
+    assert "allowed from here: tickets " in str(refused.value.hint)

@@ -51,6 +51,8 @@ def check(current: Status | None, command: str, wanted: Status) -> None:
     ways = TRANSITIONS[current]
     if wanted in ways.get(command, ()):
         return
-    states = current or "not stated"
+    said = f"{command} does not lead from {current or 'not stated'} to {wanted}"
     hint = "; ".join(f"tickets {name}: {', '.join(statuses)}" for name, statuses in ways.items())
-    raise UsageError(f"{command} does not lead from {states} to {wanted}", hint=f"allowed from here: {hint}")
+    raise UsageError(
+        f"it is {wanted} already" if current is wanted else said, hint=f"allowed from here: {hint}"
+    )
