@@ -6,29 +6,33 @@ The claims are ratios of processor time of at most 1.5, and of memory at the pea
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.command import main
+from benchmarks.result import Bound, Number, Result, Size
 from finding_tickets.register.importing.log import read_log
 from finding_tickets.register.importing.results import found_in
 
-TIME, MEMORY = 1.5, 0.6
-RESULTS = 50_000
+TIME, MEMORY = Bound(1.5), Bound(0.6)
+RESULTS = {Size.FULL: 50_000, Size.QUICK: 10_000, Size.LEAST: 100}
+ROUNDS = {Size.FULL: 5, Size.QUICK: 3, Size.LEAST: 1}
+READ = "--read"
 READERS = {
     "json.loads": lambda data: len(json.loads(data)["runs"][0]["results"]),
     "finding-tickets": lambda data: sum(1 for _ in found_in(read_log(data, "log"), ["/root"])),
 }
 
 
-def log() -> Any:
+def log(count: int) -> Any:
     """Results as large tools write them: a snippet, a flow of five steps, and the text of 300 rules."""
     rules = [{"id": f"R{number}", "help": {"text": "why " * 500}} for number in range(300)]
     step = {"location": {"message": {"text": "then it goes on " * 6}}}
@@ -51,7 +55,7 @@ def log() -> Any:
             "codeFlows": flow,
             "partialFingerprints": {"primaryLocationLineHash": f"{number:x}:1"},
         }
-        for number in range(RESULTS)
+        for number in range(count)
     ]
     return {
         "version": "2.1.0",
@@ -59,47 +63,43 @@ def log() -> Any:
     }
 
 
-def measure(reader: str, file: Path) -> tuple[float, int]:
-    """Seconds of processor time that a process takes to read the file, and bytes at its peak."""
-    line = [sys.executable, __file__, "--read", reader, str(file)]
+def taken(reader: str, file: Path, count: int) -> tuple[float, float]:
+    """Seconds of processor time that a process takes to read the file, and MB at its peak."""
+    line = [sys.executable, "-m", "benchmarks.importing", READ, reader, str(file), str(count)]
     seconds, size = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()
-    return float(seconds), int(size)
+    return float(seconds), float(size)
 
 
-def read(reader: str, file: str) -> None:
+def read(reader: str, file: str, count: str) -> None:
     """Read the file in this process, and print what that took."""
     data = Path(file).read_bytes()
     before = time.process_time()
-    if READERS[reader](data) != RESULTS:
+    if READERS[reader](data) != int(count):
         raise SystemExit(f"{reader} did not read all of {file}")
-    print(time.process_time() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(time.process_time() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6)
 
 
-def main() -> int:
-    """Interleave both, print medians and the medians of their ratios; 1 where a bound is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--read", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.read:
-        read(*arguments.read)
-        return 0
+def measure(size: Size) -> Iterator[Result]:
+    """Both readers, interleaved."""
+    count = RESULTS[size]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "log.sarif"
-        file.write_text(json.dumps(log()))
-        print(f"{RESULTS} results, {file.stat().st_size / 1e6:.0f} MB")
-        rounds = [[measure(reader, file) for reader in READERS] for _ in range(arguments.rounds)]
-    for name, taken in zip(READERS, zip(*rounds, strict=True), strict=True):
-        seconds, sizes = zip(*taken, strict=True)
-        print(f"{name:16}{median(seconds):7.2f} s {median(sizes) / 1e6:7.0f} MB")
-    slower = median(ours[0] / theirs[0] for theirs, ours in rounds)
-    larger = median(ours[1] / theirs[1] for theirs, ours in rounds)
-    print(f"ratio of time   {slower:7.2f} (at most {TIME})")
-    print(f"ratio of memory {larger:7.2f} (at most {MEMORY})")
-    return int(slower > TIME or larger > MEMORY)
+        file.write_text(json.dumps(log(count)))
+        written = Number("the log", file.stat().st_size / 1e6, "MB")
+        rounds = [[taken(reader, file, count) for reader in READERS] for _ in range(ROUNDS[size])]
+    for place, (kind, unit, bound) in enumerate((("time", "s", TIME), ("memory", "MB", MEMORY))):
+        theirs, ours = (median(each[place] for each in reader) for reader in zip(*rounds, strict=True))
+        yield Result(
+            name=f"importing-{kind}",
+            what=f"{kind}: findings of a log in SARIF / json.loads",
+            value=median(ours[place] / theirs[place] for theirs, ours in rounds),
+            bound=bound,
+            beside=(Number("findings", ours, unit), Number("json.loads", theirs, unit), written),
+        )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == [READ]:
+        read(*sys.argv[2:])
+    else:
+        sys.exit(main(measure, __doc__))

@@ -2,29 +2,29 @@
 
 Cold, there is no index and each file is read. Warm, nothing has changed since the list before. The claims, of
 a warm list of 10 000 tickets: at most a fifth of Backlog.md's time, and below 150 MB at the peak. Backlog.md
-is taken from npm, not looking at git; where it cannot be had, its times are those that were measured once.
+is taken from npm, not looking at git; a list of 1 000 stands beside it.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
-from generated import tickets, write_register
+from benchmarks.command import main
+from benchmarks.generated import tickets, write_register
+from benchmarks.processes import Run, environment, run
+from benchmarks.result import Bound, Number, Result, Size
 
-COUNTS = (1_000, 10_000)
-BOUND = 0.2
-MEGABYTES = 150
+COUNTS = {Size.FULL: (1_000, 10_000), Size.QUICK: (200, 1_000), Size.LEAST: (2, 10)}
+ROUNDS = {Size.FULL: 5, Size.QUICK: 3, Size.LEAST: 1}
+TIME, MEMORY = Bound(0.2), Bound(150)
 PEER = "backlog.md@1.52.0"
-STATED = {1_000: 0.56, 10_000: 3.4}
-"""Seconds that Backlog.md was seen to take, on another machine."""
+INSTALL_SECONDS = 120
 TICKETS = [sys.executable, "-m", "finding_tickets", "list", "--root"]
 TASK = """\
 ---
@@ -45,34 +45,48 @@ dependencies: []
 """
 
 
-class Run(NamedTuple):
-    """What one process took: wall time in seconds, and memory at its peak in MB."""
+@dataclass(frozen=True)
+class Lists:
+    """What lists of ``count`` documents took: one without an index, those with one, and Backlog.md's."""
 
-    seconds: float
-    megabytes: float
+    count: int
+    cold: Run
+    warm: Sequence[Run]
+    theirs: Sequence[Run]
+
+    @property
+    def seconds(self) -> float:
+        """Of a warm list."""
+        return median(each.wall for each in self.warm)
+
+    @property
+    def ratio(self) -> float | None:
+        """Of a warm list to Backlog.md's."""
+        return self.seconds / median(each.wall for each in self.theirs) if self.theirs else None
+
+    def beside(self) -> Iterator[Number]:
+        """The times."""
+        yield Number(f"warm, {self.count:,} tickets", self.seconds, "s")
+        yield Number("cold", self.cold.wall, "s")
+        if self.theirs:
+            yield Number("Backlog.md", median(each.wall for each in self.theirs), "s")
+
+    def memory(self) -> Iterator[Number]:
+        """Memory at the peak, of what is not warm."""
+        yield Number(f"cold, {self.count:,} tickets", self.cold.megabytes, "MB")
+        if self.theirs:
+            yield Number("Backlog.md", max(each.megabytes for each in self.theirs), "MB")
 
 
-def run(command: list[str], folder: Path, env: dict[str, str]) -> Run:
-    """Run a command, which must succeed, with its output thrown away."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    taken = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return Run(taken, usage.ru_maxrss / 1024)
-
-
-def peer_in(folder: Path) -> list[str] | None:
-    """The command of Backlog.md, installed into ``folder``; None where npm or the package cannot be had."""
+def peer_in(folder: Path) -> list[str] | str:
+    """The command of Backlog.md, installed into ``folder``; or why it cannot be had."""
     install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), PEER]
     try:
-        subprocess.run(install, check=True, capture_output=True, timeout=120)
+        subprocess.run(install, check=True, capture_output=True, timeout=INSTALL_SECONDS)
+    except FileNotFoundError:
+        return f"{PEER} comes from npm, which is not installed"
     except (OSError, subprocess.SubprocessError):
-        return None
+        return f"npm cannot install {PEER} here"
     return [str(folder / "node_modules" / ".bin" / "backlog")]
 
 
@@ -87,50 +101,46 @@ def write_tasks(peer: list[str], folder: Path, count: int) -> None:
         file.write_text(TASK.format(number=number, title=title, text=text), encoding="utf-8")
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """This process's environment, with compiled modules and indexes kept in ``folder``."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "XDG_CACHE_HOME": str(folder / "cache")}
-
-
-def measure(count: int, rounds: int, folder: Path, peer: list[str] | None) -> bool:
-    """Print what lists of ``count`` documents take; whether the bounds hold."""
+def lists(count: int, rounds: int, folder: Path, peer: list[str]) -> Lists:
+    """Lists of ``count`` documents: a cold one, then a warm one and one of the peer's in turn."""
     register, project, env = folder / f"register-{count}", folder / f"project-{count}", environment(folder)
     write_register(register, count)
     listing = [*TICKETS, str(register)]
     if peer:
         write_tasks(peer, project, count)
-    cold = run(listing, folder, env)
+    cold = run(listing, env)
     warm, theirs = [], []
     for _ in range(rounds):
-        warm.append(run(listing, folder, env))
+        warm.append(run(listing, env))
         if peer:
-            theirs.append(run([*peer, "task", "list", "--plain"], project, env))
-    ours, peak = median(each.seconds for each in warm), max(each.megabytes for each in warm)
-    other = median(each.seconds for each in theirs) if theirs else STATED[count]
-    source = f"{median(each.megabytes for each in theirs):.0f} MB" if theirs else "measured elsewhere, once"
-    print(f"{count} tickets")
-    print(f"  tickets list, cold  {cold.seconds:7.2f} s  {cold.megabytes:4.0f} MB")
-    print(f"  tickets list, warm  {ours:7.2f} s  {peak:4.0f} MB (at most {MEGABYTES})")
-    print(f"  Backlog.md          {other:7.2f} s  {source}")
-    print(f"  warm / Backlog.md   {ours / other:7.2f} (at most {BOUND} for {COUNTS[-1]})", flush=True)
-    return count < COUNTS[-1] or (ours <= BOUND * other and peak <= MEGABYTES)
+            theirs.append(run([*peer, "task", "list", "--plain"], env, project))
+    return Lists(count, cold, warm, theirs)
 
 
-def main() -> int:
-    """Measure registers of each size; 1 where a bound is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+def measure(size: Size) -> Iterator[Result]:
+    """Registers of both sizes; the claims are about the larger one."""
     with tempfile.TemporaryDirectory() as folder:
-        peer = peer_in(Path(folder) / "peer")
-        if peer is None:
-            print(f"{PEER} cannot be had from npm: compared with what it took elsewhere")
-        held = [measure(count, rounds, Path(folder), peer) for count in COUNTS]
-    return int(not all(held))
+        had = peer_in(Path(folder) / "peer") if size is not Size.LEAST else "nothing is installed to try it"
+        peer, missing = ([], had) if isinstance(had, str) else (had, "")
+        done = [lists(count, ROUNDS[size], Path(folder), peer) for count in COUNTS[size]]
+    largest = done[-1]
+    yield Result(
+        name="listing",
+        what="a warm tickets list / Backlog.md's list",
+        value=largest.ratio,
+        bound=TIME,
+        beside=tuple(number for each in reversed(done) for number in each.beside()),
+        missing=missing,
+    )
+    yield Result(
+        name="listing-memory",
+        what="a warm tickets list, memory at the peak",
+        value=max(each.megabytes for each in largest.warm),
+        unit="MB",
+        bound=MEMORY,
+        beside=tuple(largest.memory()),
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(measure, __doc__))

@@ -7,25 +7,27 @@ tickets; with files of a register, the same is measured on them, and nothing is 
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from generated import tickets
 from markdown_it import MarkdownIt
 
+from benchmarks.command import parser, show
+from benchmarks.generated import tickets
+from benchmarks.result import Bound, Number, Result, Size
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.vocabulary import Vocabulary
 
-BOUND = 0.5
-TICKETS = 200
+BOUND = Bound(0.5)
+TICKETS = {Size.FULL: 200, Size.QUICK: 50, Size.LEAST: 2}
+ROUNDS = {Size.FULL: 15, Size.QUICK: 5, Size.LEAST: 1}
 
 
-def seconds(read: Callable[[bytes], object], documents: list[bytes]) -> float:
+def seconds(read: Callable[[bytes], object], documents: Sequence[bytes]) -> float:
     """Processor time of reading all documents once."""
     gc.collect()
     start = time.process_time()
@@ -34,29 +36,40 @@ def seconds(read: Callable[[bytes], object], documents: list[bytes]) -> float:
     return time.process_time() - start
 
 
-def main() -> int:
-    """Interleave both, print medians and the median of their ratios; 1 where the bound is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("files", nargs="*", type=Path, help="tickets to read instead of generated ones")
-    given = parser.parse_args()
-    documents = [file.read_bytes() for file in given.files] or [text.encode() for _, text in tickets(TICKETS)]
+def measure(size: Size) -> Iterator[Result]:
+    """Generated tickets."""
+    yield compare([text.encode() for _, text in tickets(TICKETS[size])], ROUNDS[size], BOUND)
+
+
+def compare(documents: Sequence[bytes], rounds: int, bound: Bound | None = None) -> Result:
+    """Both readers, interleaved, after one round that warms up."""
     markdown, words = MarkdownIt("commonmark").enable("table"), Vocabulary()
-    readers: dict[str, Callable[[bytes], object]] = {
-        "markdown-it-py, tokens": lambda document: markdown.parse(document.decode()),
-        "finding-tickets, record": lambda document: read_document(document, "ticket.md", words),
-    }
-    times: list[list[float]] = [
-        [seconds(read, documents) for read in readers.values()] for _ in range(1 + given.rounds)
-    ][1:]
-    print(f"{len(documents)} tickets of {median(map(len, documents)) / 1000:.1f} kB in the median")
-    for name, taken in zip(readers, zip(*times, strict=True), strict=True):
-        print(f"{name:24}{median(taken) / len(documents) * 1000:7.2f} ms a ticket")
-    ratio = median(ours / theirs for theirs, ours in times)
-    print(f"{'ratio':24}{ratio:7.2f}" + ("" if given.files else f" (at most {BOUND})"))
-    return int(ratio > BOUND and not given.files)
+    readers: tuple[Callable[[bytes], object], ...] = (
+        lambda document: markdown.parse(document.decode()),
+        lambda document: read_document(document, "ticket.md", words),
+    )
+    times = [[seconds(read, documents) for read in readers] for _ in range(1 + rounds)][1:]
+    theirs, ours = (median(taken) / len(documents) * 1e3 for taken in zip(*times, strict=True))
+    return Result(
+        name="reading",
+        what="a ticket to a record / to tokens by markdown-it-py",
+        value=median(ours / theirs for theirs, ours in times),
+        bound=bound,
+        beside=(
+            Number("a record", ours, "ms a ticket"),
+            Number("tokens", theirs, "ms a ticket"),
+            Number("median of the tickets", median(map(len, documents)) / 1e3, "kB"),
+        ),
+    )
+
+
+def main() -> int:
+    """Measure generated tickets, or files that are given."""
+    options = parser(__doc__)
+    options.add_argument("files", nargs="*", type=Path, help="tickets to read instead of generated ones")
+    given = options.parse_args()
+    documents = [file.read_bytes() for file in given.files]
+    return show([compare(documents, ROUNDS[given.size])] if documents else measure(given.size), given)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ garbage collector runs for all of them alike, over what they made themselves.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
@@ -25,14 +25,28 @@ from torch.distributed._tools.mem_tracker import MemTracker
 from torch.profiler import ProfilerActivity, profile
 
 import simcuda
+from benchmarks.command import parser, show
+from benchmarks.result import Bound, Number, Result, Size
 
-ROUNDS = 11
 LAYERS, WIDTH, BATCH = 20, 64, 32
-STEP_BOUND = 4.0
-LOOPS = 1000
-SMALL_OPS_BOUND = 7.0
-LIVE = (1_000, 10_000, 100_000)
-LIVE_BOUND = 1.3
+STEP_BOUND, SMALL_OPS_BOUND, LIVE_BOUND = Bound(4.0), Bound(7.0), Bound(1.3)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How often every comparison is made, operations in a loop, repetitions of a work, live tensors."""
+
+    rounds: int
+    loops: int
+    times: int
+    live: tuple[int, ...]
+
+
+SIZES = {
+    Size.FULL: Amount(rounds=11, loops=1000, times=20, live=(1_000, 10_000, 100_000)),
+    Size.QUICK: Amount(rounds=5, loops=1000, times=10, live=(1_000, 100_000)),
+    Size.LEAST: Amount(rounds=1, loops=10, times=1, live=(10, 100)),
+}
 
 Work = Callable[[], None]
 Build = Callable[[str], Work]
@@ -58,24 +72,24 @@ def training_step(device: str) -> Work:
     return step
 
 
-def in_place(device: str) -> Work:
+def in_place(device: str, loops: int) -> Work:
     """A loop of two small operations that write to their argument."""
     x = torch.ones(8, device=device)
 
     def loop() -> None:
-        for _ in range(LOOPS):
+        for _ in range(loops):
             x.mul_(1.0001).add_(0.1)
 
     return loop
 
 
-def out_of_place(device: str, live: int = 0) -> Work:
+def out_of_place(device: str, loops: int, live: int = 0) -> Work:
     """A loop of two small operations that each make a tensor, while so many others are live."""
     tensors = [torch.ones(8, device=device) for _ in range(1 + live)]
 
     def loop() -> None:
         x = tensors[0]
-        for _ in range(LOOPS):
+        for _ in range(loops):
             x.mul(1.0001).add(0.1)
 
     return loop
@@ -164,70 +178,107 @@ def seconds(tool: Tool, build: Build, times: int) -> float:
     return taken / times
 
 
-def compare(rounds: int, contenders: Mapping[str, Contender]) -> list[float]:
-    """Interleave the contenders; print their median times, and print and return their ratios to the first."""
+@dataclass(frozen=True)
+class Compared:
+    """The median of a contender's times in milliseconds, and that of its ratios to the first one."""
+
+    name: str
+    milliseconds: float
+    ratio: float
+
+
+def compare(rounds: int, contenders: Mapping[str, Contender]) -> list[Compared]:
+    """Interleave the contenders."""
     runs = [[seconds(*contender) for contender in contenders.values()] for _ in range(rounds)]
     # The ratio is that within a round: while the machine is slow, it is slow for all contenders.
     ratios = [median(times) for times in zip(*([one / run[0] for one in run] for run in runs), strict=True)]
-    for name, times, ratio in zip(contenders, zip(*runs, strict=True), ratios, strict=True):
-        print(f"{name:48} {median(times) * 1e3:8.2f} ms {ratio:7.2f} x")
-    return ratios
+    times = [median(taken) * 1e3 for taken in zip(*runs, strict=True)]
+    return [Compared(*each) for each in zip(contenders, times, ratios, strict=True)]
 
 
-def holds(claim: str, ratio: float, bound: float) -> bool:
-    """Print a claim's ratio beside its bound, and say whether it keeps to it."""
-    verdict = "holds" if ratio <= bound else "EXCEEDED"
-    print(f"{claim:48} {ratio:19.2f} x, at most {bound:g}: {verdict}\n", flush=True)
-    return ratio <= bound
+def beside(compared: Sequence[Compared]) -> Iterator[Number]:
+    """The times of all contenders, and the ratios of those that nothing is claimed of."""
+    yield from (Number(each.name, each.milliseconds, "ms") for each in compared)
+    yield from (Number(f"{each.name} / {compared[0].name}", each.ratio, "") for each in compared[2:])
 
 
-def step_claim(rounds: int) -> bool:
+def step(size: Amount) -> Iterator[Result]:
     """A training step, beside the tools that people otherwise use."""
-    contenders = {
-        "training step, plain CPU": (plain, training_step, 20),
-        "training step, simcuda": (simulated, training_step, 20),
-        "training step, FakeTensorMode + MemTracker": (fake_tensors, training_step, 3),
-        "training step, torch.profiler with stacks": (profiled, training_step, 10),
-        "training step, torch.profiler, recording alone": (recorded, training_step, 10),
-    }
-    return holds("a training step, all counted", compare(rounds, contenders)[1], STEP_BOUND)
+    fewer = max(1, size.times // 2)
+    compared = compare(
+        size.rounds,
+        {
+            "plain CPU": (plain, training_step, size.times),
+            "simcuda": (simulated, training_step, size.times),
+            "FakeTensorMode with MemTracker": (fake_tensors, training_step, min(3, size.times)),
+            "torch.profiler with stacks": (profiled, training_step, fewer),
+            "torch.profiler, recording alone": (recorded, training_step, fewer),
+        },
+    )
+    yield Result(
+        name="simulation-step",
+        what="a training step, all of it counted / on the plain CPU",
+        value=compared[1].ratio,
+        bound=STEP_BOUND,
+        beside=tuple(beside(compared)),
+    )
 
 
-def small_ops_claim(rounds: int) -> bool:
+def small_ops(size: Amount) -> Iterator[Result]:
     """Loops of small operations."""
-    kept = []
     for how, build in (("in place", in_place), ("out of place", out_of_place)):
-        name = f"{2 * LOOPS} small operations {how}"
-        contenders = {f"{name}, {tool.__name__}": (tool, build, 5) for tool in (plain, simulated)}
-        kept.append(holds(name, compare(rounds, contenders)[1], SMALL_OPS_BOUND))
-    return all(kept)
+        work, times = partial(build, loops=size.loops), min(5, size.times)
+        compared = compare(
+            size.rounds, {"plain CPU": (plain, work, times), "simcuda": (simulated, work, times)}
+        )
+        yield Result(
+            name=f"simulation-{how.replace(' ', '-')}",
+            what=f"{2 * size.loops} small operations {how} / on the plain CPU",
+            value=compared[1].ratio,
+            bound=SMALL_OPS_BOUND,
+            beside=tuple(beside(compared)),
+        )
 
 
-def live_claim(rounds: int) -> bool:
+def live(size: Amount) -> Iterator[Result]:
     """The same operations beside more and more live tensors; on the plain CPU, for comparison, too."""
-    growth = 0.0
-    for tool in (plain, simulated):
-        names = [f"{2 * LOOPS} operations, {live} live, {tool.__name__}" for live in LIVE]
-        builds = [partial(out_of_place, live=live) for live in LIVE]
-        contenders = {name: (tool, build, 5) for name, build in zip(names, builds, strict=True)}
-        growth = compare(rounds, contenders)[-1]
-    return holds(f"growth from {LIVE[0]} to {LIVE[-1]} live tensors", growth, LIVE_BOUND)
+    numbers: list[Number] = []
+    growth = {}
+    for tool, where in ((plain, "plain CPU"), (simulated, "simcuda")):
+        names = [f"{many:,} live, {where}" for many in size.live]
+        works = [partial(out_of_place, loops=size.loops, live=many) for many in size.live]
+        times = min(5, size.times)
+        contenders = {name: (tool, work, times) for name, work in zip(names, works, strict=True)}
+        compared = compare(size.rounds, contenders)
+        numbers += (Number(each.name, each.milliseconds, "ms") for each in compared)
+        growth[where] = compared[-1].ratio
+    yield Result(
+        name="simulation-live",
+        what=f"an operation beside {size.live[-1]:,} live tensors / beside {size.live[0]:,}",
+        value=growth["simcuda"],
+        bound=LIVE_BOUND,
+        beside=(*numbers, Number("growth, plain CPU", growth["plain CPU"], "")),
+    )
 
 
-CLAIMS = {"step": step_claim, "small-ops": small_ops_claim, "live": live_claim}
+CLAIMS = {"step": step, "small-ops": small_ops, "live": live}
 
 
-def main() -> int:
-    """Measure the claims asked for; 1 where a bound is exceeded."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of every comparison (default {ROUNDS})")
-    parser.add_argument("--only", choices=CLAIMS, action="append", help="measure this claim; repeatable")
-    options = parser.parse_args()
+def measure(size: Size, only: Sequence[str] = tuple(CLAIMS)) -> Iterator[Result]:
+    """The claims asked for, in one thread."""
     torch.set_num_threads(1)
     gc.collect()
     gc.freeze()  # what was imported is nobody's garbage
-    kept = [CLAIMS[name](options.rounds) for name in options.only or CLAIMS]
-    return int(not all(kept))
+    for name in only:
+        yield from CLAIMS[name](SIZES[size])
+
+
+def main() -> int:
+    """Measure the claims asked for, all by default."""
+    options = parser(__doc__)
+    options.add_argument("--only", choices=CLAIMS, action="append", help="measure this claim; repeatable")
+    given = options.parse_args()
+    return show(measure(given.size, given.only or tuple(CLAIMS)), given)
 
 
 if __name__ == "__main__":

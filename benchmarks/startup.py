@@ -7,16 +7,19 @@ models as the tool has loaded when it lists. The claim is a ratio of at most 1.5
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-ROUNDS = 31
-BOUND = 1.5
+from benchmarks.command import main
+from benchmarks.processes import environment, run
+from benchmarks.result import Bound, Number, Result, Size
+
+ROUNDS = {Size.FULL: 31, Size.QUICK: 7, Size.LEAST: 1}
+BOUND = Bound(1.5)
 DOCUMENTS = 3
 TICKETS = [sys.executable, "-m", "finding_tickets"]
 COUNT = """
@@ -46,19 +49,6 @@ def python(code: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", code, *arguments]
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """This process's environment, with compiled modules kept in ``folder``, as an installed tool has them."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled")}
-
-
-def seconds(command: list[str], env: dict[str, str]) -> float:
-    """Wall time of one run, which must succeed."""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, env=env)
-    return time.perf_counter() - start
-
-
 def fill(folder: Path) -> None:
     """A small register in ``folder``, written and measured by the tool: with claims and with evidence."""
     drafts = [{"title": f"Finding {number}", "severity": "P2"} for number in range(DOCUMENTS)]
@@ -70,22 +60,29 @@ def fill(folder: Path) -> None:
     subprocess.run(verify, check=True, capture_output=True)
 
 
-def main() -> int:
-    """Interleave both commands, print medians and their ratio; 1 where the bound is exceeded."""
+def measure(size: Size) -> Iterator[Result]:
+    """Both commands, interleaved, after one round that compiles."""
     with tempfile.TemporaryDirectory() as folder:
         fill(Path(folder))
         env = environment(Path(folder))
-        counted = subprocess.run(python(COUNT, folder), check=True, capture_output=True, text=True)
+        count = python(COUNT, folder)
+        counted = subprocess.run(count, check=True, capture_output=True, text=True, env=env)
         models = int(counted.stdout.splitlines()[-1])
         floor = python(FLOOR + "".join(MODEL.format(number=number) for number in range(models)))
         listing = [*TICKETS, "list", "--root", folder]
-        rounds = [(seconds(floor, env), seconds(listing, env)) for _ in range(1 + ROUNDS)][1:]
+        rounds = [(run(floor, env).wall, run(listing, env).wall) for _ in range(1 + ROUNDS[size])][1:]
     least, ours = (median(times) for times in zip(*rounds, strict=True))
-    print(f"typer, yaml, pyromark and {models} models  {least * 1000:6.0f} ms")
-    print(f"tickets list                          {ours * 1000:6.0f} ms")
-    print(f"ratio                                 {ours / least:6.2f} (at most {BOUND})")
-    return int(ours / least > BOUND)
+    yield Result(
+        name="startup",
+        what="tickets list / importing what it is built on",
+        value=ours / least,
+        bound=BOUND,
+        beside=(
+            Number("tickets list", ours * 1e3, "ms"),
+            Number(f"typer, yaml, pyromark and {models} models", least * 1e3, "ms"),
+        ),
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(measure, __doc__))

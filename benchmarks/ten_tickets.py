@@ -11,28 +11,31 @@ of torch: what reading and recording add, and what tickets that run side by side
 
 from __future__ import annotations
 
-import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.command import main
+from benchmarks.processes import busy, on, usable, used
+from benchmarks.result import Bound, Number, Result, Size
 from finding_tickets.register.load import load
 from finding_tickets.verify.isolate import Isolation, Task
 from finding_tickets.verify.measuring import CHOICE
 from finding_tickets.verify.session import Settings, verify
 
-ROUNDS = 5
-BOUND = 1.25
+ROUNDS = {Size.FULL: 5, Size.QUICK: 2, Size.LEAST: 1}
+BOUND = Bound(1.25)
 PROCESSORS = 2
 TOGETHER = ["-m", "finding_tickets", "verify", "--all", "--meter", "simulated"]
 THOUSANDS = (1, 1, 2, 2, 3, 3, 4, 5, 6, 9)
-"""Waits in the largest run of each ticket."""
+"""Waits in the largest run of each ticket, at full size."""
+THOUSAND = {Size.FULL: 1000, Size.QUICK: 500, Size.LEAST: 5}
 TICKET = """\
 # Finding Ticket: It waits
 
@@ -62,12 +65,12 @@ FOUND = "def wait(n, tensor):\n    return sum(tensor[0].item() for _ in range(n)
 FIX = "def wait(n, tensor):\n    return n * tensor[0]\n"
 
 
-def write(root: Path) -> None:
+def write(root: Path, thousand: int) -> None:
     """A register of ten tickets, each with a verifier and two variants."""
     for number, thousands in enumerate(THOUSANDS, 1):
         for path, text in {
             f"tickets/ten_{number:02}.md": TICKET.format(number=number),
-            f"verifiers/ten_{number:02}.py": VERIFIER.format(number=number, most=1000 * thousands),
+            f"verifiers/ten_{number:02}.py": VERIFIER.format(number=number, most=thousand * thousands),
             f"fixes/ten_{number:02}/found.py": FOUND,
             f"fixes/ten_{number:02}/fix.py": FIX,
         }.items():
@@ -85,9 +88,9 @@ class Took:
 
 def command(arguments: list[str], root: Path) -> Took:
     """One command, which must succeed."""
-    before, start = _processor(), time.perf_counter()
+    before, start = used(), time.perf_counter()
     subprocess.run([sys.executable, *arguments], cwd=root, check=True, capture_output=True)
-    return Took((time.perf_counter() - start,), _processor() - before)
+    return Took((time.perf_counter() - start,), used() - before)
 
 
 def alone(root: Path) -> Took:
@@ -95,7 +98,7 @@ def alone(root: Path) -> Took:
     register = load(root)
     limits: dict[str, Any] = {"root": root, "timeout": 300.0, "memory": 2 << 30}
     settings = Settings(evidence="evidence", meter="simulated", record=False, **limits)
-    before, times = _processor(), []
+    before, times = used(), []
     with Isolation(workers=1) as isolation:
         # What comes first waits for torch.
         list(isolation.run({"": Task(target=CHOICE, payload="auto", **limits)}))
@@ -105,46 +108,70 @@ def alone(root: Path) -> Took:
             times.append(time.perf_counter() - start)
             if done.verification is None or done.verification.verdict != "verified":
                 raise SystemExit(f"{document.id.value} is not verified: {done}")
-    return Took(tuple(times), _processor() - before)
+    return Took(tuple(times), used() - before)
 
 
-def _busy() -> float:
-    """Seconds that the processors of this machine have worked for anybody."""
-    user, nice, system = map(int, Path("/proc/stat").read_text(encoding="ascii").split()[1:4])
-    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+@dataclass(frozen=True)
+class Round:
+    """Seconds that one round took, and how many processors others used meanwhile."""
+
+    others: float
+    importing: float
+    alone: Took
+    together: Took
+
+    @property
+    def least(self) -> float:
+        """What all of them cannot take less than."""
+        return max(*self.alone.wall, sum(self.alone.wall) / PROCESSORS)
+
+    @property
+    def ratio(self) -> float:
+        """Of all together, without one import of torch, to the least."""
+        return (self.together.wall[0] - self.importing) / self.least
 
 
-def _processor() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def one_round(root: Path) -> Round:
+    """Each ticket alone, then all of them together."""
+    working, own, start = busy(), used(), time.perf_counter()
+    importing = command(["-c", "import torch"], root).wall[0]
+    each, together = alone(root), command(TOGETHER, root)
+    others = (busy() - working - used() + own) / (time.perf_counter() - start)
+    return Round(others, importing, each, together)
 
 
-def main() -> int:
-    """Print the times of each round and the median of the ratios; 1 where the bound is exceeded."""
-    if len(os.sched_getaffinity(0)) != PROCESSORS:
-        raise SystemExit(f"needs {PROCESSORS} processors, as in: taskset -c 0,1 python {sys.argv[0]}")
-    ratios = []
-    with tempfile.TemporaryDirectory() as folder:
+def measure(size: Size) -> Iterator[Result]:
+    """Rounds one after the other, on two processors."""
+    claim: dict[str, Any] = {
+        "name": "ten-tickets",
+        "what": "ten tickets together / the slowest, or half of their sum",
+        "bound": BOUND,
+    }
+    if usable() < PROCESSORS:
+        yield Result(**claim, missing=f"it needs {PROCESSORS} processors")
+        return
+    with on(PROCESSORS), tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        write(root)
-        print("others  import torch  slowest  half of all  together  ratio  processor time")
-        for _ in range(ROUNDS):
-            busy, own, start = _busy(), _processor(), time.perf_counter()
-            importing = command(["-c", "import torch"], root).wall[0]
-            each = alone(root)
-            together = command(TOGETHER, root)
-            slowest, half = max(each.wall), sum(each.wall) / PROCESSORS
-            ratios.append((together.wall[0] - importing) / max(slowest, half))
-            work = together.processor / each.processor
-            others = (_busy() - busy - _processor() + own) / (time.perf_counter() - start)
-            numbers = (others, importing, slowest, half, together.wall[0], ratios[-1], work)
-            print(
-                "{:6.2f}  {:10.2f} s  {:5.2f} s  {:9.2f} s  {:6.2f} s  {:5.2f}  {:14.2f}".format(*numbers),
-                flush=True,
-            )
-    print(f"median of the ratios: {median(ratios):.2f}, at most {BOUND}")
-    return int(median(ratios) > BOUND)
+        write(root, THOUSAND[size])
+        rounds = [one_round(root) for _ in range(ROUNDS[size])]
+    yield Result(
+        **claim,
+        value=median(each.ratio for each in rounds),
+        beside=(
+            Number("together", median(each.together.wall[0] for each in rounds), "s"),
+            Number("import torch", median(each.importing for each in rounds), "s"),
+            Number("slowest", median(max(each.alone.wall) for each in rounds), "s"),
+            Number("half of all", median(sum(each.alone.wall) / PROCESSORS for each in rounds), "s"),
+            Number("time of processors", median(_work(each) for each in rounds), "of that one by one"),
+            *(Number(f"round {place}", each.ratio, "") for place, each in enumerate(rounds, 1)),
+            Number("others used", max(each.others for each in rounds), "processors at most"),
+        ),
+    )
+
+
+def _work(each: Round) -> float:
+    return each.together.processor / each.alone.processor
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(measure, __doc__))
