@@ -52,6 +52,23 @@ def test_a_fix_that_does_not_pass_is_inconclusive(repository: Repository, ticket
     assert "A-1  not audited: fix itself does not pass: not as expected: fix.syncs\n" == ran.out
 
 
+def test_an_error_keeps_a_ticket_from_being_audited_only_where_it_says_what_to_measure(
+    repository: Repository, tickets: Tickets
+) -> None:
+    """The rule is that of ``verify``: either error is said and ends in its code."""
+    add(repository, "A-1", CLAIMS)
+    file = repository.root / "tickets/A-1.md"
+    file.write_text(f"{file.read_text()}\n<<<<<<< HEAD\n")
+    add(repository, "B-1", "verifyer: x.py")
+    ran = tickets("audit", "A-1", "B-1", "--cheat", "perturbed")
+    assert ExitCode.BAD_DATA == ran.code
+    assert "error [merge-conflict]" in ran.err
+    assert "B-1: not measured, for its Remediation section has an error on line 31\n" in ran.err
+    assert ["A-1  1 of 1 cheats in the place of fix caught"] == [
+        line for line in ran.out.split("\n") if line.startswith(("A-1", "B-1"))
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

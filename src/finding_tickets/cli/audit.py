@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, timeout_option
+from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, sound_ones, timeout_option
 from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
 from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
 from finding_tickets.cli.reading import find_all
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.markdown.reading import Document
-from finding_tickets.model.problem import Level
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
     from finding_tickets.verify.audit import Audited
@@ -51,7 +49,7 @@ def audit(
         if everything:
             chosen = [one for one in register.documents if verifier_of(one, register.root)]
             say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
-        sound, reading = _sound(register, chosen)
+        sound, reading = sound_ones(register, chosen)
         settings = settings_of(register, meter, timeout, record=False)
         done = []
         if sound:
@@ -79,21 +77,6 @@ def _cheats(names: Sequence[str] | None) -> tuple[Cheat, ...]:
         if name not in known:
             raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
     return tuple(each for each in CHEATS if not names or each.id in names)
-
-
-def _sound(register: Register, documents: Sequence[Document]) -> tuple[list[Document], ExitCode]:
-    """The documents that could be read without an error; the others are said."""
-    sound, code = [], ExitCode.OK
-    for document in documents:
-        errors = [each for each in register.problems_of(document) if each.level is Level.ERROR]
-        for problem in errors:
-            say(str(problem))
-        if errors:
-            code = ExitCode.BAD_DATA
-            say(f"{document.id.value}: not audited, for it has an error")
-        else:
-            sound.append(document)
-    return sound, code
 
 
 def _code(audited: Audited) -> ExitCode:

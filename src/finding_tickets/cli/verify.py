@@ -17,6 +17,7 @@ from finding_tickets.cli.measuring import (
     Sandbox,
     revision_option,
     settings_of,
+    sound_ones,
     timeout_option,
 )
 from finding_tickets.cli.options import HERE, OutputFormat, Root
@@ -25,18 +26,15 @@ from finding_tickets.cli.progress import progress
 from finding_tickets.cli.reading import evidence_code, find_all
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, files_of, load
+from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts
 from finding_tickets.report.verification import lines
 
 if TYPE_CHECKING:
     from finding_tickets.verify.executor import Executor
     from finding_tickets.verify.session import Settings, Verified
-
-REMEDIATION_RULES = "remediation-"
 
 
 class ExecutorName(StrEnum):
@@ -85,7 +83,7 @@ def verify(
         documents, code = find_all(register, ids or _chosen(words, facts))
         if stale:
             code = ExitCode.worst(code, _say_changed(facts))
-        sound, reading = _sound(register, documents, () if ids else register.problems)
+        sound, reading = sound_ones(register, documents, () if ids else register.problems)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
@@ -140,24 +138,6 @@ def _say_changed(facts: Facts) -> ExitCode:
     for row in stale:
         say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
     return ExitCode.OK if all(map(facts.has_verifier, stale)) else ExitCode.INCONCLUSIVE
-
-
-def _sound(
-    register: Register, documents: Iterable[Document], problems: Iterable[Problem]
-) -> tuple[list[Document], ExitCode]:
-    """The documents whose Remediation block was understood; what is wrong with a file is said."""
-    chosen = list(documents)
-    theirs = [problem for document in chosen for problem in register.problems_of(document)]
-    errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
-    for problem in errors:
-        say(str(problem))
-    broken = {problem.file: problem.line for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
-    sound = [document for document in chosen if broken.keys().isdisjoint(files_of(document))]
-    for document in chosen:
-        for file in sorted(files_of(document) & broken.keys()):
-            what = "its Remediation section" if file == document.path else file
-            say(f"{document.id.value}: not measured, for {what} has an error on line {broken[file]}")
-    return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
 
 
 def _measure(documents: Sequence[Document], executor: Executor, settings: Settings) -> list[Verified]:
