@@ -66,6 +66,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("audit", "A-1"): [],
     ("bisect", "A-1"): [],
     ("history", "A-1"): [],
+    ("history", "--all", "--since", "HEAD"): [],
     ("report",): [],
     ("report", "--output", "status.md"): ["status.md"],
     ("report", "--format", "github", "--summary", "summary.md"): ["summary.md"],

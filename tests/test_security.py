@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 ROOT = Path(__file__).parents[1]
-RUN_CODE = {"verify", "check", "audit", "bisect", "probe"}
+RUN_CODE = {"verify", "check", "audit", "bisect", "probe", "history"}
 SARIF = """{"version": "2.1.0", "runs": [{
     "tool": {"driver": {"name": "other"}},
     "results": [{
@@ -95,7 +95,7 @@ def booby_trapped(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def test_every_command_is_looked_at() -> None:
-    """A command either runs code, and has a sandbox for it, or is tried here."""
+    """A command either runs code, and has a sandbox for it, or is tried here; one does as it is told."""
     assert set(COMMANDS) == RUN_CODE | set(LINES)
     for command in COMMANDS:
         shown = subprocess.run(

@@ -24,9 +24,14 @@ class Ran:
     err: str
 
     @property
+    def envelope(self) -> Any:
+        """The JSON on stdout."""
+        return json.loads(self.out)
+
+    @property
     def data(self) -> Any:
         """The data of the JSON envelope on stdout."""
-        return json.loads(self.out)["data"]
+        return self.envelope["data"]
 
 
 @pytest.fixture

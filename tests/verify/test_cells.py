@@ -50,11 +50,12 @@ def reasons(done: list[Verified]) -> list[tuple[Verdict, str]]:
     return [(one.verification.verdict, one.verification.reason) for one in done if one.verification]
 
 
-def test_a_cell_for_each_combination() -> None:
+def test_a_cell_for_each_combination(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch multiplies every device, GPUs the real meter alone, revisions all that."""
+    monkeypatch.setenv("HOME", "/home/ada")
     matrix = Matrix(
         meters=("simulated", "cuda"),
-        torch={"2.11.0": "../envs/python", "2.12.0": "/envs/python"},
+        torch={"2.11.0": "../envs/python", "2.12.0": "~/envs/python"},
         gpus={"NVIDIA H200": {"H200": 1.0}},
         revisions=("v1.0",),
     )
@@ -64,7 +65,7 @@ def test_a_cell_for_each_combination() -> None:
     assert [
         ("simulated", "2.13.0", None, ""),
         ("simulated", "2.11.0", None, "/repo/../envs/python"),
-        ("simulated", "2.12.0", None, "/envs/python"),
+        ("simulated", "2.12.0", None, "/home/ada/envs/python"),
         ("cuda", "2.13.0", None, ""),
     ] == [(each.meter, each.torch, each.revision, each.interpreter) for each in made[:4]]
     assert [{}, {"H200": 1.0}] == [each.resources for each in (made[0], made[3])]

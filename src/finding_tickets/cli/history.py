@@ -1,20 +1,67 @@
-"""``tickets history``: what was measured of a ticket at every commit that changed its evidence."""
+"""``tickets history``: what was measured of tickets over time, or is measured now of every commit."""
 
 from __future__ import annotations
 
-from finding_tickets.cli.editing import Id
-from finding_tickets.cli.options import HERE, OutputFormat, Root
-from finding_tickets.cli.output import Format, say, write_json, write_table
-from finding_tickets.errors import ExitCode
-from finding_tickets.register.load import load
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finding_tickets.cli.measuring import (
+    Meter,
+    MeterName,
+    Sandbox,
+    revision_option,
+    settings_of,
+    timeout_option,
+)
+from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
+from finding_tickets.cli.output import Format, counted, say, style, write, write_json, write_table
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.load import Register, load
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.regressions import Timeline
+    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.survey import Surveyed
 
 
-def history(ticket: Id, root: Root = HERE, output_format: OutputFormat = Format.TABLE) -> ExitCode:
-    """Show verdict and law at every commit that changed the evidence."""
+def history(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", autocompletion=complete_id, help="Tickets, in any case."),
+    ] = None,
+    since: Annotated[
+        str | None, revision_option("Measure every commit from this one to HEAD, each distinct input once.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every document that had a verifier since then.")
+    ] = False,
+    root: Root = HERE,
+    meter: Meter = MeterName.AUTO,
+    timeout: Annotated[float | None, timeout_option("Stop a measurement after this time.")] = None,
+    sandbox: Sandbox = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Show verdict and law at every commit that changed the evidence; with --since, measure and compare."""
+    register = load(root)
+    if since is not None:
+        if bool(ids) is everything:
+            raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
+        settings = settings_of(register, meter, timeout, record=False)
+        return _measured(ids or (), since, settings, output_format, sandbox=sandbox)
+    if everything or not ids or len(ids) > 1:
+        raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
+    if timeout or sandbox or meter is not MeterName.AUTO:
+        raise UsageError("nothing is measured without --since REV")
+    return _recorded(register, ids[0], output_format)
+
+
+def _recorded(register: Register, ticket: str, output_format: Format) -> ExitCode:
+    """Show what the evidence of a ticket has said."""
     from finding_tickets.report.past import HEADER, past_item, past_row
     from finding_tickets.verify.past import past
 
-    register = load(root)
     document = register.find(ticket)
     known = past(document.id.value, register.root, register.config.evidence)
     if output_format is Format.JSON:
@@ -26,3 +73,52 @@ def history(ticket: Id, root: Root = HERE, output_format: OutputFormat = Format.
     for gap in known.gaps:
         say(gap)
     return ExitCode.OK
+
+
+def _measured(
+    ids: Sequence[str],
+    since: str,
+    settings: Settings,
+    output_format: Format,
+    *,
+    sandbox: bool,
+) -> ExitCode:
+    """Measure tickets at every commit, and show what became better and worse."""
+    from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    from finding_tickets.verify.bisect import took
+    from finding_tickets.verify.isolate import Isolation
+    from finding_tickets.verify.regressions import timeline
+    from finding_tickets.verify.survey import survey
+
+    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+        done = survey(took(isolation, settings), isolation, since, ids, say)
+    timelines = [timeline(course, done.nodes) for course in done.courses]
+    _say(timelines, done)
+    if output_format is Format.JSON:
+        write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
+    elif timelines:
+        pages = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)
+        write("\n\n".join([*pages, LEGEND]))
+    return ExitCode.worst(*map(_code, timelines))
+
+
+def _say(timelines: Sequence[Timeline], done: Surveyed) -> None:
+    measured = sum(each.measured for each in timelines)
+    looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
+    worse = [each.ticket for each in timelines if each.is_worse]
+    say(f"{looked}, {measured} measured now; regressed and not mended: {', '.join(worse) or 'none'}")
+    for gap in done.gaps:
+        say(gap)
+
+
+def _code(timeline: Timeline) -> ExitCode:
+    """What a ticket contributes: regressions that are not mended, and whether HEAD could be measured."""
+    from finding_tickets.verify.states import Kind
+
+    gap = timeline.gaps[-1]
+    if gap and gap.kind is Kind.WRONG:
+        return ExitCode.BAD_DATA
+    if timeline.is_worse:
+        return ExitCode.GATE_FAILED
+    unknown = gap is not None and gap.kind is Kind.UNKNOWN
+    return ExitCode.INCONCLUSIVE if unknown or not timeline.is_known else ExitCode.OK

@@ -90,9 +90,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def write_json(kind: str, data: Sequence[object]) -> None:
-    """Print data in the envelope that every JSON output of ``tickets`` has."""
-    text = json.dumps({"schema_version": 1, "kind": kind, "data": data}, indent=2, ensure_ascii=False)
+def write_json(kind: str, data: Sequence[object], **more: object) -> None:
+    """Print data in the envelope that every JSON output of ``tickets`` has; ``more`` stands before it."""
+    envelope = {"schema_version": 1, "kind": kind, **more, "data": data}
+    text = json.dumps(envelope, indent=2, ensure_ascii=False)
     write(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", text))
 
 

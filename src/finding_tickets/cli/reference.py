@@ -38,7 +38,7 @@ MORE = {
     "check": "ci.md",
     "audit": "audit.md",
     "bisect": "bisect.md",
-    "history": "bisect.md",
+    "history": "history.md",
     "report": "reports.md",
 }
 """The page that says more about a command, where there is one."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from finding_tickets.cli.choosing import Query, chosen, named
+from finding_tickets.cli.matrix import Batch, by_cell, declared, seen, show
 from finding_tickets.cli.measuring import (
     Meter,
     MeterName,
@@ -22,17 +23,17 @@ from finding_tickets.cli.measuring import (
 )
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, is_terminal, say, say_error, style, write, write_json
-from finding_tickets.cli.progress import progress
+from finding_tickets.cli.progress import Progress, progress
 from finding_tickets.cli.reading import evidence_code, find_all
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts
-from finding_tickets.report.verification import lines
+from finding_tickets.report.verification import circumstances, lines
 
 if TYPE_CHECKING:
+    from finding_tickets.report.matrix import Matrix
     from finding_tickets.verify.executor import Executor
     from finding_tickets.verify.session import Settings, Verified
 
@@ -68,10 +69,15 @@ def verify(
         str | None,
         typer.Option(metavar="HOST:PORT", help="The Ray cluster, or auto; else one is started for the run."),
     ] = None,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Measure in every cell of the matrix that the configuration has.")
+    ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
     overrides = _overrides(at, base, head)
+    if matrix and (overrides or meter is not MeterName.AUTO):
+        raise UsageError("--matrix says itself what measures, and at which revision", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
@@ -79,21 +85,21 @@ def verify(
         register = load(root)
         facts = Facts.of(register)
         ids = named(query, facts)
-        words = ["verdict:stale OR verdict:unverified has:verifier"] if stale else query
-        documents, code = find_all(register, ids or _chosen(words, facts))
-        if stale:
+        cells = declared(register) if matrix else ()
+        documents, code = find_all(register, ids or _chosen(_words(query, stale=stale, matrix=matrix), facts))
+        if stale and not matrix:
             code = ExitCode.worst(code, _say_changed(facts))
         sound, reading = sound_ones(register, documents, () if ids else register.problems)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        done = _measure(sound, verifying, settings)
+        batches = by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
+        done = _measure(sound, batches, verifying)
     verifications = [one.verification for one in done if one.verification]
-    _show(verifications, output_format, settings)
+    made = seen(sound, settings, cells, verifications) if cells else None
+    _show(verifications, output_format, settings, made)
     for verification in verifications:
-        for claim in filter(_fails_the_gate, verification.claims):
-            outcome = "holds" if claim.holds else "is false"
-            say(f"gate failed: {verification.ticket}: {claim.id} {outcome}, which is not expected of it")
+        _say_failures(verification, circumstances(verification) if cells else "")
     return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *map(_code, done))
 
 
@@ -124,6 +130,13 @@ def _overrides(at: str | None, base: str | None, head: str | None) -> dict[str, 
     return {name: revision for name, revision in named.items() if revision}
 
 
+def _words(query: list[str] | None, *, stale: bool, matrix: bool) -> list[str] | None:
+    """What chooses the documents; which of them are stale in a cell is found out later."""
+    if not stale:
+        return query
+    return ["has:verifier"] if matrix else ["verdict:stale OR verdict:unverified has:verifier"]
+
+
 def _chosen(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
     """The IDs, each once, of the documents that a query means and that have a verifier."""
     rows = chosen(words, facts)
@@ -140,27 +153,43 @@ def _say_changed(facts: Facts) -> ExitCode:
     return ExitCode.OK if all(map(facts.has_verifier, stale)) else ExitCode.INCONCLUSIVE
 
 
-def _measure(documents: Sequence[Document], executor: Executor, settings: Settings) -> list[Verified]:
-    """Verify all, tell of each as soon as it is done, and return them in their own order."""
-    done = []
-    with progress([document.id.value for document in documents]) as shown:
-        for verified in executor.verify(documents, settings, lambda each: shown.started(each.id.value)):
-            if verified.error:
-                say_error(verified.error)
-            what = verified.verification.verdict if verified.verification else "not measured"
-            shown.ended(verified.document.id.value, what)
-            done.append(verified)
-    places = [document.path for document in documents]
-    return sorted(done, key=lambda verified: places.index(verified.document.path))
+def _measure(documents: Sequence[Document], batches: Sequence[Batch], executor: Executor) -> list[Verified]:
+    """Verify all, tell of each as soon as it is done, and return them in the order of ``documents``."""
+    names = [batch.name(document) for batch in batches for document in batch.documents]
+    several = len(batches) > 1 and names
+    together = executor.together(batches[0].settings) if several else nullcontext()
+    with progress(names) as shown, together:
+        done = [verified for batch in batches for verified in _each(batch, executor, shown)]
+    places = {document.path: place for place, document in enumerate(documents)}
+    return sorted(done, key=lambda verified: places[verified.document.path])
 
 
-def _show(verifications: Sequence[Verification], output_format: Format, settings: Settings) -> None:
+def _each(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Verified]:
+    for verified in executor.verify(
+        batch.documents, batch.settings, lambda document: shown.started(batch.name(document))
+    ):
+        if verified.error:
+            say_error(verified.error)
+        what = verified.verification.verdict if verified.verification else "not measured"
+        shown.ended(batch.name(verified.document), what)
+        yield verified
+
+
+def _show(
+    verifications: Sequence[Verification], output_format: Format, settings: Settings, made: Matrix | None
+) -> None:
     if output_format is Format.JSON:
-        write_json("verification", [verification.model_dump(mode="json") for verification in verifications])
-    elif verifications and is_terminal(sys.stdout):
+        more = {"matrix": made.item} if made else {}
+        data = [verification.model_dump(mode="json") for verification in verifications]
+        write_json("verification", data, **more)
+        return
+    if verifications and is_terminal(sys.stdout):
         _show_on_terminal(verifications, settings)
     elif verifications:
         write("\n\n".join("\n".join(lines(verification, style)) for verification in verifications))
+    if made:
+        write("")
+        show(made)
 
 
 def _show_on_terminal(verifications: Sequence[Verification], settings: Settings) -> None:
@@ -169,9 +198,16 @@ def _show_on_terminal(verifications: Sequence[Verification], settings: Settings)
     from finding_tickets.report.terminal.verification import Measured, summary
 
     # What stands in the work tree is not what was measured at another revision.
-    code_at = no_line if settings.overrides else Sources(settings.root).line
-    pages = [Measured(verification, code_at) for verification in verifications]
+    here = no_line if settings.overrides else Sources(settings.root).line
+    pages = [Measured(each, no_line if each.revision else here) for each in verifications]
     write_rich(sys.stdout, [*(part for page in pages for part in (page, "")), summary(verifications)])
+
+
+def _say_failures(verification: Verification, where: str) -> None:
+    who = f"{verification.ticket} ({where})" if where else verification.ticket
+    for claim in filter(_fails_the_gate, verification.claims):
+        outcome = "holds" if claim.holds else "is false"
+        say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
 
 
 def _fails_the_gate(claim: ClaimResult) -> bool:

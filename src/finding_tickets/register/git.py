@@ -31,18 +31,13 @@ def ask_bytes(
     root: Path, *arguments: str, settings: Mapping[str, str] | None = None, given: bytes = b""
 ) -> bytes:
     """What ``ask`` gives before it is decoded; ``given`` is what git reads from its input."""
-    git = shutil.which("git")
-    if git is None:
-        raise GitError("git is not installed")
-    # A clone that has only a part of the objects would fetch the others in passing.
-    no_network = ("-c", "protocol.allow=never")
-    command = [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *no_network, *arguments]
-    # Messages in English, for the one that says why is passed on.
-    inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
-    environment = {**inherited, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
-            command, capture_output=True, check=False, env=environment, input=given
+            command(root, *arguments),
+            capture_output=True,
+            check=False,
+            env=settings_for(settings),
+            input=given,
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from None
@@ -50,6 +45,27 @@ def ask_bytes(
         said = ran.stderr.decode(errors="replace").strip()
         raise GitError(said.partition("\n")[0].removeprefix("fatal: ") or f"git ended with {ran.returncode}")
     return ran.stdout
+
+
+def command(root: Path, *arguments: str) -> list[str]:
+    """The command line that asks git in a folder, without a pager and without the network.
+
+    Raises:
+        GitError: Git is not installed.
+    """
+    git = shutil.which("git")
+    if git is None:
+        raise GitError("git is not installed")
+    # A clone that has only a part of the objects would fetch the others in passing.
+    no_network = ("-c", "protocol.allow=never")
+    return [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *no_network, *arguments]
+
+
+def settings_for(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment in which git is asked: no other repository's, and nothing is refreshed in passing."""
+    # Messages in English, for the one that says why is passed on.
+    inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
+    return {**inherited, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
 
 
 def objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:

@@ -43,12 +43,12 @@ def _find(named: Sequence[tuple[str, str, T]], document_id: str) -> T:
         files = ", ".join(path for _, path, _ in found)
         raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}")
     if not found:
-        hint = _hint([name for name, _, _ in named], wanted)
+        hint = hint_for([name for name, _, _ in named], wanted)
         raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
     return found[0][2]
 
 
-def _hint(ids: Sequence[str], wanted: str) -> str:
+def hint_for(ids: Sequence[str], wanted: str) -> str:
     if not ids:
         return "the register is empty"
     names = _candidates(ids, wanted)

@@ -55,9 +55,13 @@ def lines(verification: Verification, style: Styler) -> Iterator[str]:
 
 
 def circumstances(verification: Verification) -> str:
-    """The meter, the device, the version of torch and the number of points at which was measured."""
+    """The meter, the device, the version of torch and the number of points at which was measured.
+
+    And the revision, where code of the work tree was not what was measured.
+    """
     points = len(verification.sweep) - len(verification.not_measured)
-    return f"{verification.meter} {verification.device}, torch {verification.torch}, {points} points"
+    at = f", at {verification.revision}" if verification.revision else ""
+    return f"{verification.meter} {verification.device}, torch {verification.torch}{at}, {points} points"
 
 
 def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:

@@ -111,6 +111,9 @@ class Isolation:
             said = json.loads(cast("IO[bytes]", self._server.stdout).readline() or "{}")
             if "folder" not in said:
                 errors = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")
+                # Whoever asks again is told the same by another one.
+                self._end(self._server)
+                self._server = None
                 raise UnreachableError(f"nothing can be measured: {said.get('error') or _last_line(errors)}")
             self._folder = said["folder"]
         return self._folder

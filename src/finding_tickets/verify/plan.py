@@ -203,14 +203,14 @@ def _variants(
         return find_variants(folder, root)
     found = {name: Source(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
-    for name in dict.fromkeys(name for claim in claims for name in _named(claim)):
+    for name in dict.fromkeys(name for claim in claims for name in named_in(claim)):
         usual = f"{folder}/{name}.py"
         if name not in found and (root / usual).is_file():
             found[name] = Source(usual, function)
     return found
 
 
-def _named(claim: Claim) -> tuple[str, ...]:
+def named_in(claim: Claim) -> tuple[str, ...]:
     """What may be the names of variants in a claim: its own, and what it compares with."""
     if claim.metric in {SAME_RESULT, SECONDS}:
         return (claim.variant, *re.findall(r"\w+", claim.value))

@@ -1,0 +1,153 @@
+"""What was measured, kept in the user's cache folder by all that it depends on, so that it is measured once.
+
+Which files a measurement depends on is known only after it: those that it imported. So what it depends on
+beside code makes a key, under which measurements are kept with the files that each rests on; a commit that
+has the same ones has the same result. A measurement that came to nothing may rest on any file of Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from pydantic import Field as Default
+from pydantic import ValidationError
+
+from finding_tickets.model.record import Record
+from finding_tickets.register.cache import cache_folder
+from finding_tickets.register.objects import Snapshot
+from finding_tickets.verify.replacing import replace
+from finding_tickets.verify.states import Moment
+
+FOLDER = "history"
+_FORM = 1
+"""Of what is kept; another form has other keys."""
+_KEEP = 50_000
+"""Measurements that are kept, those used last; each takes a kilobyte or two."""
+_SUFFIX = ".json.z"
+
+
+class Kept(Record):
+    """A measurement and what it rests on, beside what its ``key`` stands for.
+
+    ``files`` are the objects of files by their paths, and at ``absent`` there is nothing. Where that is not
+    all, or not known, ``code`` stands for all files of Python, and ``limits`` for what else may have counted.
+    """
+
+    key: str
+    moment: Moment
+    files: dict[str, str] = Default(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    code: str | None = None
+    limits: str = ""
+
+    def is_of(self, snapshot: Snapshot, limits: str) -> bool:
+        """Whether measuring a commit within such limits would be the same measurement again."""
+        if self.code is not None:
+            return (self.code, self.limits) == (snapshot.code, limits)
+        same = all(snapshot.file(path) == name for path, name in self.files.items())
+        return same and not any(map(snapshot.file, self.absent))
+
+
+def resting_on(key: str, files: Iterable[str], snapshot: Snapshot, moment: Moment, limits: str) -> Kept:
+    """A measurement of a commit that rests on some files; on any file of Python for none."""
+    objects = {path: snapshot.file(path) for path in sorted(set(files))}
+    known = {path: name for path, name in objects.items() if name}
+    # What a link leads to is not seen in its object.
+    if not known or len(known) < len(objects):
+        return Kept(key=key, moment=moment, code=snapshot.code, limits=limits)
+    rivals = dict.fromkeys(rival for path in known for rival in before(path))
+    absent = tuple(rival for rival in rivals if not snapshot.file(rival))
+    return Kept(key=key, moment=moment, files=known, absent=absent)
+
+
+def before(path: str) -> Iterator[str]:
+    """The files that Python would import in the place of one of its files, or of a package that it is in."""
+    if not path.endswith(".py"):
+        return
+    parts = PurePosixPath(path).with_suffix("").parts
+    parts = parts[1:] if parts[0] == "src" else parts
+    for depth in range(1, len(parts) + 1):
+        module = "/".join(parts[:depth])
+        for folder in ("", "src/"):
+            yield f"{folder}{module}.py"
+            yield f"{folder}{module}/__init__.py"
+
+
+def key_of(*parts: object) -> str:
+    """A name for what a measurement depends on beside code."""
+    return _digest(json.dumps([_FORM, *parts], default=str))
+
+
+@cache
+def installed() -> str:
+    """A digest of the packages that are installed: code that cannot be imported may have lacked one."""
+    folders = (Path(entry) for entry in sys.path if entry)
+    names = (each.name for folder in folders if folder.is_dir() for each in folder.glob("*.dist-info"))
+    return _digest(" ".join(sorted(names)))
+
+
+class Store:
+    """What is kept; without a cache folder nothing is, beyond this run."""
+
+    def __init__(self) -> None:
+        cache_of_user = cache_folder()
+        self._folder = cache_of_user / FOLDER if cache_of_user else None
+        self._files: dict[str, list[str]] = {}
+        self._known: dict[str, list[Kept]] = {}
+        with suppress(OSError):
+            for name in os.listdir(self._folder) if self._folder else ():  # noqa: PTH208 - names are all it takes
+                if name.endswith(_SUFFIX):
+                    self._files.setdefault(name.partition("-")[0], []).append(name)
+
+    def of(self, key: str) -> list[Kept]:
+        """All measurements that depend on the same beside code."""
+        if key not in self._known:
+            self._known[key] = [
+                kept for name in sorted(self._files.get(key, ())) if (kept := self._read(name))
+            ]
+        return self._known[key]
+
+    def learn(self, kept: Kept) -> None:
+        """Know a measurement as long as this lasts."""
+        self.of(kept.key).append(kept)
+
+    def add(self, kept: Kept) -> None:
+        """Know a measurement, and keep it."""
+        self.learn(kept)
+        if self._folder:
+            name = f"{kept.key}-{_digest(kept.model_dump_json(exclude={'moment'}))[:16]}{_SUFFIX}"
+            with suppress(OSError):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                replace(self._folder / name, zlib.compress(kept.model_dump_json().encode()))
+
+    def forget(self) -> None:
+        """Remove what was used longest ago, where there is much."""
+        if self._folder is None:
+            return
+        with suppress(OSError):
+            files = {file: file.stat().st_mtime for file in self._folder.glob(f"*{_SUFFIX}")}
+            for old in sorted(files, key=files.__getitem__)[:-_KEEP]:
+                old.unlink(missing_ok=True)
+
+    def _read(self, name: str) -> Kept | None:
+        if self._folder is None:
+            return None
+        file = self._folder / name
+        try:
+            kept = Kept.model_validate_json(zlib.decompress(file.read_bytes()))
+            os.utime(file)
+        except (OSError, zlib.error, ValidationError):
+            return None
+        return kept
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()

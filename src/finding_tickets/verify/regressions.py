@@ -1,0 +1,248 @@
+"""What became better and what became worse in the course of a ticket, and at which commit.
+
+A commit is compared with its parents. Where nothing is known of one, what was known before it counts. What a
+merge brings along is put to the commit of the branch that made it; a merge makes a change itself where it is
+none of its parents, or where it undoes what was changed on the side that it was merged into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from finding_tickets.model.verdict import BEST_FIRST
+from finding_tickets.register.commits import Node
+from finding_tickets.verify.states import Gap, Kind, Line, Moment, State
+from finding_tickets.verify.survey import Course
+from finding_tickets.verify.verdict import DECIDING, FOUND
+
+T = TypeVar("T")
+
+VERDICT = "verdict"
+
+
+class Turn(StrEnum):
+    """What a commit did to one of the things that are compared."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    CHANGE = "change"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A commit, by its place, at which something is another one than before; nothing was before the first.
+
+    A regression is ``open`` where HEAD is still worse than what was ``before``.
+    """
+
+    place: int
+    before: str | None
+    after: str
+    turn: Turn | None = None
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdict of a ticket, or one metric of a variant, through all commits.
+
+    ``texts`` and ``values`` are what it was at each commit, as text and as a number at the last point of the
+    sweep that all have; None where that is not known.
+    """
+
+    name: str
+    texts: tuple[str | None, ...]
+    steps: tuple[Step, ...]
+    values: tuple[int | None, ...] = ()
+    at: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A ticket through commits: its rows, and of each commit why nothing is known of its verdict."""
+
+    ticket: str
+    rows: tuple[Row, ...]
+    gaps: tuple[Gap | None, ...]
+    last: Moment
+    measured: int
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether HEAD has a regression that is not mended."""
+        return any(step.is_open for row in self.rows for step in row.steps)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the verdict is known of any commit."""
+        return not all(self.gaps)
+
+
+def timeline(course: Course, nodes: Sequence[Node]) -> Timeline:
+    """What became of a ticket."""
+    states = [moment if isinstance(moment, State) else None for moment in course.moments]
+    verdicts = [state if state and state.is_known else None for state in states]
+    rows = [_row(VERDICT, verdicts, nodes, _verdict_of)]
+    names = dict.fromkeys(line.name for state in reversed(states) if state for line in state.lines)
+    for name in names:
+        lines = [_line(state, name) for state in states]
+        row = _row(name, lines, nodes, _line_of)
+        at = _common(line for line in lines if line)
+        rows.append(replace(row, at=at, values=tuple(_value(line, at) for line in lines)))
+    gaps = tuple(map(_gap, course.moments))
+    return Timeline(course.ticket, tuple(rows), gaps, course.moments[-1], course.measured)
+
+
+@dataclass(frozen=True)
+class _Kind(Generic[T]):
+    """How the things of a row are told apart, named, and held against each other."""
+
+    is_same: Callable[[T, T], bool]
+    text: Callable[[T], str]
+    turn: Callable[[T, T], Turn]
+
+
+def _row(name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Kind[T]) -> Row:
+    known: list[T | None] = []
+    found: dict[int, tuple[T | None, T]] = {}
+    for place, (thing, node) in enumerate(zip(things, nodes, strict=True)):
+        parents = [parent for parent in node.parents if known[parent] is not None]
+        if thing is None:
+            known.append(known[parents[0]] if parents else None)
+            continue
+        known.append(thing)
+        if not parents:
+            found[place] = None, thing
+        elif not _came_along(thing, parents, known, nodes, found, kind):
+            found[place] = known[parents[0]], thing
+    last = known[-1]
+    steps = (
+        Step(
+            place,
+            None if before is None else kind.text(before),
+            kind.text(after),
+            None if before is None else kind.turn(before, after),
+        )
+        for place, (before, after) in found.items()
+    )
+    befores = {place: before for place, (before, _) in found.items()}
+    texts = tuple(None if thing is None else kind.text(thing) for thing in things)
+    return Row(name, texts, tuple(_opened(step, befores[step.place], last, kind) for step in steps))
+
+
+def _came_along(
+    thing: T,
+    parents: Sequence[int],
+    known: Sequence[T | None],
+    nodes: Sequence[Node],
+    found: Mapping[int, tuple[T | None, T]],
+    kind: _Kind[T],
+) -> bool:
+    """Whether a commit is what the first of its parents was, or what a branch that it merged made of it."""
+    changes = sum(1 << place for place, (before, _) in found.items() if before is not None)
+    for parent in parents:
+        before = known[parent]
+        if before is not None and kind.is_same(before, thing):
+            brought = nodes[parent].ancestors & ~nodes[parents[0]].ancestors
+            if parent == parents[0] or brought & changes:
+                return True
+    return False
+
+
+def _opened(step: Step, before: T | None, last: T | None, kind: _Kind[T]) -> Step:
+    if step.turn is not Turn.REGRESSION or before is None or last is None:
+        return step
+    is_worse = not kind.is_same(before, last) and kind.turn(before, last) is Turn.REGRESSION
+    return replace(step, is_open=is_worse)
+
+
+def _turn_of_verdict(before: State, after: State) -> Turn:
+    """Where the code as found is no longer what it was, that is what became better or worse."""
+    if any(_shows_in_found(before, line) for line in after.lines if line.variant == FOUND):
+        return Turn.CHANGE
+    worse = BEST_FIRST.index(after.verdict) > BEST_FIRST.index(before.verdict)
+    return Turn.REGRESSION if worse else Turn.IMPROVEMENT
+
+
+def _shows_in_found(before: State, line: Line) -> bool:
+    old = _line(before, line.name)
+    if old is None:
+        return False
+    growth = _growth(old, line)
+    return (growth < 0 and _broken(old, line)) or (growth > 0 and _broken(line, old))
+
+
+def _turn_of_line(before: Line, after: Line) -> Turn:
+    """Less is better. A claim about the code as found that less made false says that the defect is gone."""
+    growth = _growth(before, after)
+    if after.variant not in DECIDING:
+        return Turn.CHANGE
+    if growth < 0 and (after.variant == FOUND or not _broken(before, after)):
+        return Turn.IMPROVEMENT
+    if growth > 0 or _broken(before, after):
+        return Turn.REGRESSION
+    return Turn.IMPROVEMENT if _broken(after, before) else Turn.CHANGE
+
+
+def _broken(before: Line, after: Line) -> bool:
+    """Whether a claim came out as expected before, and does not after."""
+    return any(
+        outcome is False and before.outcomes.get(claim) is True for claim, outcome in after.outcomes.items()
+    )
+
+
+def _growth(before: Line, after: Line) -> int:
+    """How much more is counted at the last point that both sweeps have; 0 where there is none."""
+    at = _common((before, after))
+    old, new = _value(before, at), _value(after, at)
+    return 0 if old is None or new is None else new - old
+
+
+def _common(lines: Iterable[Line]) -> Mapping[str, int] | None:
+    """The last point of the newest sweep that all sweeps have."""
+    sweeps = [line.points for line in lines if line.points]
+    if not sweeps:
+        return None
+    return next((at for at in reversed(sweeps[-1]) if all(at in sweep for sweep in sweeps)), None)
+
+
+def _value(line: Line | None, at: Mapping[str, int] | None) -> int | None:
+    if line is None or at is None or at not in line.points:
+        return None
+    return line.values[line.points.index(dict(at))]
+
+
+def _line(state: State | None, name: str) -> Line | None:
+    return next((line for line in state.lines if line.name == name), None) if state else None
+
+
+def _is_same_line(one: Line, other: Line) -> bool:
+    """Whether the law is the same and no claim came out otherwise; of what is not counted there is no law."""
+    counted = bool(one.points or other.points)
+    return not ((counted and one.law != other.law) or _broken(one, other) or _broken(other, one))
+
+
+def _text_of_line(line: Line) -> str:
+    surprise = any(outcome is False for outcome in line.outcomes.values())
+    return f"{line.law} (not as claimed)" if surprise else line.law
+
+
+def _gap(moment: Moment) -> Gap | None:
+    if isinstance(moment, Gap):
+        return moment
+    return None if moment.is_known else Gap(kind=Kind.UNKNOWN, why=f"{moment.verdict}: {moment.reason}")
+
+
+_verdict_of = _Kind[State](
+    is_same=lambda one, other: one.verdict == other.verdict,
+    text=lambda state: state.verdict,
+    turn=_turn_of_verdict,
+)
+_line_of = _Kind[Line](
+    is_same=_is_same_line,
+    text=_text_of_line,
+    turn=_turn_of_line,
+)

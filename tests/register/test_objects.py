@@ -1,0 +1,133 @@
+"""Files at commits, from one process of git."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from finding_tickets.register.commits import commits_since
+from finding_tickets.register.git import GitError
+from finding_tickets.register.objects import Objects, Snapshot
+
+if TYPE_CHECKING:
+    from tests.conftest import Git, Repository
+
+
+def commit(git: Git, message: str = "more") -> str:
+    """Commit all that is there; the object of its files."""
+    git("add", "--all")
+    git("commit", "--quiet", "--allow-empty", "-m", message)
+    return git("rev-parse", "HEAD^{tree}").strip()
+
+
+def test_files_are_what_git_says_they_are(repository: Repository, git: Git) -> None:
+    """Their names and contents, also where these are no plain text; links and hidden folders are no files."""
+    repository.write("a/b/one.py", "1\n")
+    repository.write("a/two words ä.md", b"\x00\n\nend")
+    repository.write("a/.hidden/three.md", "3\n")
+    (repository.root / "a/link.py").symlink_to("b/one.py")
+    tree = commit(git)
+    with Objects(repository.root) as objects:
+        snapshot = Snapshot(objects, tree)
+        assert git("rev-parse", "HEAD:a/b/one.py").strip() == snapshot.file("a/b/one.py")
+        assert b"\x00\n\nend" == snapshot.content("a/two words ä.md")
+        assert ["a/b/one.py", "a/two words ä.md"] == [path for path, _ in snapshot.files("a")]
+        assert ["code.py"] == [path for path, _ in snapshot.files() if not path.startswith("a/")]
+        gone = ("a/link.py", "a/b", "a/b/none.py", "a/b/one.py/x", "none/x", "")
+        assert [None] * len(gone) == [snapshot.file(path) for path in gone]
+        inside = Snapshot(objects, tree, "a/")
+        assert (b"1\n", ["b/one.py", "two words ä.md"]) == (
+            inside.content("b/one.py"),
+            [path for path, _ in inside.files()],
+        )
+
+
+def test_a_digest_of_the_code_changes_with_code_alone(repository: Repository, git: Git) -> None:
+    """Another text, name or folder of a file of Python is other code; a page is none."""
+    trees = [commit(git)]
+    for path, text in [("README.md", "x"), ("a/b.py", "1\n"), ("a/b.py", "2\n"), ("a/c.md", "x")]:
+        repository.write(path, text)
+        trees.append(commit(git))
+    (repository.root / "a/b.py").rename(repository.root / "a/d.py")
+    trees.append(commit(git))
+    with Objects(repository.root) as objects:
+        first, page, added, edited, beside, renamed = (Snapshot(objects, tree).code for tree in trees)
+    assert (first, edited) == (page, beside)
+    assert 4 == len({first, added, edited, renamed})
+
+
+def test_what_a_clone_does_not_have_is_not_there(repository: Repository, git: Git) -> None:
+    """A missing object is None, and the ones after it are still read."""
+    tree = commit(git)
+    with Objects(repository.root) as objects:
+        assert objects.content("0" * 40) is None
+        assert b"def slow(): ...\n" == Snapshot(objects, tree).content("code.py")
+
+
+def test_one_process_answers_and_ends(
+    repository: Repository, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much is asked; afterwards it is gone."""
+    for number in range(5):
+        repository.write(f"a{number}/b/c.py", str(number))
+    tree = commit(git)
+    started: list[subprocess.Popen[bytes]] = []
+    begin = subprocess.Popen.__init__
+
+    def noted(self: subprocess.Popen[bytes], *arguments: Any, **named: Any) -> None:
+        started.append(self)
+        begin(self, *arguments, **named)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    with Objects(repository.root) as objects:
+        assert [str(number).encode() for number in range(5)] == [
+            Snapshot(objects, tree).content(f"a{number}/b/c.py") for number in range(5)
+        ]
+        (git_process,) = started
+        assert git_process.poll() is None
+    assert 0 == git_process.returncode
+
+
+def test_without_a_repository_git_has_nothing_to_say(repository: Repository) -> None:
+    """It ends, which is an error and no empty answer."""
+    with Objects(repository.root) as objects, pytest.raises(GitError):
+        objects.content("0" * 40)
+
+
+def test_commits_come_after_their_parents(repository: Repository, git: Git) -> None:
+    """From where the range begins to HEAD; where a merged branch began earlier, that is a beginning too."""
+    commit(git, "old")
+    git("branch", "side")
+    commit(git, "first")
+    first = git("rev-parse", "HEAD").strip()
+    git("switch", "--quiet", "side")
+    repository.write("side.py", "1")
+    commit(git, "aside")
+    git("switch", "--quiet", "main")
+    repository.write("main.py", "1")
+    commit(git, "second")
+    git("merge", "--quiet", "--no-edit", "-m", "merged", "side")
+    nodes = commits_since(repository.root, first)
+    by_name = {node.commit.subject: place for place, node in enumerate(nodes)}
+    assert {"old", "first", "aside", "second", "merged"} == set(by_name)
+    assert {"old", "first"} == {node.commit.subject for node in nodes if node.is_start}
+    merged = nodes[by_name["merged"]]
+    assert (len(nodes) - 1, (by_name["second"], by_name["aside"])) == (by_name["merged"], merged.parents)
+    assert all(parent < place for place, node in enumerate(nodes) for parent in node.parents)
+    aside = nodes[by_name["aside"]]
+    assert {"old", "aside"} == {name for name, place in by_name.items() if aside.ancestors >> place & 1}
+    assert (1 << len(nodes)) - 1 == merged.ancestors
+
+
+def test_the_range_of_one_commit_is_that_commit(repository: Repository, git: Git) -> None:
+    """And one that did not lead to HEAD makes no range."""
+    commit(git, "old")
+    git("switch", "--quiet", "--create", "side")
+    repository.write("side.py", "1")
+    commit(git, "aside")
+    aside = git("rev-parse", "HEAD").strip()
+    assert ["aside"] == [node.commit.subject for node in commits_since(repository.root, aside)]
+    git("switch", "--quiet", "main")
+    assert () == commits_since(repository.root, aside)

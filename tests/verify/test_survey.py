@@ -1,0 +1,310 @@
+"""Tickets through commits: what is measured, and what is known without measuring."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.verify.test_session import CLAIMS, FIX, FOUND, add
+
+from finding_tickets.errors import UsageError
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.measuring import TARGET
+from finding_tickets.verify.session import Settings, verify
+from finding_tickets.verify.states import Gap, State
+from finding_tickets.verify.survey import Surveyed, survey
+
+if TYPE_CHECKING:
+    from tests.conftest import Git, Repository
+
+SECTION = f"## Remediation\n\n```yaml\n{CLAIMS}\n```\n"
+HELPED = "from pkg.reading import read\n\n\ndef check(tensors):\n    return read(tensors)\n"
+ONE_BY_ONE = "def read(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
+TOGETHER = f"import torch\n\n\n{FIX.partition('import torch')[2].strip()}\n".replace("check", "read")
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """One server for all tests of this file: it takes a second to load torch."""
+    with Isolation() as server:
+        yield server
+
+
+class Past:
+    """A repository with commits by their messages, and the survey of them."""
+
+    def __init__(self, repository: Repository, git: Git, isolation: Isolation) -> None:
+        self.repository, self._git, self._isolation = repository, git, isolation
+        self.commits: dict[str, str] = {}
+        self.told: list[str] = []
+
+    def commit(self, message: str, files: Mapping[str, str | None] | None = None) -> str:
+        """Write files, or remove them, and commit all that is there."""
+        for path, text in (files or {}).items():
+            if text is None:
+                (self.repository.root / path).unlink()
+            else:
+                self.repository.write(path, text)
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "--allow-empty", "-m", message)
+        self.commits[message] = self._git("rev-parse", "HEAD").strip()
+        return self.commits[message]
+
+    @property
+    def settings(self) -> Settings:
+        """How to measure."""
+        root = self.repository.root
+        return Settings(root=root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30)
+
+    def verify(self) -> None:
+        """Record the evidence of all tickets of the work tree."""
+        assert all(
+            done.evidence for done in verify(self.repository.load().documents, self._isolation, self.settings)
+        )
+
+    def survey(self, *ids: str, since: str = "", **more: Any) -> Surveyed:
+        """What is known of tickets since the first commit that was made here, or a later one."""
+        begin = self.commits.get(since, since) or next(iter(self.commits.values()))
+        settings = replace(self.settings, record=False, **more)
+        return survey(settings, self._isolation, begin, ids, self.told.append)
+
+
+@pytest.fixture
+def past(repository: Repository, git: Git, isolation: Isolation) -> Past:
+    """A repository without commits."""
+    return Past(repository, git, isolation)
+
+
+def measured(done: Surveyed) -> dict[str, int]:
+    """How many measurements each ticket took."""
+    return {course.ticket: course.measured for course in done.courses}
+
+
+def laws(done: Surveyed, name: str = "fix.syncs") -> list[str]:
+    """The law of one metric at each commit of the only ticket, or why it is not known."""
+    (course,) = done.courses
+    return [
+        next((line.law for line in moment.lines if line.name == name), moment.reason)
+        if isinstance(moment, State)
+        else moment.why
+        for moment in course.moments
+    ]
+
+
+def begin(past: Past, *ids: str) -> None:
+    """Commit tickets of which the fix reads once."""
+    for name in ids or ("A-1",):
+        add(past.repository, name)
+    past.commit("begun")
+
+
+def test_each_distinct_input_is_measured_once(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tickets at eight commits: as often as their code is new, counted by what the server is told."""
+    sent: list[str] = []
+    send = Isolation._send
+
+    def counted(self: Isolation, task: Any, *rest: Any) -> str:
+        sent.append(task.target)
+        return send(self, task, *rest)
+
+    monkeypatch.setattr(Isolation, "_send", counted)
+    begin(past, "A-1", "A-2", "A-3")
+    past.commit("a page", {"README.md": "one"})
+    past.commit("undone", {"fixes/a_1/fix.py": FOUND})
+    past.commit("another page", {"README.md": "two", "src/elsewhere.py": "x = 1\n"})
+    past.commit("done again", {"fixes/a_1/fix.py": FIX})
+    past.commit("a comment", {"fixes/a_2/fix.py": f"# said\n{FIX}"})
+    past.commit("the comment is gone", {"fixes/a_2/fix.py": FIX})
+    past.commit("nothing")
+    done = past.survey()
+    # A-1 and A-2 have two kinds of code each, to which they come back; A-3 has one.
+    assert {"A-1": 2, "A-2": 2, "A-3": 1} == measured(done)
+    assert 5 == sent.count(TARGET) == len(past.told)
+    verdicts = [[str(getattr(each, "verdict", each)) for each in course.moments] for course in done.courses]
+    expected = ["verified"] * 2 + ["failed"] * 2 + ["verified"] * 4
+    assert [expected, ["verified"] * 8, ["verified"] * 8] == verdicts
+    again = past.survey()
+    assert ({"A-1": 0, "A-2": 0, "A-3": 0}, 5) == (measured(again), sent.count(TARGET))
+    assert done.courses[0].moments == again.courses[0].moments
+
+
+def test_code_that_only_running_it_names_counts(past: Past) -> None:
+    """A helper that a variant imports is an input of that ticket; other code beside it is none."""
+    add(past.repository, "A-1", fix=HELPED)
+    add(past.repository, "A-2")
+    past.commit("begun", {"src/pkg/__init__.py": "", "src/pkg/reading.py": TOGETHER})
+    past.commit("beside", {"src/pkg/other.py": "x = 1\n"})
+    past.commit("undone", {"src/pkg/reading.py": ONE_BY_ONE})
+    past.commit("done again", {"src/pkg/reading.py": TOGETHER})
+    assert {"A-1": 2, "A-2": 1} == measured(past.survey())
+    assert ["1", "1", "tensors", "1"] == laws(past.survey("a-1"))
+
+
+def test_a_module_that_comes_before_one_is_another_input(past: Past) -> None:
+    """A package of the same name is what Python imports, though the module is as it was."""
+    add(past.repository, "A-1", fix=HELPED)
+    past.commit("begun", {"src/pkg/__init__.py": "", "src/pkg/reading.py": TOGETHER})
+    past.commit("a package", {"src/pkg/reading/__init__.py": ONE_BY_ONE})
+    past.commit("gone", {"src/pkg/reading/__init__.py": None})
+    done = past.survey()
+    assert (["1", "tensors", "1"], {"A-1": 2}) == (laws(done), measured(done))
+
+
+def test_what_does_not_run_is_tried_once(past: Past) -> None:
+    """Until some file of Python, the time-out or what is installed changes; a page is no reason."""
+    begin(past)
+    past.commit("broken", {"fixes/a_1/fix.py": "import gone\n\n\ndef check(tensors): ...\n"})
+    past.commit("a page", {"README.md": "one"})
+    past.commit("found", {"gone.py": "x = 1\n", "fixes/a_1/fix.py": f"import gone\n{FIX}"})
+    first = past.survey()
+    assert {"A-1": 3} == measured(first)
+    (course,) = first.courses
+    why = "fixes/a_1/fix.py:1: ModuleNotFoundError: No module named 'gone'"
+    assert [Verdict.VERIFIED, why, why, Verdict.VERIFIED] == [
+        moment.verdict if isinstance(moment, State) and moment.is_known else moment.reason
+        for moment in course.moments
+        if isinstance(moment, State)
+    ]
+    assert {"A-1": 0} == measured(past.survey())
+    assert {"A-1": 1} == measured(past.survey(timeout=61.0))
+
+
+def test_a_commit_without_the_ticket_says_why(past: Past, repository: Repository) -> None:
+    """Not written yet, without a verifier, not understood, a configuration that is wrong."""
+    past.commit("before", {"tickets/README.md": "none yet\n"})
+    repository.ticket("A-1")
+    past.commit("no verifier")
+    add(repository, "A-1", "claims: {found: {syncs: tensors}")
+    past.commit("not understood")
+    add(repository, "A-1")
+    past.commit("configured", {"tickets.toml": "tickets = 1\n"})
+    past.commit("sound", {"tickets.toml": None})
+    add(repository, "A-1", "claims: {found: {sinks: tensors}}")
+    past.commit("no such metric")
+    done = past.survey("A-1")
+    (course,) = done.courses
+    whys = [moment.why if isinstance(moment, Gap) else moment.verdict for moment in course.moments]
+    starts = [
+        "there is no such ticket",
+        "it has no verifier",
+        "tickets/A-1.md:",
+        "tickets.toml: tickets: must be",
+        "verified",
+        "tickets/A-1.md:",
+    ]
+    assert starts == [why[: len(start)] for start, why in zip(starts, whys, strict=True)]
+    assert ("unknown metric 'sinks'" in whys[-1], {"A-1": 1}) == (True, measured(done))
+
+
+def test_a_register_in_a_folder_of_the_repository_has_its_own_files(
+    tmp_path: Path, git: Git, isolation: Isolation, repository: Repository
+) -> None:
+    """What stands beside the folder is not the register's."""
+    inside = type(repository)(repository.root / "part")
+    add(inside, "A-1")
+    past = Past(inside, git, isolation)
+    past.commit("begun")
+    repository.write("fixes/a_1/fix.py", FOUND)
+    past.commit("beside")
+    inside.write("fixes/a_1/fix.py", FOUND)
+    past.commit("undone")
+    done = past.survey()
+    assert (["1", "1", "tensors"], {"A-1": 2}) == (laws(done), measured(done))
+    assert tmp_path == repository.root
+
+
+def test_evidence_in_a_commit_is_believed_where_it_is_of_what_is_there(past: Past) -> None:
+    """Nothing is measured of a commit whose evidence has the digests of its files; else it is."""
+    begin(past)
+    past.verify()
+    past.commit("evidence")
+    past.commit("undone, with the evidence left", {"fixes/a_1/fix.py": FOUND})
+    done = past.survey()
+    # The first commit has the files that the evidence of the second one is of.
+    assert (["1", "1", "tensors"], {"A-1": 1}) == (laws(done), measured(done))
+
+
+def test_a_ticket_that_moved_is_the_same_and_code_that_moved_is_not(past: Past) -> None:
+    """The file of a ticket is no input; the name of code is one, for the ticket states it."""
+    variants = "variants: {found: 'fixes/a_1/found.py:check', fix: 'src/old.py:check'}"
+    add(past.repository, "A-1", f"{variants}\n{CLAIMS}")
+    past.commit("begun", {"src/old.py": FIX})
+    text = (past.repository.root / "tickets/A-1.md").read_text()
+    past.commit("ticket moved", {"tickets/A-1.md": None, "tickets/closed/A-1_it_waits.md": text})
+    moved = text.replace("src/old.py", "src/new.py")
+    past.commit(
+        "code moved", {"tickets/closed/A-1_it_waits.md": moved, "src/old.py": None, "src/new.py": FIX}
+    )
+    done = past.survey()
+    assert (["1", "1", "1"], {"A-1": 2}) == (laws(done), measured(done))
+
+
+def test_a_revision_in_a_ticket_is_the_one_that_the_repository_has_now(past: Past, git: Git) -> None:
+    """A tag that moves is another input; a name that is nowhere leaves a gap."""
+    variants = "variants: {found: 'fixes/a_1/found.py:check', fix: 'src/code.py:check@past'}"
+    add(past.repository, "A-1", f"{variants}\n{CLAIMS}")
+    past.commit("once", {"src/code.py": FIX})
+    past.commit("then", {"src/code.py": FOUND})
+    past.commit("page", {"README.md": "one"})
+    past.commit("now", {"src/code.py": "def check(tensors): ...\n"})
+    for commit, law, number in [("once", "1", 1), ("then", "tensors", 1), ("once", "1", 0)]:
+        git("tag", "--force", "past", past.commits[commit])
+        done = past.survey(since="page")
+        assert ([law, law], {"A-1": number}) == (laws(done), measured(done))
+    git("tag", "--delete", "past")
+    assert ["fix: there is no revision past"] * 2 == laws(past.survey(since="page"))
+
+
+def test_git_is_not_asked_for_each_commit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known already takes as many processes for ten commits of two tickets as for two."""
+    begin(past, "A-1", "A-2")
+    for number in range(9):
+        past.commit(f"page {number}", {"README.md": str(number)})
+    past.survey()
+    started: list[Sequence[str]] = []
+    start = subprocess.Popen.__init__
+
+    def noted(self: Any, arguments: Sequence[str], *rest: Any, **named: Any) -> None:
+        started.append(arguments)
+        start(self, arguments, *rest, **named)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    few = len(past.survey(since="page 7").nodes), len(started)
+    started.clear()
+    assert (10, few[1]) == (len(past.survey().nodes), len(started))
+    # The revision (two), the commits, the folder, and the objects.
+    assert (2, 5) == few
+
+
+def test_a_survey_that_is_interrupted_goes_on(past: Past) -> None:
+    """What was measured before stays known."""
+    begin(past, "A-1", "A-2", "A-3")
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with Isolation(at_once=False) as isolation, pytest.raises(KeyboardInterrupt):
+        survey(past.settings, isolation, past.commits["begun"], (), interrupt)
+    assert 2 == sum(measured(past.survey()).values())
+
+
+def test_what_makes_no_sense_is_refused(past: Past, git: Git) -> None:
+    """Before anything is measured, with what to do."""
+    begin(past)
+    git("switch", "--quiet", "--create", "side")
+    aside = past.commit("aside")
+    git("switch", "--quiet", "main")
+    for since, ids, message in [
+        ("nowhere", (), "--since nowhere: there is no revision nowhere"),
+        (aside, (), "not among the commits that led to HEAD"),
+        ("HEAD", ("A-11",), "no document has the ID 'a-11' at any of the commits (did you mean"),
+    ]:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            past.survey(*ids, since=since)
+    assert [] == past.told
