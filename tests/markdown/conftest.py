@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import pytest
 
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Vocabulary
 
 HEAD = "# Finding Ticket: It waits\n\n**Ticket ID:** B1-PT-01\n\n"
 
@@ -27,15 +28,20 @@ class Reading:
         return [(problem.rule, problem.line) for problem in self.problems]
 
 
-Finding = Callable[[str], Reading]
+class Finding(Protocol):
+    """Reads a ticket whose sections are the given text; it begins on line 5."""
+
+    def __call__(self, sections: str, words: Vocabulary | None = None, /) -> Reading:
+        """The ticket in the words of a register, by default the usual ones."""
+        ...
 
 
 @pytest.fixture
 def finding() -> Finding:
-    """Reads a ticket whose sections are the given text; it begins on line 5."""
+    """What reads a ticket."""
 
-    def read(sections: str) -> Reading:
-        document, problems = read_document((HEAD + sections).encode(), "tickets/B1-PT-01.md")
+    def read(sections: str, words: Vocabulary | None = None, /) -> Reading:
+        document, problems = read_document((HEAD + sections).encode(), "tickets/B1-PT-01.md", words)
         assert isinstance(document, Ticket)
         return Reading(document, problems)
 

@@ -11,6 +11,7 @@ import pytest
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import AGENTS, Vocabulary
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 FILES = sorted(CORPUS.glob("*/*.md"))
@@ -106,7 +107,7 @@ each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 def read(file: Path) -> tuple[Ticket, tuple[Problem, ...]]:
     """A ticket of the corpus with its problems."""
-    document, problems = read_document(file.read_bytes(), file.name)
+    document, problems = read_document(file.read_bytes(), file.name, Vocabulary(agents=AGENTS))
     assert isinstance(document, Ticket)
     return document, problems
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.model.vocabulary import Vocabulary, Words
+
 if TYPE_CHECKING:
     from tests.markdown.conftest import Finding
 
@@ -161,14 +163,16 @@ def test_the_heading_knows_better(finding: Finding) -> None:
     assert ["pytorch"] == [review.reviewer and review.reviewer.value for review in reading.ticket.reviews]
 
 
-def test_an_unknown_reviewer(finding: Finding) -> None:
-    """A reviewer whom the register does not know keeps the name, which is reported."""
+@pytest.mark.parametrize(("agents", "rules"), [({}, []), ({"kim": ()}, [("unknown-word", 10)])])
+def test_an_unknown_reviewer(finding: Finding, agents: Words, rules: list[tuple[str, int]]) -> None:
+    """A reviewer whom the register does not know keeps the name, which is reported if it names its agents."""
     reading = finding(
-        f"## Cross-Review\n\n{FIELDS}| **Verdict** | OBJECT |\n| **Reviewer** | agent-7 |\n\nNo.\n"
+        f"## Cross-Review\n\n{FIELDS}| **Verdict** | OBJECT |\n| **Reviewer** | agent-7 |\n\nNo.\n",
+        Vocabulary(agents=agents),
     )
     assert ["agent-7"] == [review.reviewer and review.reviewer.value for review in reading.ticket.reviews]
     # Heading 5, table header 7, rule 8, verdict 9, reviewer 10.
-    assert [("unknown-word", 10)] == reading.rules
+    assert rules == reading.rules
 
 
 def test_nobody(finding: Finding) -> None:

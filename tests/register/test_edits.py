@@ -165,7 +165,6 @@ def test_updated_is_kept_current() -> None:
         ("severity", "", "severity must not be empty"),
         ("batch", "seven", r"batch cannot be 'seven' \(it is a number\)"),
         ("created", "yesterday", r"created cannot be 'yesterday' \(it is a date such as"),
-        ("agent", "somebody", r"agent cannot be 'somebody' \(it is one of drl, pytorch, codereview\)"),
         ("sevrity", "P1", r"'sevrity' is no key of B1-PT-01 \(did you mean 'severity'\?\)"),
         ("ticket id", "B1-PT-02", "an ID stays"),
         ("resolution", "fixed", "the resolution is written by closing"),
@@ -181,10 +180,20 @@ def test_what_cannot_be_set(key: str, value: str, message: str) -> None:
 
 def test_the_words_of_a_register_are_kept() -> None:
     """A spelling of its own is written as it is given, and read as the word that it means."""
-    words = Vocabulary(severities={**WORDS.severities, "P0": ("blocker",)}, domains={"loader": ()})
+    words = Vocabulary(
+        severities={**WORDS.severities, "P0": ("blocker",)}, domains={"loader": ()}, agents={"kim": ()}
+    )
     assert "| **Severity** | `blocker` |" in edited(TABLE, setting("severity", ["blocker"]), words=words)
     with pytest.raises(UsageError, match=r"domain cannot be 'lodaer' \(it is one of loader\)"):
         edited(TABLE, setting("domain", ["lodaer"]), words=words)
+    with pytest.raises(UsageError, match=r"agent cannot be 'kmi' \(it is one of kim\)"):
+        edited(TABLE, setting("agent", ["kmi"]), words=words)
+
+
+@pytest.mark.parametrize("key", ["agent", "domain"])
+def test_words_that_a_register_has_not_chosen(key: str) -> None:
+    """Where it has chosen no agents and no domains, everybody found something, about anything."""
+    assert f"| **{key.title()}** | `claude 5` |" in edited(TABLE, setting(key, ["claude 5"]))
 
 
 def test_an_id_that_changed_meanwhile() -> None:

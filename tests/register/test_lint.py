@@ -108,12 +108,21 @@ def test_file_name(repository: Repository, name: str, fits: bool) -> None:
 )
 def test_unknown_word(repository: Repository, rule: str, row: str) -> None:
     """A word that the register does not have is found, with the one that was meant."""
-    repository.write("tickets.toml", 'domains = ["training"]\n')
+    repository.write("tickets.toml", 'domains = ["training"]\nagents = ["pytorch"]\n')
     repository.ticket(rows=f"| {row} |\n")
     (problem,) = lint(repository.load())
     assert (rule, STATUS + 1) == (problem.rule, problem.line)
     assert "did you mean" in (problem.hint or "")
     assert (problem.hint or "").endswith("; the configuration may name others")
+
+
+def test_agents_of_ones_own_need_no_configuration(repository: Repository) -> None:
+    """Who found and who reviewed something is not looked at unless the register says who its agents are."""
+    review = "## Cross-Review\n\n| Reviewer | Verdict | Why |\n|---|---|---|\n| kim | ENDORSE | Yes. |\n"
+    repository.ticket(rows="| **Agent** | `gpt-7` |\n", more=review)
+    assert [] == found(repository)
+    repository.write("tickets.toml", 'agents = ["ada"]\n')
+    assert {"unknown-agent", "unknown-word"} == {rule for rule, _, _ in found(repository)}
 
 
 def test_unknown_category(repository: Repository) -> None:

@@ -59,14 +59,13 @@ def named_in_heading(part: Part) -> Text | None:
 
 
 def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
-    """The register's word for a reviewer: ``DRL Specialist`` is ``drl``; None for an unknown one.
+    """The word for a reviewer: ``DRL Specialist`` is ``drl``; None for one whom the vocabulary does not know.
 
     Of several that are named, the first. A spelling of two letters must be a word of its own.
     """
     whole = squeeze(name)
-    within = [
-        (spelling, word) for spelling, word in spelled(vocabulary.agents).spellings if spelling in whole
-    ]
+    known = spelled(vocabulary.known_agents).spellings
+    within = [(spelling, word) for spelling, word in known if spelling in whole]
     if not within:
         return None
     tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)]

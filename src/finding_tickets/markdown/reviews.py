@@ -87,7 +87,7 @@ def _reviewer(source: Source, draft: Draft) -> Field[str] | None:
         return None
     name = plain(draft.reviewer.raw)
     word = reviewer_word(name, source.vocabulary)
-    if word is None:
+    if word is None and source.vocabulary.agents:
         hint = f"the agents of this register are {', '.join(source.vocabulary.agents)}"
         source.report("unknown-word", draft.reviewer.span.start, f"the reviewer is {name!r}", hint=hint)
     return field(draft.reviewer, word or name)

@@ -84,7 +84,7 @@ CATEGORIES = (
     "Legacy code policy violation",
 )
 
-AGENTS = {
+AGENTS: Mapping[str, tuple[str, ...]] = {
     "drl": ("deep rl", "reinforcement learning", "rl"),
     "pytorch": ("torch", "pt"),
     "codereview": ("code quality", "code reviewer", "cr"),
@@ -144,7 +144,7 @@ class Vocabulary:
     """The words of a register: each maps to the other spellings that mean the same.
 
     A register may add spellings to the words of ``severities``, ``statuses``, ``outcomes`` and ``opinions``,
-    and choose its own ``agents``, ``domains`` (none: any domain will do) and ``categories``.
+    and choose its own ``agents``, ``domains`` (none: any will do) and ``categories``.
     """
 
     id_pattern: str = ID_PATTERN
@@ -152,7 +152,7 @@ class Vocabulary:
     statuses: Words = field(default_factory=lambda: {**_words(Status), **STATUS_SPELLINGS})
     outcomes: Words = field(default_factory=lambda: _words(Outcome))
     opinions: Words = field(default_factory=lambda: {**_words(Opinion), **OPINION_SPELLINGS})
-    agents: Words = field(default_factory=lambda: dict(AGENTS))
+    agents: Words = field(default_factory=dict)
     domains: Words = field(default_factory=dict)
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
 
@@ -161,6 +161,11 @@ class Vocabulary:
             words = getattr(self, each.name)
             if isinstance(words, Mapping):
                 object.__setattr__(self, each.name, spelled(words))
+
+    @cached_property
+    def known_agents(self) -> Words:
+        """The agents who are known by several spellings: the register's, else the usual ones."""
+        return self.agents or spelled(AGENTS)
 
     @cached_property
     def an_id(self) -> re.Pattern[str]:

@@ -72,16 +72,20 @@ def _text(value: str, _: Vocabulary) -> str:
     return value
 
 
-def _domain(value: str, vocabulary: Vocabulary) -> str:
-    return _word(lambda words: words.domains)(value, vocabulary) if vocabulary.domains else value
+def _word_if_chosen(words_of: Callable[[Vocabulary], Words]) -> Check:
+    """A word of those that the register has chosen; any, where it has chosen none."""
+    check = _word(words_of)
+    return lambda value, vocabulary: check(value, vocabulary) if words_of(vocabulary) else value
 
 
 KEYS: Mapping[str, Key] = {
     "severity": Key(("Severity",), _word(lambda words: words.severities), "severity"),
     "status": Key(("Status",), _word(lambda words: words.statuses), "status"),
     "batch": Key(("Batch",), _number, "batch", optional=True),
-    "agent": Key(("Agent",), _word(lambda words: words.agents), "agent", optional=True),
-    "domain": Key(("Domain",), _domain, "domains", several=True, optional=True),
+    "agent": Key(("Agent",), _word_if_chosen(lambda words: words.agents), "agent", optional=True),
+    "domain": Key(
+        ("Domain",), _word_if_chosen(lambda words: words.domains), "domains", several=True, optional=True
+    ),
     "assignee": Key(("Assignee",), _text, "assignee", optional=True),
     "created": Key(("Created", "Date Discovered", "Date"), _day, "created", optional=True),
     "updated": Key(("Updated",), _day, "updated", optional=True),

@@ -47,9 +47,9 @@ class Lexicon:
 
     @cached_property
     def agents(self) -> Words:
-        """The vocabulary's agents, and who else found or reviewed something."""
+        """The agents that the vocabulary knows, and who else found or reviewed something."""
         people = ((row.agent, *(reviewer for reviewer, _ in row.reviews)) for row in self.rows)
-        return _with(self.vocabulary.agents, chain.from_iterable(people))
+        return _with(self.vocabulary.known_agents, chain.from_iterable(people))
 
     @cached_property
     def opinions(self) -> Words:
@@ -74,7 +74,7 @@ class Lexicon:
 
     def agent(self, name: str) -> str:
         """The register's word for a person or agent, else the name itself."""
-        word = word_for(name, self.vocabulary.agents)
+        word = word_for(name, self.vocabulary.known_agents)
         if word is None:
             # Most names are words; the reader of Markdown is loaded for the others.
             from finding_tickets.markdown.reviewers import reviewer_word

@@ -257,7 +257,8 @@ reported(
 reported(
     "unknown-word",
     Level.WARNING,
-    "Severity, status, verdict, relationship and reviewer are words of the register.",
+    "Severity, status, verdict and relationship are words of the register, and so is a reviewer where the "
+    "configuration names its agents.",
     wrong="| **Status** | `wonky` |",
     right="| **Status** | `wont-fix` |",
 )

@@ -19,13 +19,14 @@ from finding_tickets.verify.expressions import suggest
 @rule(
     "unknown-agent",
     Level.WARNING,
-    "The agent of a finding is one of the register's, so that a filter by agent finds all of its tickets.",
-    wrong="| **Agent** | `pytroch` |",
-    right="| **Agent** | `pytorch` |",
+    "Where the configuration names the agents of the register, one of them found the finding, so that a "
+    "filter by agent finds all of its tickets.",
+    wrong={"tickets.toml": 'agents = ["security"]', "tickets/B1-PT-01.md": "| **Agent** | `secrutiy` |"},
+    right={"tickets.toml": 'agents = ["security"]', "tickets/B1-PT-01.md": "| **Agent** | `security` |"},
 )
 def unknown_agent(document: Document, context: Context) -> Iterator[Remark]:
-    """Agents that the configuration does not name."""
-    if isinstance(document, Ticket) and document.agent:
+    """Agents that the configuration does not name; without any there, every agent will do."""
+    if isinstance(document, Ticket) and document.agent and context.vocabulary.agents:
         agent = document.agent
         yield from _unknown("agent", agent.value, agent, context.vocabulary.agents)
 
