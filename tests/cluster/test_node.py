@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.conftest import Repository
 from tests.other_python import other_python
+from tests.verify.test_session import TakesGpu
 
 from finding_tickets.cluster import node
 from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
@@ -19,6 +22,7 @@ from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL
+from finding_tickets.verify.worker import VARIABLE
 
 VERIFIER = """
 import time
@@ -106,7 +110,8 @@ def test_an_order_ends_at_its_limit_and_the_next_one_is_done(register: Repositor
 def test_a_server_that_was_killed_is_replaced(register: Repository) -> None:
     """Only the verification that killed it is lost, and none of those that follow."""
     assert "reason" not in answer(register, "A-1")
-    server = node._servers[False, ""]._server
+    (isolation,) = node._servers.values()
+    server = isolation._server
     assert server is not None
     server.kill()
     server.wait()
@@ -152,3 +157,43 @@ def test_a_machine_without_git_says_so(register: Repository, monkeypatch: pytest
     monkeypatch.setattr("finding_tickets.register.git.shutil.which", lambda _: None)
     reason = verify_order(order, objects)["reason"]
     assert "the work tree cannot be unpacked: git is not installed" == reason
+
+
+class TwoGpus(TakesGpu):
+    """Stands for a process to which Ray gave two GPUs, of which the workload of ``A-1`` needs as many."""
+
+    made: ClassVar[list[str | None]] = []
+
+    def __init__(self, **_: Any) -> None:
+        super().__init__(["0", "1"], wanted={"verifiers/a_1.py": 2})
+        self.made.append(os.environ.get(VARIABLE))
+        self._path = tempfile.mkdtemp()
+
+    @property
+    def folder(self) -> str:
+        """One that is there without a server."""
+        return self._path
+
+
+def test_an_order_for_a_workload_of_several_gpus_wants_them(
+    register: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not measured until they come with it, or as many as there are."""
+    monkeypatch.setattr(node, "Isolation", TwoGpus)
+    assert 2 == answer(register, "A-1", meter="cuda", gpus=1, most=4)["gpus"]
+    for gpus, most in ((2, 4), (1, 1)):
+        told = answer(register, "A-1", meter="cuda", gpus=gpus, most=most)
+        assert "the GPU fell off the bus" == told["verification"]["reason"]
+    # One whose verifier cannot say is measured, which says why.
+    assert "gpus" not in answer(register, "A-2", meter="cuda", gpus=1, most=4)
+
+
+def test_other_gpus_have_another_server(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that is given other ones than before has them for what it measures."""
+    monkeypatch.setattr(node, "Isolation", TwoGpus)
+    TwoGpus.made.clear()
+    for gpus in ("0", "0", "1"):
+        monkeypatch.setenv(VARIABLE, gpus)
+        answer(register, "A-1", meter="cuda", gpus=1, most=1)
+    assert ["0", "1"] == TwoGpus.made
+    assert 1 == len(node._servers)

@@ -88,6 +88,7 @@ class _Run:
         self._settings = replace(settings, meter=self._taken(settings.meter))
         self._planned = planned
         self._documents = documents
+        self._gpus = dict.fromkeys(planned, 1)
         commits = {
             str(revision): revision.commit
             for todo in planned.values()
@@ -128,7 +129,10 @@ class _Run:
             ready, _ = self._ray.wait(list(pending), timeout=_POLL_SECONDS) if pending else ([], [])
             for reference in ready:
                 path = pending.pop(reference)
-                yield path, self._verified(path, reference)
+                if done := self._verified(path, reference):
+                    yield path, done
+                else:
+                    pending[self._submitted(path)] = path
             for reference in [] if ready else list(pending):
                 if not self._machines(self._asked(pending[reference])):
                     self._ray.cancel(reference, force=True)
@@ -143,7 +147,7 @@ class _Run:
 
     def _asked(self, path: str) -> dict[str, float]:
         """What a verification asks of a machine, by Ray's names; all processors where it takes times."""
-        gpu = {"GPU": 1.0} if self._settings.meter == "cuda" else {}
+        gpu = {"GPU": float(self._gpus[path])} if self._settings.meter == "cuda" else {}
         asked = {"CPU": 1.0, "memory": float(self._settings.memory), **gpu, **self._settings.resources}
         machines = self._machines(asked) if self._planned[path].is_timed else []
         return asked | {"CPU": max((machine["CPU"] for machine in machines), default=1.0)}
@@ -153,12 +157,18 @@ class _Run:
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         return [each for each in machines if all(each.get(name, 0) >= asked[name] for name in asked)]
 
+    def _most_gpus(self, path: str) -> int:
+        """How many GPUs a machine has at most that has all that is asked."""
+        return int(max((machine["GPU"] for machine in self._machines(self._asked(path))), default=1))
+
     def _submitted(self, path: str) -> Any:
         todo, asked = self._planned[path], self._asked(path)
         # Each revision is measured on its own, then results may be compared and times be taken.
         parts = len(set(todo.revisions.values())) + 3
         limit = parts * self._settings.timeout + _MARGIN_SECONDS
         order = replace(self._order, ticket=todo.ticket, limit=limit)
+        if "GPU" in asked:
+            order = replace(order, gpus=int(asked["GPU"]), most=self._most_gpus(path))
         task = self._task.options(
             name=f"verify {todo.ticket}",
             num_cpus=asked.pop("CPU"),
@@ -169,13 +179,17 @@ class _Run:
         )
         return task.remote(asdict(order), self._objects)
 
-    def _verified(self, path: str, reference: Any) -> Verified:
+    def _verified(self, path: str, reference: Any) -> Verified | None:
+        """What came back; None where the document needs more GPUs, as many as a machine has."""
         try:
             answer = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             return self._inconclusive(path, _lost(error))
         if "reason" in answer:
             return self._inconclusive(path, f"on {answer['node']}: {answer['reason']}")
+        if "gpus" in answer:
+            self._gpus[path] = min(answer["gpus"], self._most_gpus(path))
+            return None
         return record(verified_from(answer, self._documents[path]), self._settings)
 
     def _nowhere(self, path: str) -> Verified:

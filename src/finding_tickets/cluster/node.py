@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from finding_tickets import __version__
 from finding_tickets.cluster.leaving import remove_afterwards
@@ -23,8 +24,11 @@ from finding_tickets.register.git import GitError
 from finding_tickets.register.load import Register, load
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL, TORCH
-from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.isolate import Isolation, Task
+from finding_tickets.verify.measuring import WANTED
+from finding_tickets.verify.plan import verifier_of
 from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.worker import VARIABLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +36,8 @@ class Order:
     """What to verify: a ticket of a packed work tree, and the settings of the run as far as they travel.
 
     ``versions`` are those of whoever asks, since others give other evidence. ``limit`` is in seconds.
-    ``cell`` is that of a matrix; its interpreter is one of the machine's.
+    ``cell`` is that of a matrix; its interpreter is one of the machine's. ``gpus`` is how many GPUs come with
+    the order, and ``most`` how many could.
     """
 
     ticket: str
@@ -46,6 +51,8 @@ class Order:
     versions: dict[str, str]
     limit: float
     cell: Cell | None = None
+    gpus: int = 0
+    most: int = 0
 
 
 class _LateError(Exception):
@@ -64,6 +71,7 @@ def versions() -> dict[str, str]:
 def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
     """The answer to an order, which ``asdict`` made; a ``reason`` in it says why nothing was measured.
 
+    ``gpus`` in it says that this takes so many and that the order is to be given again with more of them.
     ``objects`` are those of the order's pack.
     """
     answer: dict[str, Any] = {"node": socket.gethostname(), "versions": versions()}
@@ -74,7 +82,7 @@ def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
     asked = Order(**{**order, "pack": pack, "cell": cell})
     try:
         with _limited(asked.limit):
-            return answer | _told(_verified(asked, unpacked(pack, objects)))
+            return answer | _answered(asked, unpacked(pack, objects))
     except (TicketsError, GitError, OSError, _LateError) as error:
         return answer | {"reason": str(error)}
 
@@ -90,7 +98,10 @@ def verified_from(answer: dict[str, Any], document: Document) -> Verified:
     )
 
 
-def _verified(order: Order, root: Path) -> Verified:
+def _answered(order: Order, root: Path) -> dict[str, Any]:
+    document = _register(root).find(order.ticket)
+    interpreter = order.cell.interpreter if order.cell else ""
+    isolation = _isolation(sandbox=order.sandbox, interpreter=interpreter)
     settings = Settings(
         root=root,
         evidence="",
@@ -102,11 +113,24 @@ def _verified(order: Order, root: Path) -> Verified:
         commits=order.commits,
         cell=order.cell,
     )
-    document = _register(root).find(order.ticket)
-    interpreter = order.cell.interpreter if order.cell else ""
-    isolation = _isolation(sandbox=order.sandbox, interpreter=interpreter)
+    if order.gpus < order.most and (wanted := _wanted(document, isolation, settings)) > order.gpus:
+        return {"gpus": wanted}
     (done,) = verify([document], isolation, settings)
-    return done
+    return _told(done)
+
+
+def _wanted(document: Document, isolation: Isolation, settings: Settings) -> int:
+    """How many GPUs a verification needs; none where nobody can say, and then nothing can be measured."""
+    root = str(settings.root)
+    ask = Task(
+        target=WANTED,
+        payload={"verifier": verifier_of(document, settings.root), "root": root, "code": root},
+        root=settings.root,
+        timeout=settings.timeout,
+        memory=settings.memory,
+    )
+    ((_, outcome),) = isolation.run({document.path: ask})
+    return int(outcome.value or 0)
 
 
 def _told(done: Verified) -> dict[str, Any]:
@@ -124,7 +148,15 @@ def _register(root: Path) -> Register:
     return load(root)
 
 
-_servers: dict[tuple[bool, str], Isolation] = {}
+class _Kind(NamedTuple):
+    """What a server is for. Ray gives a process other GPUs each time; a server knows those it began with."""
+
+    sandbox: bool
+    interpreter: str
+    gpus: str | None
+
+
+_servers: dict[_Kind, Isolation] = {}
 
 
 def _isolation(*, sandbox: bool, interpreter: str = "") -> Isolation:
@@ -132,13 +164,14 @@ def _isolation(*, sandbox: bool, interpreter: str = "") -> Isolation:
 
     Its folder and its processes end with this process, however that ends.
     """
-    key = sandbox, interpreter
-    if key in _servers and _servers[key].has_ended:
+    kind = _Kind(sandbox, interpreter, os.environ.get(VARIABLE))
+    is_of_others = any(each.gpus != kind.gpus for each in _servers)
+    if is_of_others or (kind in _servers and _servers[kind].has_ended):
         _end_servers()
-    if key not in _servers:
-        _servers[key] = Isolation(workers=1, sandbox=sandbox, interpreter=interpreter)
-        remove_afterwards(_servers[key].folder)
-    return _servers[key]
+    if kind not in _servers:
+        _servers[kind] = Isolation(workers=1, sandbox=sandbox, interpreter=interpreter)
+        remove_afterwards(_servers[kind].folder)
+    return _servers[kind]
 
 
 def _end_servers() -> None:
