@@ -134,7 +134,7 @@ def _read(data: bytes | None, path: str, config: Config) -> Stated | None:
         return None
     remediation = document.remediation
     section = data[remediation.span.start : remediation.span.end] if remediation else b""
-    return Stated(document.id.value, path, remediation, _digest(section), _problem(problems))
+    return Stated(document.id.value, path, remediation, _digest(section), _first_problem(problems))
 
 
 def _beside(stated: Stated, data: bytes, sidecar: str) -> Stated:
@@ -142,14 +142,14 @@ def _beside(stated: Stated, data: bytes, sidecar: str) -> Stated:
         problem = f"the ticket has a Remediation section, and {sidecar} beside it is one too"
         return replace(stated, problem=problem)
     remediation, problems = read_sidecar(data, sidecar)
-    return replace(stated, remediation=remediation, digest=_digest(data), problem=_problem(problems))
+    return replace(stated, remediation=remediation, digest=_digest(data), problem=_first_problem(problems))
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _problem(problems: tuple[Problem, ...]) -> str | None:
+def _first_problem(problems: tuple[Problem, ...]) -> str | None:
     """The first error in a remediation."""
     wrong = (each for each in problems if each.level is Level.ERROR)
     return next((str(each) for each in wrong if each.rule.startswith(_REMEDIATION_RULES)), None)
