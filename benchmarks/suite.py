@@ -27,6 +27,7 @@ NAMES = (
     "simulation",
     "verify_all",
     "ten_tickets",
+    "throughput",
 )
 """Modules of this package."""
 DIGITS = 4
