@@ -26,6 +26,7 @@ from finding_tickets.cli.output import Format, counted, is_terminal, say, say_er
 from finding_tickets.cli.progress import Progress, progress
 from finding_tickets.cli.reading import evidence_code, find_all
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import load
