@@ -130,6 +130,55 @@ def test_close_as_fixed(tickets: Tickets, first: Path) -> None:
     )
 
 
+ANSWERED = """\
+- [x] Ask the author
+- [ ] It waits once: `fix`
+- [ ] The advice waits less
+
+## Remediation
+
+```yaml
+claims:
+  found: {syncs: 4}
+  recommended: {syncs: 1}
+  fix: {syncs: 1}
+checklist:
+  - {item: Count the waits, why: there is no GPU to count them on}
+  - {item: "It waits once: fix", claims: [found.syncs, fix.syncs]}
+  - {item: The advice waits less, claims: [recommended.syncs]}
+```
+"""
+"""More items of a checklist, and what answers each: nothing but claims that were shown answers the third."""
+
+
+def boxes(file: Path) -> list[str]:
+    """The boxes of a ticket's checklist, in order."""
+    return re.findall(r"^- \[(.)\] ", file.read_text().partition("## Verification")[2], re.MULTILINE)
+
+
+@pytest.mark.usefixtures("verified")
+def test_closing_ticks_what_claims_answer(tickets: Tickets, repository: Repository) -> None:
+    """What is verified ticks the items that its claims answer, and reopening clears them; others stay."""
+    file = repository.ticket(status="open", more=ANSWERED)
+    file.write_text(file.read_text().replace("waits\n\n- [x]", "waits\n- [x]"))
+    assert 0 == tickets("close", "B1-PT-01", "--as", "fixed").code
+    assert [" ", "x", "x", " "] == boxes(file)
+    assert 0 == tickets("reopen", "B1-PT-01", "--reason", "it is back").code
+    assert [" ", "x", " ", " "] == boxes(file)
+
+
+@pytest.mark.parametrize(
+    "ending", [["fixed", "--force", "--reason", "seen in use"], ["wont-fix", "--reason", "rare"]]
+)
+def test_what_was_not_measured_ticks_nothing(
+    tickets: Tickets, repository: Repository, ending: list[str]
+) -> None:
+    """By force or as another outcome a ticket is closed with its checklist as it is."""
+    file = repository.ticket(status="open", more=ANSWERED)
+    assert 0 == tickets("close", "B1-PT-01", "--as", *ending).code
+    assert [" ", "x", " ", " "] == boxes(file)
+
+
 def test_close_by_force(tickets: Tickets, first: Path) -> None:
     """Without a measurement, force and a reason do, and the ticket keeps both."""
     assert 0 == tickets("close", "B1-PT-01", "--as", "fixed", "--force", "--reason", "seen  in\nuse").code

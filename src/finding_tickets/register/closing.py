@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from finding_tickets.errors import GateError, UsageError
+from finding_tickets.markdown.edit.boxes import tick
 from finding_tickets.markdown.edit.headings import add_below, add_section, mark_earlier
 from finding_tickets.markdown.edit.page import Page, Splices
 from finding_tickets.markdown.edit.rows import row_of
@@ -14,15 +15,18 @@ from finding_tickets.markdown.inline import plain
 from finding_tickets.markdown.parts import Part
 from finding_tickets.markdown.reading import Document
 from finding_tickets.markdown.roles import Role
+from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome
+from finding_tickets.register.answers import answer_to
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.edits import TITLES, Plan, Step, row_plan
 from finding_tickets.register.keys import KEYS, Key
 from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
 from finding_tickets.register.meaning import touched
 from finding_tickets.register.row import Row
+from finding_tickets.verify.verdict import DECIDING
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -82,6 +86,8 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         plans = [row_plan(page, KEYS["status"], [status])]
         if row_of(page, _RESOLUTION.labels):
             plans.append(row_plan(page, _RESOLUTION, [wanted.outcome]))
+        if verdict is Verdict.VERIFIED:
+            plans.append(_boxes(page, ticket, done=True))
 
         others = [splice for plan in plans for splice in plan.splices]
         settled = page.after(others)
@@ -110,7 +116,11 @@ def reopening(reason: str, today: date) -> Step:
     def step(page: Page) -> Sequence[Plan]:
         ticket = _ticket(page)
         check(status_of(ticket), "reopen", REOPENED_AS)
-        plans = [row_plan(page, KEYS["status"], [REOPENED_AS]), _mark(page, _resolutions(page))]
+        plans = [
+            row_plan(page, KEYS["status"], [REOPENED_AS]),
+            _mark(page, _resolutions(page)),
+            _boxes(page, ticket, done=False),
+        ]
         cleared: list[str] = []
         while stated := _stating(page, plans):
             if isinstance(stated, Part):
@@ -136,6 +146,27 @@ def _mark(page: Page, parts: Sequence[Part]) -> Plan:
     splices = [mark_earlier(part.heading) for part in parts if part.heading]
     fields = (touched(page.document, part.start, part.end) for part in parts)
     return Plan(splices, fields=_FIELDS.union(*fields))
+
+
+def _boxes(page: Page, ticket: Ticket, *, done: bool) -> Plan:
+    """Tick or clear the items that claims answer on which the verdict rests; the others are for people."""
+    items = [each for each in ticket.checklist if _answered_by_measurement(each.text, ticket.remediation)]
+    splices = [tick(page, item, done) for item in items if item.done is not done]
+    texts = {item.text for item in items}
+
+    def expected(document: Document) -> bool:
+        # What stood in a section that is an earlier one now is read no more.
+        return all(item.done is done for item in document.checklist if item.text in texts)
+
+    around = (touched(page.document, splice.start, splice.end) for splice in splices)
+    fields = frozenset({"checklist", "categories"}.union(*around)) if splices else frozenset[str]()
+    return Plan(splices, expected, fields)
+
+
+def _answered_by_measurement(item: str, remediation: Remediation | None) -> bool:
+    answer = answer_to(item, remediation) if remediation else None
+    claims = answer.claims if answer else ()
+    return bool(claims) and all(claim.partition(".")[0] in DECIDING for claim in claims)
 
 
 def _stating(page: Page, plans: Sequence[Plan]) -> str | Part | None:
