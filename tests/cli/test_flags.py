@@ -26,7 +26,7 @@ FLAGS = {
     "lint": "--fix --format --help --ignore --root --rules --select",
     "history": "--all --format --help --meter --root --sandbox --since --timeout",
     "check": "--accept --base --format --help --meter --root --sandbox --summary --timeout",
-    "verify": "--address --all --at --base --executor --format --head --help --meter --root --sandbox "
+    "verify": "--address --all --at --base --executor --format --head --help --matrix --meter --root --sandbox "
     "--stale --timeout",
     "report": "--format --help --output --profile --root --since --summary --template",
 }
