@@ -7,12 +7,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Git, Repository
 
+import finding_tickets
+from finding_tickets import __version__
 from finding_tickets.cluster import executor
 from finding_tickets.cluster.executor import RayCluster
 from finding_tickets.cluster.node import versions
@@ -254,6 +257,33 @@ def test_a_machine_with_another_torch_measures_nothing(
     assert not (repository.root / "evidence").exists()
 
 
+def test_what_one_machine_cannot_measure_others_do(
+    repository: Repository,
+    cluster: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """A machine with another version of the tool, which answers at once, is said once and left out."""
+    for number in range(12):
+        add(repository, number)
+    other = tmp_path_factory.mktemp("other")
+    shutil.copytree(Path(finding_tickets.__file__).parent, other / "finding_tickets")
+    initial = other / "finding_tickets/__init__.py"
+    initial.write_text(initial.read_text().replace(f'"{__version__}"', '"0.0.1"'))
+    with monkeypatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(other))
+        unfit = cluster.add_node(num_cpus=1, object_store_memory=100 * 1024**2)
+    told: list[str] = []
+    try:
+        cluster.wait_for_nodes()
+        done = run(replace(on(cluster), tell=told.append), repository)
+    finally:
+        cluster.remove_node(unfit)
+    assert {f"T-{number}": VERDICTS[number % 5] for number in range(12)} == verdicts(done)
+    (said,) = told
+    assert said.endswith(f": finding-tickets is 0.0.1 there and {__version__} here")
+
+
 def test_a_cluster_without_what_is_asked_says_so_at_once(repository: Repository, cluster: Any) -> None:
     """A resource or a GPU that no machine has is named; documents without a verifier are told of as ever."""
     add(repository, 0)
@@ -284,7 +314,7 @@ def test_gpus_are_asked_for_as_the_workload_wants_them(
 
     for number in (1, 2, 3):
         add(repository, number)
-    monkeypatch.setattr(executor, "verify_order", told)
+    monkeypatch.setattr(executor, "verify_on_ray", told)
     nodes = [cluster.add_node(num_cpus=1, num_gpus=gpus, object_store_memory=100 << 20) for gpus in (1, 2)]
     try:
         cluster.wait_for_nodes()

@@ -110,7 +110,7 @@ def _executor(name: ExecutorName, address: str | None, *, at_once: bool, sandbox
     if name is ExecutorName.RAY:
         from finding_tickets.cluster.executor import RayCluster
 
-        yield RayCluster(address=address, sandbox=sandbox)
+        yield RayCluster(address=address, sandbox=sandbox, tell=say)
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")

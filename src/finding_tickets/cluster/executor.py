@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from finding_tickets.cluster.leaving import temporary_folder
-from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
+from finding_tickets.cluster.node import Order, differing_from, verified_from, verify_on_ray, versions
 from finding_tickets.cluster.pack import packed
 from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.markdown.reading import Document
@@ -32,18 +32,28 @@ _POLL_SECONDS = 5.0
 """How often a silent cluster is asked whether it can still do what is waiting."""
 _MARGIN_SECONDS = 60.0
 """For unpacking and for starting a server with torch loaded."""
+_MACHINE = "ray.io/node-id"
+"""The label of a machine that Ray gives each."""
 _RETRIES = 3
 _AHEAD = 2
 """Verifications given to a cluster at a time, for each of its processors: the next one waits at its door."""
 _SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
+def _nobody(_: str) -> None:
+    """Tells nobody."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RayCluster:
-    """The cluster at ``address`` (``host:port``, or ``auto``), or one that is started for each run."""
+    """The cluster at ``address`` (``host:port``, or ``auto``), or one that is started for each run.
+
+    ``tell`` is told of machines on which nothing can be measured.
+    """
 
     address: str | None = None
     sandbox: bool = False
+    tell: Callable[[str], None] = _nobody
 
     @contextmanager
     def together(self, settings: Settings) -> Iterator[None]:
@@ -68,7 +78,7 @@ class RayCluster:
             return
         by_path = {document.path: document for document in documents}
         with _connected(self.address, settings) as ray:
-            run = _Run(ray, settings, planned, by_path, sandbox=self.sandbox)
+            run = _Run(ray, settings, planned, by_path, self)
             yield from _in_order(known, done, run.measure(on_start))
 
 
@@ -81,14 +91,15 @@ class _Run:
         settings: Settings,
         planned: Mapping[str, Plan],
         documents: Mapping[str, Document],
-        *,
-        sandbox: bool,
+        how: RayCluster,
     ) -> None:
         self._ray = ray
+        self._tell = how.tell
         self._settings = replace(settings, meter=self._taken(settings.meter))
         self._planned = planned
         self._documents = documents
         self._gpus = dict.fromkeys(planned, 1)
+        self._unfit: dict[str, str] = {}
         commits = {
             str(revision): revision.commit
             for todo in planned.values()
@@ -104,15 +115,16 @@ class _Run:
             meter=self._settings.meter,
             timeout=settings.timeout,
             memory=settings.memory,
-            sandbox=sandbox,
+            sandbox=how.sandbox,
             overrides=dict(settings.overrides),
             commits=commits,
             versions=_compared(settings),
             limit=0,
             cell=settings.cell,
         )
+        self._leave_out_unfit()
         self._objects = ray.put(objects)
-        self._task = ray.remote(verify_order)
+        self._task = ray.remote(verify_on_ray)
 
     def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:
         """Each document by its path as soon as its answer is there."""
@@ -139,6 +151,30 @@ class _Run:
                     path = pending.pop(reference)
                     yield path, self._nowhere(path)
 
+    def _leave_out_unfit(self) -> None:
+        """Ask every machine for its versions: what has another tool cannot even take an order."""
+        ask = self._ray.remote(differing_from)
+        asked = {}
+        for node in self._ray.nodes():
+            if node["Alive"] and node["Resources"].get("CPU"):
+                there = ask.options(num_cpus=0, max_retries=0, label_selector={_MACHINE: node["NodeID"]})
+                asked[there.remote(self._order.versions)] = node
+        last = {"num_returns": len(asked), "timeout": _MARGIN_SECONDS}
+        answered, _ = self._ray.wait(list(asked), **last) if asked else ([], [])
+        for reference in answered:
+            try:
+                differing = self._ray.get(reference)
+            except self._ray.exceptions.RayError:
+                differing = f"there is no {TOOL} {self._order.versions[TOOL]}"
+            if differing:
+                node = asked[reference]
+                self._leave_out(node["NodeID"], f"on {node['NodeManagerHostname']}: {differing}")
+
+    def _leave_out(self, machine: str, reason: str) -> None:
+        if machine not in self._unfit:
+            self._unfit[machine] = reason
+            self._tell(f"nothing is measured {reason}")
+
     def _taken(self, meter: str) -> str:
         """The meter that ``auto`` takes: a real GPU where the cluster has any."""
         if meter != "auto":
@@ -153,9 +189,10 @@ class _Run:
         return asked | {"CPU": max((machine["CPU"] for machine in machines), default=1.0)}
 
     def _machines(self, asked: Mapping[str, float]) -> list[dict[str, float]]:
-        """What those machines have that have all that is asked, whether or not it is in use."""
-        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        return [each for each in machines if all(each.get(name, 0) >= asked[name] for name in asked)]
+        """What those machines have that can measure and have all that is asked, be it in use or not."""
+        alive = {node["NodeID"]: node["Resources"] for node in self._ray.nodes() if node["Alive"]}
+        machines = (has for name, has in alive.items() if name not in self._unfit)
+        return [has for has in machines if all(has.get(name, 0) >= asked[name] for name in asked)]
 
     def _most_gpus(self, path: str) -> int:
         """How many GPUs a machine has at most that has all that is asked."""
@@ -176,25 +213,35 @@ class _Run:
             memory=int(asked.pop("memory")),
             resources=asked,
             max_retries=_RETRIES,
+            label_selector={_MACHINE: f"!in({','.join(self._unfit)})"} if self._unfit else None,
         )
         return task.remote(asdict(order), self._objects)
 
     def _verified(self, path: str, reference: Any) -> Verified | None:
-        """What came back; None where the document needs more GPUs, as many as a machine has."""
+        """What came back; None where another machine is to be asked, or for more GPUs."""
         try:
             answer = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             return self._inconclusive(path, _lost(error))
         if "reason" in answer:
-            return self._inconclusive(path, f"on {answer['node']}: {answer['reason']}")
+            return self._refused(path, answer)
         if "gpus" in answer:
             self._gpus[path] = min(answer["gpus"], self._most_gpus(path))
             return None
         return record(verified_from(answer, self._documents[path]), self._settings)
 
+    def _refused(self, path: str, answer: Mapping[str, Any]) -> Verified | None:
+        reason = f"on {answer['node']}: {answer['reason']}"
+        if not answer.get("of_machine"):
+            return self._inconclusive(path, reason)
+        self._leave_out(answer["machine"], reason)
+        return None if self._machines(self._asked(path)) else self._inconclusive(path, reason)
+
     def _nowhere(self, path: str) -> Verified:
         asked = ", ".join(f"{name} {_amount(name, each)}" for name, each in self._asked(path).items())
-        return self._inconclusive(path, f"no machine of the cluster has what it asks for: {asked}")
+        which = "machine of the cluster that can measure" if self._unfit else "machine of the cluster"
+        why = f"no {which} has what it asks for: {asked}"
+        return self._inconclusive(path, "; ".join([why, *dict.fromkeys(self._unfit.values())]))
 
     def _inconclusive(self, path: str, reason: str) -> Verified:
         return Verified(self._documents[path], inconclusive(self._planned[path], self._settings, reason))

@@ -68,23 +68,40 @@ def versions() -> dict[str, str]:
     return {TOOL: __version__, TORCH: torch}
 
 
+def differing_from(wanted: dict[str, str]) -> str:
+    """Which of the versions are others here; empty where none is."""
+    here = versions()
+    names = [name for name in wanted if here.get(name) != wanted[name]]
+    return ", ".join(f"{name} is {here.get(name)} there and {wanted[name]} here" for name in names)
+
+
 def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
     """The answer to an order, which ``asdict`` made; a ``reason`` in it says why nothing was measured.
 
-    ``gpus`` in it says that this takes so many and that the order is to be given again with more of them.
-    ``objects`` are those of the order's pack.
+    The reason may be ``of_machine``, so that another one may measure it. ``gpus`` in the answer says that it
+    takes so many, and that the order is to be given again with more of them. ``objects`` are those of the
+    order's pack.
     """
     answer: dict[str, Any] = {"node": socket.gethostname(), "versions": versions()}
-    if differing := _differing(answer["versions"], order["versions"]):
-        return answer | {"reason": differing}
+    if differing := differing_from(order["versions"]):
+        return answer | {"reason": differing, "of_machine": True}
     pack = Pack(tuple(order["pack"]["commits"]), order["pack"]["folder"], order["pack"]["kind"])
     cell = Cell(**order["cell"]) if order["cell"] else None
     asked = Order(**{**order, "pack": pack, "cell": cell})
     try:
         with _limited(asked.limit):
             return answer | _answered(asked, unpacked(pack, objects))
-    except (TicketsError, GitError, OSError, _LateError) as error:
+    except _LateError as error:
         return answer | {"reason": str(error)}
+    except (TicketsError, GitError, OSError) as error:
+        return answer | {"reason": str(error), "of_machine": True}
+
+
+def verify_on_ray(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
+    """The answer to an order, with Ray's name of the ``machine`` that gives it."""
+    import ray
+
+    return verify_order(order, objects) | {"machine": ray.get_runtime_context().get_node_id()}
 
 
 def verified_from(answer: dict[str, Any], document: Document) -> Verified:
@@ -197,8 +214,3 @@ def _limited(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _differing(there: dict[str, str], here: dict[str, str]) -> str:
-    names = [name for name in here if there.get(name) != here[name]]
-    return ", ".join(f"{name} is {there.get(name)} there and {here[name]} here" for name in names)
