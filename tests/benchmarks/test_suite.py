@@ -121,7 +121,7 @@ def test_amounts_are_those_of_the_least_size(tried: SuiteRun) -> None:
     # Two operations in each of 10 turns, beside 10 and 100 live tensors.
     assert "20 small" in every["simulation"]["simulation-in-place"].what
     assert "100 live tensors / beside 10" in every["simulation"]["simulation-live"].what
-    assert "10 tickets" in every["index"]["index-made"].what
+    assert "an index made, 10 tickets" in [each.what for each in every["index"]["index-made"].beside]
     assert "2 verifications" in [each.what for each in every["throughput"]["throughput-one"].beside]
 
 
@@ -161,6 +161,22 @@ def test_a_benchmark_that_fails_leaves_the_others_alone(
     assert "startup has failed: it broke" in capsys.readouterr().out
     (run,) = kept.read(kept.file_of(this_machine(), tmp_path)).runs
     assert {"startup": {}, "reading": {"good": good}} == results(run)
+
+
+def test_what_was_measured_before_an_interrupt_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The benchmark at work is lost, and none before it."""
+
+    def ran(name: str, size: Size, on_result: Callable[[Result], None]) -> Ran:
+        if name == "reading":
+            raise KeyboardInterrupt
+        return stand_in(startup=EXCEEDED)(name, size, on_result)
+
+    monkeypatch.setattr(suite, "ran", ran)
+    assert 130 == command.main(["--only", "startup", "--only", "reading", "--results", str(tmp_path)])
+    (run,) = kept.read(kept.file_of(this_machine(), tmp_path)).runs
+    assert {"startup": {"slow": EXCEEDED}} == results(run)
 
 
 @pytest.mark.parametrize(("size", "code"), [([], 1), (["--quick"], 0), (["--least"], 0)])
@@ -203,7 +219,10 @@ def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
     assert [file] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("content", ["{", "{}", '{"schema_version": 2, "machine": {}, "runs": []}'])
+OF_ANOTHER = '{"schema_version": 2, "machine": {"processor": "x", "cores": 1, "memory": 1}, "runs": []}'
+
+
+@pytest.mark.parametrize("content", ["{", "{}", OF_ANOTHER])
 def test_a_file_that_keeps_no_results_is_left_alone(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
