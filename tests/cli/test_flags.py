@@ -24,7 +24,7 @@ FLAGS = {
     "probe": "--agent --batch --devices --draft --format --help --meter --root --sandbox --severity --sweep "
     "--timeout --title --verifier",
     "lint": "--fix --format --help --ignore --root --rules --select",
-    "history": "--all --format --help --meter --root --sandbox --since --timeout",
+    "history": "--all --format --help --meter --output --root --sandbox --since --timeout",
     "check": "--accept --base --format --help --meter --root --sandbox --summary --timeout",
     "verify": "--address --all --at --base --executor --format --head --help --matrix --meter --root --sandbox "
     "--stale --timeout",

@@ -14,6 +14,7 @@ from typing import TextIO
 
 from finding_tickets.cli.output import say, write_all
 from finding_tickets.errors import UsageError
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
 from finding_tickets.report.printable import printable
 
 IN_MEMORY = 16 * 1024**2
@@ -50,6 +51,20 @@ def deliver(pieces: Iterable[str], output: Path | None, is_kept: Callable[[Path]
         else:
             _save(blocks, output)
             say(f"wrote {output}")
+
+
+def kept_by(root: Path, config: Config, paths: Iterable[str]) -> Callable[[Path], bool]:
+    """Whether a file is one that a register is made of; ``paths`` are its documents and what is unread."""
+    files = {CONFIG_FILE, PROJECT_FILE, *paths}
+    folders = (config.evidence, config.templates)
+
+    def is_kept(file: Path) -> bool:
+        if not file.is_relative_to(root):
+            return False
+        place = file.relative_to(root)
+        return place.as_posix() in files or any(map(place.is_relative_to, folders))
+
+    return is_kept
 
 
 def refuse_kept(output: Path, is_kept: Callable[[Path], bool]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from finding_tickets.cli.delivery import deliver, kept_by
 from finding_tickets.cli.measuring import (
     Meter,
     MeterName,
@@ -15,15 +18,24 @@ from finding_tickets.cli.measuring import (
     settings_of,
     timeout_option,
 )
-from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
-from finding_tickets.cli.output import Format, counted, say, style, write, write_json, write_table
+from finding_tickets.cli.options import HERE, Root, complete_id
+from finding_tickets.cli.output import counted, say, style, write, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
+    from finding_tickets.register.commits import Node
     from finding_tickets.verify.regressions import Timeline
     from finding_tickets.verify.session import Settings
     from finding_tickets.verify.survey import Surveyed
+
+
+class HistoryFormat(StrEnum):
+    """How a history is written; a page of HTML is drawn of what was measured now."""
+
+    TABLE = "table"
+    JSON = "json"
+    HTML = "html"
 
 
 def history(
@@ -41,30 +53,41 @@ def history(
     meter: Meter = MeterName.AUTO,
     timeout: Annotated[float | None, timeout_option("Stop a measurement after this time.")] = None,
     sandbox: Sandbox = False,
-    output_format: OutputFormat = Format.TABLE,
+    output_format: Annotated[
+        HistoryFormat | None,
+        typer.Option("--format", case_sensitive=False, help="How it is written, by default a table."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the page of HTML to a file.")
+    ] = None,
 ) -> ExitCode:
-    """Show verdict and law at every commit that changed the evidence; with --since, measure and compare."""
+    """Show verdict and law at every commit that changed the evidence, or measure every commit."""
     register = load(root)
+    how = output_format or (HistoryFormat.HTML if output else HistoryFormat.TABLE)
+    if output and how is not HistoryFormat.HTML:
+        raise UsageError("--output is for --format html")
     if since is not None:
         if bool(ids) is everything:
             raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
         settings = settings_of(register, meter, timeout, record=False)
-        return _measured(ids or (), since, settings, output_format, sandbox=sandbox)
+        timelines, nodes = _measured(ids or (), since, settings, sandbox=sandbox)
+        _show(timelines, nodes, since, how, output, register)
+        return ExitCode.worst(*map(_code, timelines))
     if everything or not ids or len(ids) > 1:
         raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
-    if timeout or sandbox or meter is not MeterName.AUTO:
-        raise UsageError("nothing is measured without --since REV")
-    return _recorded(register, ids[0], output_format)
+    if timeout or sandbox or meter is not MeterName.AUTO or how is HistoryFormat.HTML:
+        raise UsageError("nothing is measured or drawn without --since REV")
+    return _recorded(register, ids[0], how)
 
 
-def _recorded(register: Register, ticket: str, output_format: Format) -> ExitCode:
+def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show what the evidence of a ticket has said."""
     from finding_tickets.report.past import HEADER, past_item, past_row
     from finding_tickets.verify.past import past
 
     document = register.find(ticket)
     known = past(document.id.value, register.root, register.config.evidence)
-    if output_format is Format.JSON:
+    if how is HistoryFormat.JSON:
         write_json("history", [past_item(step) for step in known.steps])
     elif known.steps:
         write_table(HEADER, map(past_row, known.steps))
@@ -76,15 +99,9 @@ def _recorded(register: Register, ticket: str, output_format: Format) -> ExitCod
 
 
 def _measured(
-    ids: Sequence[str],
-    since: str,
-    settings: Settings,
-    output_format: Format,
-    *,
-    sandbox: bool,
-) -> ExitCode:
-    """Measure tickets at every commit, and show what became better and worse."""
-    from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    ids: Sequence[str], since: str, settings: Settings, *, sandbox: bool
+) -> tuple[list[Timeline], Sequence[Node]]:
+    """Measure tickets at every commit, and find what became better and worse."""
     from finding_tickets.verify.bisect import took
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.regressions import timeline
@@ -94,12 +111,32 @@ def _measured(
         done = survey(took(isolation, settings), isolation, since, ids, say)
     timelines = [timeline(course, done.nodes) for course in done.courses]
     _say(timelines, done)
-    if output_format is Format.JSON:
-        write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
+    return timelines, done.nodes
+
+
+def _show(
+    timelines: Sequence[Timeline],
+    nodes: Sequence[Node],
+    since: str,
+    how: HistoryFormat,
+    output: Path | None,
+    register: Register,
+) -> None:
+    """Write what became better and worse."""
+    from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+
+    if how is HistoryFormat.JSON:
+        write_json("regressions", [timeline_item(each, nodes) for each in timelines])
+    elif how is HistoryFormat.HTML:
+        from finding_tickets.report.timeline_page import page
+
+        paths = [document.path for document in register.documents]
+        templates = register.root / register.config.templates
+        is_kept = kept_by(register.root, register.config, paths)
+        deliver(page(timelines, nodes, since, templates), output, is_kept)
     elif timelines:
-        pages = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)
-        write("\n\n".join([*pages, LEGEND]))
-    return ExitCode.worst(*map(_code, timelines))
+        texts = ("\n".join(timeline_lines(each, nodes, style)) for each in timelines)
+        write("\n\n".join([*texts, LEGEND]))
 
 
 def _say(timelines: Sequence[Timeline], done: Surveyed) -> None:

@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.choosing import Query
-from finding_tickets.cli.delivery import deliver, refuse_kept
+from finding_tickets.cli.delivery import deliver, kept_by, refuse_kept
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
 from finding_tickets.cli.summary import add_to, room_in
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.register.listing import Listing
 from finding_tickets.register.query import Facts, Lexicon, choose, parse
 from finding_tickets.register.query import Query as Asked
@@ -80,16 +79,7 @@ def report(
 def _kept_by(listing: Listing) -> Callable[[Path], bool]:
     """Whether a file is one that a register is made of, whatever is to be read in it."""
     unread = (problem.file for problem in listing.problems if problem.level is Level.ERROR)
-    files = {CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows), *unread}
-    folders = (listing.config.evidence, listing.config.templates)
-
-    def is_kept(file: Path) -> bool:
-        if not file.is_relative_to(listing.root):
-            return False
-        place = file.relative_to(listing.root)
-        return place.as_posix() in files or any(map(place.is_relative_to, folders))
-
-    return is_kept
+    return kept_by(listing.root, listing.config, (*(row.path for row in listing.rows), *unread))
 
 
 def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:

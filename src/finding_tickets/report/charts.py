@@ -152,11 +152,11 @@ def _chart(
     sweep = [verification.sweep[place] for place in order]
     laws = {name: _along(variant.laws.get(metric), sweep) for name, variant in variants.items()}
     measured = [cost for each in costs.values() for cost in each.values()]
-    scale = _Scale([*measured, *(value for each in laws.values() for value in each.values())])
+    scale = Scale([*measured, *(value for each in laws.values() for value in each.values())])
     pitch = (WIDTH - MARGIN) / len(order)
     # Variants stand a little beside one another, so that equal ones do not hide each other.
     apart = min(pitch / (len(variants) + 1), FARTHEST)
-    styles = _styles(verification.variants)
+    shapes = styles(verification.variants)
     series = []
     for number, (name, variant) in enumerate(variants.items()):
         left = MARGIN + pitch / 2 + (number - (len(variants) - 1) / 2) * apart
@@ -168,7 +168,7 @@ def _chart(
         )
         line = tuple((x[column], scale.y(value)) for column, value in laws[name].items())
         law = law_of(variant, metric) or NO_LAW
-        series.append(Series(name, styles[name], law, tuple(marks), line))
+        series.append(Series(name, shapes[name], law, tuple(marks), line))
     rows = tuple(_rows(sweep, variants.values(), metric, pitch))
     said = [[_said(placed[name].get(place), metric) for name in variants] for place in order]
     return Chart(
@@ -185,7 +185,7 @@ def _chart(
     )
 
 
-class _Scale:
+class Scale:
     """Where values stand between the bottom of the plot and its top."""
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -198,11 +198,13 @@ class _Scale:
         self._height = math.log1p(self._top) if self.logarithmic else self._top
 
     def y(self, value: float) -> float:
+        """How far below the top of the picture a value stands."""
         value = max(value, 0)
         height = math.log1p(value) if self.logarithmic else value
         return round(TOP + PLOT * (1 - height / self._height), 1)
 
     def ticks(self) -> list[int]:
+        """The values that are written beside the plot."""
         if not self.logarithmic:
             return list(range(0, self._top + 1, self._step))
         powers = range(len(str(self._top)))
@@ -257,7 +259,8 @@ def _read(law: str | None) -> Expression | None:
     return None
 
 
-def _styles(names: Iterable[str]) -> dict[str, int]:
+def styles(names: Iterable[str]) -> dict[str, int]:
+    """The style of each variant."""
     others = [name for name in names if name not in STYLES]
     return STYLES | {name: len(STYLES) + place % OTHER_STYLES for place, name in enumerate(others)}
 

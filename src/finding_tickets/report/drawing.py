@@ -15,14 +15,14 @@ _HALF_LETTER = 3
 _RAISED = ' class="raised"'
 
 
-def drawn(chart: Chart) -> Markup:
-    """The picture of a chart."""
-    return Markup("".join(_parts(chart)))  # noqa: S704 - each text that is not ours is escaped
+def drawn(chart: Chart, where: str = "at each point of the sweep") -> Markup:
+    """The picture of a chart; ``where`` says what its columns are."""
+    return Markup("".join(_parts(chart, where)))  # noqa: S704 - each text that is not ours is escaped
 
 
-def _parts(chart: Chart) -> Iterator[str]:
+def _parts(chart: Chart, where: str) -> Iterator[str]:
     yield f'<svg viewBox="0 0 {WIDTH} {chart.height}" role="img">'
-    yield f"<title>{escape(chart.metric)} at each point of the sweep</title>"
+    yield f"<title>{escape(chart.metric)} {where}</title>"
     yield f"<desc>{escape(chart.description)}</desc>"
     grid = "".join(f"M{MARGIN} {tick.y}H{WIDTH}" for tick in chart.ticks)
     yield f'<path class="grid" d="{grid}"/>'

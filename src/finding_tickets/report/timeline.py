@@ -45,17 +45,17 @@ def timeline_item(timeline: Timeline, nodes: Sequence[Node]) -> dict[str, object
         "regressed": timeline.is_worse,
         "commits": len(nodes),
         "measured": timeline.measured,
+        "at": dict(timeline.at) if timeline.at else None,
         "rows": [
             {
                 "name": row.name,
-                "at": dict(row.at) if row.at else None,
                 "steps": [_step_item(row, step, nodes) for step in row.steps],
             }
             for row in timeline.rows
         ],
         "gaps": [
             {"first": first.commit.id, "last": last.commit.id, "commits": number, "kind": kind, "why": why}
-            for first, last, number, kind, why in _gaps(timeline, nodes)
+            for first, last, number, kind, why in commits_without(timeline, nodes)
         ],
     }
 
@@ -97,12 +97,12 @@ def _word(turn: Turn | None) -> str:
 
 
 def _not_known(timeline: Timeline, nodes: Sequence[Node]) -> Iterator[str]:
-    for first, last, number, _, why in _gaps(timeline, nodes):
+    for first, last, number, _, why in commits_without(timeline, nodes):
         names = dict.fromkeys(node.commit.id[:SHORT_ID] for node in (first, last))
         yield f"not known at {_commits(number)}, {' to '.join(names)}: {printable(why)}"
 
 
-def _gaps(timeline: Timeline, nodes: Sequence[Node]) -> Iterator[tuple[Node, Node, int, str, str]]:
+def commits_without(timeline: Timeline, nodes: Sequence[Node]) -> Iterator[tuple[Node, Node, int, str, str]]:
     """The commits of which nothing is known, those beside each other for the same reason together."""
     pairs: Iterable[tuple[object, Node]] = zip(timeline.gaps, nodes, strict=True)
     for gap, group in groupby(pairs, key=lambda pair: pair[0]):

@@ -21,6 +21,7 @@ from finding_tickets.verify.verdict import DECIDING, FOUND
 T = TypeVar("T")
 
 VERDICT = "verdict"
+NOT_AS_CLAIMED = " (not as claimed)"
 
 
 class Turn(StrEnum):
@@ -49,23 +50,26 @@ class Step:
 class Row:
     """The verdict of a ticket, or one metric of a variant, through all commits.
 
-    ``texts`` and ``values`` are what it was at each commit, as text and as a number at the last point of the
-    sweep that all have; None where that is not known.
+    ``texts`` and ``values`` are what it was at each commit, as text and as a number at one point of the
+    sweep; None where that is not known.
     """
 
     name: str
     texts: tuple[str | None, ...]
     steps: tuple[Step, ...]
     values: tuple[int | None, ...] = ()
-    at: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A ticket through commits: its rows, and of each commit why nothing is known of its verdict."""
+    """A ticket through commits: its rows, and of each commit why nothing is known of its verdict.
+
+    ``at`` is the point of the sweep that values are at; None where nothing is counted.
+    """
 
     ticket: str
     rows: tuple[Row, ...]
+    at: Mapping[str, int] | None
     gaps: tuple[Gap | None, ...]
     last: Moment
     measured: int
@@ -87,13 +91,13 @@ def timeline(course: Course, nodes: Sequence[Node]) -> Timeline:
     verdicts = [state if state and state.is_known else None for state in states]
     rows = [_row(VERDICT, verdicts, nodes, _verdict_of)]
     names = dict.fromkeys(line.name for state in reversed(states) if state for line in state.lines)
+    at = _most_common([line for state in states if state for line in state.lines])
     for name in names:
         lines = [_line(state, name) for state in states]
         row = _row(name, lines, nodes, _line_of)
-        at = _common(line for line in lines if line)
-        rows.append(replace(row, at=at, values=tuple(_value(line, at) for line in lines)))
+        rows.append(replace(row, values=tuple(_value(line, at) for line in lines)))
     gaps = tuple(map(_gap, course.moments))
-    return Timeline(course.ticket, tuple(rows), gaps, course.moments[-1], course.measured)
+    return Timeline(course.ticket, tuple(rows), at, gaps, course.moments[-1], course.measured)
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,14 @@ def _common(lines: Iterable[Line]) -> Mapping[str, int] | None:
     return next((at for at in reversed(sweeps[-1]) if all(at in sweep for sweep in sweeps)), None)
 
 
+def _most_common(lines: Sequence[Line]) -> Mapping[str, int] | None:
+    """The point of the newest sweep that most sweeps have, of several the last."""
+    sweeps = [line.points for line in lines if line.points]
+    if not sweeps:
+        return None
+    return max(reversed(sweeps[-1]), key=lambda at: sum(at in sweep for sweep in sweeps))
+
+
 def _value(line: Line | None, at: Mapping[str, int] | None) -> int | None:
     if line is None or at is None or at not in line.points:
         return None
@@ -227,7 +239,7 @@ def _is_same_line(one: Line, other: Line) -> bool:
 
 def _text_of_line(line: Line) -> str:
     surprise = any(outcome is False for outcome in line.outcomes.values())
-    return f"{line.law} (not as claimed)" if surprise else line.law
+    return f"{line.law}{NOT_AS_CLAIMED}" if surprise else line.law
 
 
 def _gap(moment: Moment) -> Gap | None:

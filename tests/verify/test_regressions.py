@@ -1,0 +1,197 @@
+"""Better and worse over commits: what is compared with what, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.commits import Node
+from finding_tickets.register.history import Commit
+from finding_tickets.verify.regressions import VERDICT, Step, Timeline, Turn, timeline
+from finding_tickets.verify.states import Gap, Kind, Line, Moment, State
+from finding_tickets.verify.survey import Course
+
+N = ({"n": 1}, {"n": 2}, {"n": 5})
+ABSENT = Gap(kind=Kind.ABSENT, why="there is no such ticket")
+COSTS = {"1": (1, 1, 1), "2": (2, 2, 2), "n": (1, 2, 5), "2*n": (2, 4, 10)}
+"""The values of laws at the points of ``N``."""
+
+
+def line(
+    law: str,
+    holds: bool | None = True,
+    *,
+    name: str = "fix.syncs",
+    points: Sequence[Mapping[str, int]] = N,
+    values: Sequence[int] | None = None,
+) -> Line:
+    """What one metric of a variant was, with one claim."""
+    variant, _, metric = name.partition(".")
+    return Line(
+        variant=variant,
+        metric=metric,
+        law=law,
+        claimed=("1",),
+        outcomes={name: holds},
+        points=tuple(dict(point) for point in points),
+        values=tuple(COSTS[law] if values is None else values),
+    )
+
+
+def state(verdict: Verdict, *lines: Line) -> State:
+    """What one measurement was."""
+    return State(
+        ticket="A-1", verdict=verdict, reason="so", meter="simulated", torch="2", device="h200", lines=lines
+    )
+
+
+def fixed(law: str = "1", *, holds: bool = True) -> State:
+    """A measurement of a ticket whose fix has this law."""
+    return state(Verdict.VERIFIED if holds else Verdict.FAILED, line(law, holds))
+
+
+def nodes(*parents: tuple[int, ...]) -> list[Node]:
+    """Commits with the places of their parents."""
+    made: list[Node] = []
+    for place, before in enumerate(parents):
+        mask = 1 << place
+        for parent in before:
+            mask |= made[parent].ancestors
+        made.append(Node(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, not before, mask))
+    return made
+
+
+def in_line(number: int) -> list[Node]:
+    """Commits one after the other."""
+    return nodes(*((place - 1,) if place else () for place in range(number)))
+
+
+def course(moments: Sequence[Moment], commits: Sequence[Node] | None = None) -> Timeline:
+    """What became of a ticket, by default one commit after the other."""
+    return timeline(Course("A-1", tuple(moments), 0), commits or in_line(len(moments)))
+
+
+def steps(found: Timeline, name: str = "fix.syncs") -> list[tuple[object, ...]]:
+    """Place, before, after and turn of each change of a row."""
+    (row,) = (row for row in found.rows if row.name == name)
+    return [(step.place, step.before, step.after, step.turn) for step in row.steps if step.turn]
+
+
+def test_a_regression_is_open_until_it_is_mended() -> None:
+    """The verdict and the law, at the commits that changed them; what stays is no step."""
+    found = course([fixed(), fixed(), fixed("n", holds=False), fixed("n", holds=False)])
+    assert [(2, "1", "n (not as claimed)", Turn.REGRESSION)] == steps(found)
+    assert [(2, "verified", "failed", Turn.REGRESSION)] == steps(found, VERDICT)
+    assert found.is_worse
+    mended = course([fixed(), fixed("n", holds=False), fixed()])
+    assert [Turn.REGRESSION, Turn.IMPROVEMENT] == [step[3] for step in steps(mended)]
+    assert not mended.is_worse
+
+
+def test_half_a_mend_leaves_it_open() -> None:
+    """From 1 to 2*n and back to n is worse than 1."""
+    found = course([fixed(), fixed("2*n", holds=False), fixed("n", holds=False)])
+    assert [Turn.REGRESSION, Turn.IMPROVEMENT] == [step[3] for step in steps(found)]
+    assert found.is_worse
+
+
+def test_a_law_that_grew_is_a_regression_though_every_claim_holds() -> None:
+    """Also where the claim was made looser for it; at the last point that both sweeps have."""
+    assert [(1, "1", "n", Turn.REGRESSION)] == steps(course([fixed(), fixed("n")]))
+    other = fixed().model_copy(update={"lines": (line("n", points=({"n": 1}, {"n": 7}), values=(1, 7)),)})
+    # The only point of both is n=1, where both cost 1.
+    assert [(1, "1", "n", Turn.CHANGE)] == steps(course([fixed(), other]))
+    elsewhere = fixed().model_copy(update={"lines": (line("n", points=({"n": 7},), values=(7,)),)})
+    assert [(1, "1", "n", Turn.CHANGE)] == steps(course([fixed(), elsewhere]))
+
+
+def test_a_claim_that_was_edited_to_be_false_is_a_regression() -> None:
+    """The law is what it was."""
+    assert [(1, "1", "1 (not as claimed)", Turn.REGRESSION)] == steps(course([fixed(), fixed(holds=False)]))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line_turn", "verdict_turn"),
+    [
+        (("n", True), ("1", False), Turn.IMPROVEMENT, Turn.CHANGE),
+        (("1", False), ("n", True), Turn.REGRESSION, Turn.CHANGE),
+        (("n", True), ("2*n", False), Turn.REGRESSION, Turn.REGRESSION),
+        (("n", True), ("n", False), Turn.REGRESSION, Turn.REGRESSION),
+        (("n", False), ("n", True), Turn.IMPROVEMENT, Turn.IMPROVEMENT),
+    ],
+)
+def test_code_as_found_that_costs_less_is_no_regression(
+    before: tuple[str, bool], after: tuple[str, bool], line_turn: Turn, verdict_turn: Turn
+) -> None:
+    """Its claims are false for the defect is gone; where they hold again for it costs more, it is back."""
+    name = "found.syncs"
+    found = course(
+        [
+            state(Verdict.VERIFIED if holds else Verdict.REFUTED, line(law, holds, name=name))
+            for law, holds in (before, after)
+        ]
+    )
+    assert [line_turn] == [step[3] for step in steps(found, name)]
+    assert [verdict_turn] == [step[3] for step in steps(found, VERDICT)]
+
+
+def test_other_variants_only_change() -> None:
+    """What is proposed and not in use is no regression."""
+    name = "recommended.syncs"
+    found = course(
+        [state(Verdict.VERIFIED, line("1", name=name)), state(Verdict.VERIFIED, line("n", False, name=name))]
+    )
+    assert ([Turn.CHANGE], False) == ([step[3] for step in steps(found, name)], found.is_worse)
+
+
+def test_commits_of_which_nothing_is_known_are_passed_over() -> None:
+    """What comes after them is compared with what was before; they are listed with their reasons."""
+    unclear = state(Verdict.INCONCLUSIVE)
+    found = course([ABSENT, fixed(), unclear, ABSENT, fixed("n", holds=False)])
+    assert [(4, "1", "n (not as claimed)", Turn.REGRESSION)] == steps(found)
+    assert ["there is no such ticket", None, "inconclusive: so", "there is no such ticket", None] == [
+        gap and gap.why for gap in found.gaps
+    ]
+    assert found.is_known
+    assert not course([ABSENT, unclear]).is_known
+
+
+def test_a_branch_is_told_of_and_its_merge_is_not() -> None:
+    """0 and 1 are main, 2 is a branch of 0 that brings the regression, 3 merges it."""
+    good, bad = fixed(), fixed("n", holds=False)
+    found = course([good, good, bad, bad], nodes((), (0,), (0,), (1, 2)))
+    assert [(2, Turn.REGRESSION)] == [(step[0], step[3]) for step in steps(found)]
+    assert found.is_worse
+
+
+def test_a_merge_that_undoes_a_fix_is_told_of() -> None:
+    """1 of main mends what 0 had, 2 is a branch that changed nothing of it, and 3 takes the branch's side."""
+    good, bad = fixed(), fixed("n", holds=False)
+    found = course([bad, good, bad, bad], nodes((), (0,), (0,), (1, 2)))
+    assert [(1, Turn.IMPROVEMENT), (3, Turn.REGRESSION)] == [(step[0], step[3]) for step in steps(found)]
+    kept = course([bad, good, bad, good], nodes((), (0,), (0,), (1, 2)))
+    assert [(1, Turn.IMPROVEMENT)] == [(step[0], step[3]) for step in steps(kept)]
+
+
+def test_a_branch_from_before_the_range_brings_no_change_by_being_old() -> None:
+    """0 is where the branch began, 1 where the range does, mended; 2 is the branch, 3 the merge."""
+    good, bad = fixed(), fixed("n", holds=False)
+    found = course([bad, good, bad, bad], nodes((), (), (0,), (1, 2)))
+    assert [(3, Turn.REGRESSION)] == [(step[0], step[3]) for step in steps(found)]
+
+
+def test_a_merge_that_is_none_of_its_parents_makes_a_change_itself() -> None:
+    """Both sides wait once, and together they wait as often as there are tensors."""
+    found = course([fixed("1"), fixed("1"), fixed("1"), fixed("n")], nodes((), (0,), (0,), (1, 2)))
+    assert [(3, "1", "n", Turn.REGRESSION)] == steps(found)
+
+
+def test_values_are_those_at_the_last_point_that_most_sweeps_have() -> None:
+    """None where nothing is known."""
+    short = fixed().model_copy(update={"lines": (line("n", points=N[:2], values=(1, 2)),)})
+    found = course([fixed("n"), ABSENT, short])
+    (row,) = (row for row in found.rows if row.name == "fix.syncs")
+    assert ({"n": 2}, (2, None, 2)) == (found.at, row.values)
+    assert Step(0, None, "n") == row.steps[0]
