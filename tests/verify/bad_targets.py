@@ -110,6 +110,33 @@ def kill_the_watcher(note: str) -> None:
     hang(None)
 
 
+LOADED_BY: list[int] = []
+"""The processes that have loaded something, of which this one has the memory."""
+
+
+def load() -> None:
+    """Load something."""
+    LOADED_BY.append(os.getpid())
+
+
+def fail_to_load() -> None:
+    """Fail where no task runs yet."""
+    raise ImportError("not installed")
+
+
+def loaded_by(_: Any) -> list[int]:
+    """The processes that have loaded something that is there."""
+    return LOADED_BY
+
+
+def kill_after(order: dict[str, Any]) -> None:
+    """Kill a process when there is a note of another task."""
+    while not Path(order["note"]).exists():
+        time.sleep(0.01)
+    os.kill(order["pid"], 9)
+    hang(None)
+
+
 def write(path: str) -> str:
     """Write a file; why that was not possible, or nothing."""
     try:

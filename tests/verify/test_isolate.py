@@ -144,6 +144,40 @@ def test_the_others_go_on(isolation: Isolation) -> None:
     assert [0, 1, 2, 3, 4, 5] == payloads
 
 
+def test_what_some_tasks_load_is_loaded_once_and_for_them_alone(isolation: Isolation) -> None:
+    """All tasks that name it find what one process has loaded, and no other task finds anything of it."""
+    loading = {name: task("loaded_by", loads="bad_targets:load") for name in ("a", "b", "c")}
+    outcomes = dict(isolation.run({**loading, "other": task("loaded_by")}))
+    a, b, c = (outcomes[name].value for name in loading)
+    assert ([a, a], 1, []) == ([b, c], len(a), outcomes["other"].value)
+    assert alive(a[0])
+
+
+def test_what_loads_and_is_killed_takes_its_tasks_alone(isolation: Isolation, tmp_path: Path) -> None:
+    """What they have started is gone, other tasks go on, and the next that loads has it loaded anew."""
+    note = tmp_path / "pids"
+    loading: dict[str, Any] = {"loads": "bad_targets:load"}
+    (before,) = run(isolation, task("loaded_by", **loading)).value
+    tasks = {
+        "spawn": task("spawn", str(note), **loading),
+        "bad": task("kill_after", {"note": str(note), "pid": before}, **loading),
+        "other": task("hang", timeout=2.0),
+    }
+    outcomes = dict(isolation.run(tasks))
+    killed = "the process that watched over it was killed"
+    reasons = [outcomes[name].reason for name in ("spawn", "bad", "other")]
+    assert [killed, killed, "still running after 2 s"] == reasons
+    assert [] == [pid for pid in map(int, note.read_text(encoding="ascii").split()) if alive(pid)]
+    (after,) = run(isolation, task("loaded_by", **loading)).value
+    assert before != after
+
+
+def test_what_cannot_be_loaded_is_for_the_task_to_miss(isolation: Isolation) -> None:
+    """A task runs also where loading fails: it is that which says what it lacks."""
+    assert Outcome([]) == run(isolation, task("loaded_by", loads="bad_targets:fail_to_load"))
+    assert Outcome([]) == run(isolation, task("loaded_by", loads="no_such_module:load"))
+
+
 def test_a_server_that_cannot_start_says_why() -> None:
     """A module that cannot be preloaded, a misspelt one for instance, is the reason of every task."""
     with Isolation(preload=("no_such_module",)) as server:
@@ -159,18 +193,22 @@ from finding_tickets.verify.isolate import Isolation, Task
 
 with Isolation(preload=()) as server:
     print("ready", flush=True)
-    task = Task(target="bad_targets:spawn", payload=sys.argv[1], root=Path(), timeout=600, memory=1 << 30)
+    note, loads = sys.argv[1:]
+    task = Task(
+        target="bad_targets:spawn", payload=note, root=Path(), timeout=600, memory=1 << 30, loads=loads
+    )
     list(server.run({"one": task}))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+@pytest.mark.parametrize("loads", ["", "bad_targets:load"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> None:
+def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals, loads: str) -> None:
     """When the caller is interrupted or killed, server, task, what it started and all files are gone."""
     note, temporary = tmp_path / "pids", tmp_path / "tmp"
     temporary.mkdir()
-    command = [sys.executable, "-c", INTERRUPTED, str(note)]
+    command = [sys.executable, "-c", INTERRUPTED, str(note), loads]
     environment = {**os.environ, "PYTHONPATH": str(HERE), "TMPDIR": str(temporary)}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -45,7 +45,8 @@ class Task:
 
     ``timeout`` is in seconds. ``memory`` is in bytes, on top of what a process with torch loaded takes.
     Places in error messages are relative to ``root``, or to ``code`` where code comes from there. Of ``gpus``
-    it sees one, which no other task has meanwhile, or all of them where it is to be ``alone`` on them.
+    it sees one, which no other task has meanwhile, or all of them where it is to be ``alone`` on them. What
+    it ``loads`` is a function that was called before its time begins, once for all tasks that name it.
     """
 
     target: str
@@ -56,6 +57,7 @@ class Task:
     code: Path | None = None
     gpus: tuple[str, ...] = ()
     alone: bool = False
+    loads: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ VISIBLE = "finding_tickets.meter.gpus:visible"
 CALLED = "finding_tickets.meter.gpus:called"
 WANTED = "finding_tickets.meter.gpus:wanted"
 TORCH = "finding_tickets.meter.installed:torch_version"
+COMPILER = "finding_tickets.meter.graph_breaks:load"
+"""What a job needs that traces, and what takes as long to load as many a measurement."""
 
 
 @dataclass(frozen=True)

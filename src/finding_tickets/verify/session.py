@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import BadDataError, UnreachableError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement, Report, Times, Timing
+from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement, Job, Report, Times, Timing
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
 from finding_tickets.verify.cells import Cell
@@ -27,6 +27,7 @@ from finding_tickets.verify.measuring import (
     CALLED,
     CHOICE,
     COMPARISON,
+    COMPILER,
     TARGET,
     TIMING,
     TORCH,
@@ -222,8 +223,7 @@ class _Run:
                 continue
             expected[path] = len(ordered)
             tasks |= {
-                (path, commit): self._on_gpu(path, self._task(TARGET, asdict(job)))
-                for commit, job in ordered.items()
+                (path, commit): self._on_gpu(path, self._ordered(job)) for commit, job in ordered.items()
             }
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
@@ -307,6 +307,9 @@ class _Run:
         ask = {path: self._task(WANTED, order) for path, order in orders.items()}
         # One that cannot answer cannot be measured either, and then says why.
         return {path for path, outcome in self._isolation.run(ask) if (outcome.value or 1) > 1}
+
+    def _ordered(self, job: Job) -> Task:
+        return replace(self._task(TARGET, asdict(job)), loads=COMPILER if job.graph_breaks else "")
 
     def _on_gpu(self, path: str, task: Task) -> Task:
         return replace(task, gpus=self._gpus, alone=path in self._alone)
