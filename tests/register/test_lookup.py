@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 
-@pytest.mark.parametrize("written", ["B1-PT-02", "b1-pt-02", " B1-Pt-02 "])
+@pytest.mark.parametrize("written", ["B1-PT-02", "b1-pt-02", " B1-Pt-02 ", "tickets/B1-PT-02.md"])
 def test_any_case(repository: Repository, written: str) -> None:
-    """Case and surrounding spaces do not matter."""
+    """Case and surrounding spaces do not matter, and the path of the file is as good."""
     repository.ticket("B1-PT-02")
     assert "B1-PT-02" == repository.load().find(written).id.value
 

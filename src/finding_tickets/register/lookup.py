@@ -17,7 +17,7 @@ _SUGGESTIONS = 5
 
 
 def find(documents: Iterable[Document], document_id: str) -> Document:
-    """The document with this ID, in any case.
+    """The document with this ID, in any case, or at this path.
 
     Raises:
         UsageError: There is none; the hint names those that come close.
@@ -27,7 +27,7 @@ def find(documents: Iterable[Document], document_id: str) -> Document:
 
 
 def find_row(rows: Iterable[Row], document_id: str) -> Row:
-    """The row of the document with this ID, in any case.
+    """The row of the document with this ID, in any case, or at this path.
 
     Raises:
         UsageError: There is none; the hint names those that come close.
@@ -38,7 +38,8 @@ def find_row(rows: Iterable[Row], document_id: str) -> Row:
 
 def _find(named: Sequence[tuple[str, str, T]], document_id: str) -> T:
     wanted = document_id.strip().casefold()
-    found = [each for each in named if each[0].casefold() == wanted]
+    path = document_id.strip().removeprefix("./")
+    found = [each for each in named if each[0].casefold() == wanted or each[1] == path]
     if len(found) > 1:
         files = ", ".join(path for _, path, _ in found)
         raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}")
@@ -49,6 +50,7 @@ def _find(named: Sequence[tuple[str, str, T]], document_id: str) -> T:
 
 
 def hint_for(ids: Sequence[str], wanted: str) -> str:
+    """What to say where no document has an ID: which of ``ids`` may be meant."""
     if not ids:
         return "the register is empty"
     names = _candidates(ids, wanted)

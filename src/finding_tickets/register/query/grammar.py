@@ -7,7 +7,7 @@ r"""Reading a query: `status:open severity:>=P1 (domain:simic OR no:verifier) -"
     condition  = key ":" value { "," value }
     value      = [ ">=" | "<=" | ">" | "<" | "=" ] word [ "=" word ]
     sort       = "sort:" [ "-" ] name { "," [ "-" ] name }
-    id         = a word that is a document's ID, or has the form of one
+    id         = a word that is the ID of a document or the path of its file, or has the form of an ID
     text       = word
     word       = '"' anything, with \ before a " or \ '"' | characters other than white space, " ( and )
 
@@ -183,8 +183,10 @@ class _Parser:
         if not quoted and word in {"and", "or", "not"}:
             hint = f"write {word.upper()}, or quote the word to search for it"
             raise self.scan.wrong(f"{word!r} is no operator", start, hint)
-        if not quoted and self.lexicon.is_id(word):
-            return self.tested(Written("id", "", word, start, self.scan.text))
+        # A shell completes the names of files.
+        document = self.lexicon.paths.get(word.removeprefix("./"), word)
+        if not quoted and self.lexicon.is_id(document):
+            return self.tested(Written("id", "", document, start, self.scan.text))
         wanted, facts = folded(word), self.lexicon.facts
         return Text(word, lambda row: wanted in facts.text(row))
 

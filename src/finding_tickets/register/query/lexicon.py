@@ -41,6 +41,11 @@ class Lexicon:
         return {row.id.casefold(): row.id for row in self.rows}
 
     @cached_property
+    def paths(self) -> dict[str, str]:
+        """The IDs of all documents by their paths from the root."""
+        return {row.path: row.id for row in self.rows}
+
+    @cached_property
     def named(self) -> dict[str, str]:
         """The IDs that relations name, whether there are such documents or not, by their lower case."""
         return {other.casefold(): other for row in self.rows for other, _ in row.related}
