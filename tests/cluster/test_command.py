@@ -121,6 +121,18 @@ def test_a_cluster_that_is_not_there_is_said_at_once(
     assert not (register.root / "evidence").exists()
 
 
+def test_a_cluster_that_is_gone_and_still_in_the_environment_is_said_at_once(
+    register: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``auto`` is what Ray takes for it, which is the variable of its own."""
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    assert ExitCode.INCONCLUSIVE == verify(register, "--executor", "ray", "--address", "auto")
+    assert f"there is no Ray cluster at {address}: " in capsys.readouterr().err
+
+
 def test_what_listens_must_be_a_cluster(register: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """The port of something else, such as Ray's dashboard, is found out at once and not after minutes."""
     pytest.importorskip("ray", reason=WITHOUT_RAY)

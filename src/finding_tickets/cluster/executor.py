@@ -22,6 +22,8 @@ from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
 
 AUTO = "auto"
+_ADDRESS = "RAY_ADDRESS"
+"""Where Ray looks first for what is meant by ``auto``, and would wait for it for minutes."""
 _CONNECT_SECONDS = 5.0
 # RFC 9113, section 3.4: what either end of HTTP/2 says first, the client with an empty frame of settings.
 _SETTINGS_FRAME = b"\x04"
@@ -256,6 +258,8 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    if address == AUTO:
+        address = os.environ.get(_ADDRESS) or AUTO
     if address:
         _reach(address)
     with ExitStack() as stack:
