@@ -246,6 +246,18 @@ def test_missing_remediation(repository: Repository) -> None:
     problems = lint(repository.load())
     assert [("missing-remediation", Level.NOTE)] == [(problem.rule, problem.level) for problem in problems]
     assert ExitCode.OK == exit_code(problems)
+    assert "tickets new --with-verifier writes a ticket that has one" == problems[0].hint
+
+
+def test_a_remediation_that_is_there_is_not_missed(repository: Repository) -> None:
+    """A misspelt heading is named; a block that is not understood is said to be that, and no more."""
+    # The ticket's own text ends on line 26.
+    repository.ticket(status="open", more="## Remedation\n\n```yaml\n```\n")
+    (problem,) = lint(repository.load())
+    assert ("missing-remediation", "did you mean line 28: Remedation?") == (problem.rule, problem.hint)
+    repository.ticket(status="open", more="## Remediation\n\n```\nclaims: {}\n```\n")
+    (problem,) = lint(repository.load())
+    assert ("remediation-block", "its fence begins with ```yaml") == (problem.rule, problem.hint)
 
 
 @pytest.mark.parametrize(

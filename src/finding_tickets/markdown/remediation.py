@@ -24,7 +24,8 @@ def read_remediation(part: Part) -> Remediation | None:
     if len(blocks) != 1:
         message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
         line = part.source.line(blocks[1].start) if blocks else part.line
-        part.source.report_line("remediation-block", line, message, level=Level.ERROR)
+        hint = None if blocks else "its fence begins with ```yaml"
+        part.source.report_line("remediation-block", line, message, level=Level.ERROR, hint=hint)
         return None
     block = blocks[0]
     root = read_yaml(part.source, block.code, part.source.line(block.first))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from finding_tickets.errors import BadDataError
@@ -13,7 +14,7 @@ from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Status, squeeze, word_for
 from finding_tickets.register.disposition import UNSETTLED, filed_as, is_fixed, outcome_of, status_of
-from finding_tickets.register.rules.context import Context
+from finding_tickets.register.rules.context import LEAST_LIKENESS, Context
 from finding_tickets.register.rules.rule import Remark, rule
 
 FITTING = {
@@ -29,6 +30,7 @@ _FIXED = (
     "| **Status** | `closed` |\n\n## Resolution\n\n**Status:** Fixed\n\n"
     "## Verification\n\n- [{}] Count the waits"
 )
+_SECTION = "remediation"
 _REMEDIATION = "## Remediation\n\n```yaml\nchecklist:\n  - {item: Count the waits, why: by hand}\n```"
 
 
@@ -211,9 +213,18 @@ def duplicate_of_nothing(document: Document, context: Context) -> Iterator[Remar
     right=f"| **Status** | `wont-fix` |\n\n{_REMEDIATION}",
 )
 def missing_remediation(document: Document, context: Context) -> Iterator[Remark]:
-    """Open tickets without a Remediation section."""
-    if status_of(document) in UNSETTLED and document.remediation is None:
-        yield Remark(document.id.span, "an open ticket without a section ## Remediation")
+    """Open tickets without a Remediation section; one that is not understood was reported."""
+    if status_of(document) not in UNSETTLED or document.remediation or not context.understood(document):
+        return
+    like = next((each for each in document.sections if _is_like(each.title)), None)
+    guess = f"did you mean line {like.heading.line}: {like.title}?" if like else None
+    hint = guess or "tickets new --with-verifier writes a ticket that has one"
+    yield Remark(document.id.span, "an open ticket without a section ## Remediation", hint)
+
+
+def _is_like(title: str) -> bool:
+    """Whether a heading is a misspelt Remediation; Verification is not."""
+    return bool(get_close_matches(title.casefold(), [_SECTION], cutoff=LEAST_LIKENESS))
 
 
 @rule(
