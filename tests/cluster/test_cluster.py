@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -294,6 +295,29 @@ def test_a_cluster_without_what_is_asked_says_so_at_once(repository: Repository,
     assert missing == reason(done, "T-0")
     assert reason(run(on(cluster), repository, meter="cuda"), "T-0").endswith("memory 1024 MiB, GPU 1")
     assert not (repository.root / "evidence").exists()
+
+
+def test_without_a_head_what_had_arrived_counts(
+    repository: Repository, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest is inconclusive with the reason; a head that died is stood for by one that does not answer."""
+    for number in range(10):
+        add(repository, number)
+    connect = socket.create_connection
+
+    def refused(*arguments: Any) -> socket.socket:
+        if (repository.root / "evidence").exists():
+            raise ConnectionRefusedError
+        return connect(*arguments)
+
+    monkeypatch.setattr(executor, "_HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(socket, "create_connection", refused)
+    done = run(on(cluster), repository)
+    assert [f"T-{number}" for number in range(10)] == [one.document.id.value for one in done]
+    recorded = {file.name for file in (repository.root / "evidence").iterdir()}
+    lost = {f"T-{number}" for number in range(10)} - recorded
+    assert lost
+    assert {"the head of the cluster is gone"} == {reason(done, name) for name in lost}
 
 
 def test_gpus_are_asked_for_as_the_workload_wants_them(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -36,6 +37,8 @@ _MARGIN_SECONDS = 60.0
 """For unpacking and for starting a server with torch loaded."""
 _MACHINE = "ray.io/node-id"
 """The label of a machine that Ray gives each."""
+_HEAD_SECONDS = 20.0
+"""A head may come back that keeps its state elsewhere; Ray waits a minute for it."""
 _RETRIES = 3
 _AHEAD = 2
 """Verifications given to a cluster at a time, for each of its processors: the next one waits at its door."""
@@ -133,6 +136,10 @@ class _Run:
         waiting, pending = deque(self._planned), dict[Any, str]()
         most = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         while waiting or pending:
+            if not self._has_head():
+                for path in (*pending.values(), *waiting):
+                    yield path, self._inconclusive(path, "the head of the cluster is gone")
+                return
             while waiting and len(pending) < most:
                 path = waiting.popleft()
                 if self._machines(self._asked(path)):
@@ -152,6 +159,19 @@ class _Run:
                     self._ray.cancel(reference, force=True)
                     path = pending.pop(reference)
                     yield path, self._nowhere(path)
+
+    def _has_head(self) -> bool:
+        """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""
+        host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        deadline = time.monotonic() + _HEAD_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+            except OSError:
+                time.sleep(1)
+            else:
+                return True
+        return False
 
     def _leave_out_unfit(self) -> None:
         """Ask every machine for its versions: what has another tool cannot even take an order."""
