@@ -23,11 +23,12 @@ def commit(git: Git, message: str = "more") -> str:
 
 
 def test_files_are_what_git_says_they_are(repository: Repository, git: Git) -> None:
-    """Their names and contents, also where these are no plain text; links and hidden folders are no files."""
+    """Their names and contents, also where these are no plain text; a link is what it leads to."""
     repository.write("a/b/one.py", "1\n")
     repository.write("a/two words ä.md", b"\x00\n\nend")
     repository.write("a/.hidden/three.md", "3\n")
-    (repository.root / "a/link.py").symlink_to("b/one.py")
+    for link, target in [("link", "b/../b/one.py"), ("out", "../../one.py"), ("round", "round.py")]:
+        (repository.root / f"a/{link}.py").symlink_to(target)
     tree = commit(git)
     with Objects(repository.root) as objects:
         snapshot = Snapshot(objects, tree)
@@ -35,27 +36,14 @@ def test_files_are_what_git_says_they_are(repository: Repository, git: Git) -> N
         assert b"\x00\n\nend" == snapshot.content("a/two words ä.md")
         assert ["a/b/one.py", "a/two words ä.md"] == [path for path, _ in snapshot.files("a")]
         assert ["code.py"] == [path for path, _ in snapshot.files() if not path.startswith("a/")]
-        gone = ("a/link.py", "a/b", "a/b/none.py", "a/b/one.py/x", "none/x", "")
+        assert b"1\n" == snapshot.content("a/link.py")
+        gone = ("a/out.py", "a/round.py", "a/b", "a/b/none.py", "a/b/one.py/x", "none/x", "")
         assert [None] * len(gone) == [snapshot.file(path) for path in gone]
         inside = Snapshot(objects, tree, "a/")
         assert (b"1\n", ["b/one.py", "two words ä.md"]) == (
             inside.content("b/one.py"),
             [path for path, _ in inside.files()],
         )
-
-
-def test_a_digest_of_the_code_changes_with_code_alone(repository: Repository, git: Git) -> None:
-    """Another text, name or folder of a file of Python is other code; a page is none."""
-    trees = [commit(git)]
-    for path, text in [("README.md", "x"), ("a/b.py", "1\n"), ("a/b.py", "2\n"), ("a/c.md", "x")]:
-        repository.write(path, text)
-        trees.append(commit(git))
-    (repository.root / "a/b.py").rename(repository.root / "a/d.py")
-    trees.append(commit(git))
-    with Objects(repository.root) as objects:
-        first, page, added, edited, beside, renamed = (Snapshot(objects, tree).code for tree in trees)
-    assert (first, edited) == (page, beside)
-    assert 4 == len({first, added, edited, renamed})
 
 
 def test_what_a_clone_does_not_have_is_not_there(repository: Repository, git: Git) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import CLAIMS, FIX, FOUND, add
+from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.measuring import TARGET
 from finding_tickets.verify.session import Settings, verify
@@ -157,22 +156,50 @@ def test_a_module_that_comes_before_one_is_another_input(past: Past) -> None:
 
 
 def test_what_does_not_run_is_tried_once(past: Past) -> None:
-    """Until some file of Python, the time-out or what is installed changes; a page is no reason."""
+    """Until something that it says it imports is there, or the time-out is another; nothing else counts."""
     begin(past)
-    past.commit("broken", {"fixes/a_1/fix.py": "import gone\n\n\ndef check(tensors): ...\n"})
-    past.commit("a page", {"README.md": "one"})
-    past.commit("found", {"gone.py": "x = 1\n", "fixes/a_1/fix.py": f"import gone\n{FIX}"})
+    past.commit("broken", {"fixes/a_1/fix.py": f"import pkg.gone\n{FIX}"})
+    past.commit("beside", {"README.md": "one", "src/other.py": "x = 1\n", "fixes/other.py": ""})
+    past.commit("a part", {"src/pkg/gone/__init__.py": "from . import helper\n"})
+    past.commit("whole", {"src/pkg/gone/helper.py": "x = 1\n"})
     first = past.survey()
-    assert {"A-1": 3} == measured(first)
+    assert {"A-1": 4} == measured(first)
     (course,) = first.courses
-    why = "fixes/a_1/fix.py:1: ModuleNotFoundError: No module named 'gone'"
-    assert [Verdict.VERIFIED, why, why, Verdict.VERIFIED] == [
-        moment.verdict if isinstance(moment, State) and moment.is_known else moment.reason
-        for moment in course.moments
-        if isinstance(moment, State)
-    ]
+    missing = "fixes/a_1/fix.py:1: ModuleNotFoundError: No module named 'pkg'"
+    cannot = "src/pkg/gone/__init__.py:1: ImportError: cannot import name 'helper' from"
+    expected = ["every claim", missing, missing, cannot, "every claim"]
+    reasons = [moment.reason for moment in course.moments if isinstance(moment, State)]
+    assert expected == [why[: len(start)] for start, why in zip(expected, reasons, strict=True)]
     assert {"A-1": 0} == measured(past.survey())
-    assert {"A-1": 1} == measured(past.survey(timeout=61.0))
+    # Both kinds of failure are tried again, the measurements are not.
+    assert {"A-1": 2} == measured(past.survey(timeout=61.0))
+
+
+def test_a_variant_that_is_not_there_yet_is_looked_for_again(past: Past) -> None:
+    """Nothing is measured while the file is missing, which is said, and it is once it is there."""
+    variants = "variants: {found: 'fixes/a_1/found.py:check', fix: 'src/later.py:check'}"
+    add(past.repository, "A-1", f"{variants}\n{CLAIMS}")
+    past.commit("begun")
+    past.commit("beside", {"README.md": "one"})
+    past.commit("there", {"src/later.py": FIX})
+    done = past.survey()
+    missing = "tickets/A-1.md:24: there is no file src/later.py"
+    assert ([missing, missing, "1"], {"A-1": 1}) == (laws(done), measured(done))
+    assert {"A-1": 0} == measured(past.survey())
+
+
+def test_a_link_is_what_it_leads_to(past: Past) -> None:
+    """A verifier that is a link to another one is another input where that one is."""
+    begin(past)
+    past.commit("moved", {"shared/verifier.py": VERIFIER.format(ticket="A-1"), "verifiers/a_1.py": None})
+    (past.repository.root / "verifiers").mkdir(exist_ok=True)
+    (past.repository.root / "verifiers/a_1.py").symlink_to("../shared/verifier.py")
+    past.commit("linked")
+    past.commit(
+        "edited", {"shared/verifier.py": VERIFIER.format(ticket="A-1").replace("(13, 100)", "(9, 9)")}
+    )
+    done = past.survey()
+    assert (["1", "it has no verifier", "1", "1"], {"A-1": 2}) == (laws(done), measured(done))
 
 
 def test_a_commit_without_the_ticket_says_why(past: Past, repository: Repository) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import posixpath
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,8 +17,8 @@ from finding_tickets.register.git import GitError, command, settings_for
 
 _TREES = 8192
 """Folders that are kept in memory: those of one commit are nearly all those of the next."""
-_FOLDER, _FILE, _PROGRAM = "40000", "100644", "100755"
-_CODE = ".py"
+_FOLDER, _FILE, _PROGRAM, _LINK = "40000", "100644", "100755", "120000"
+_MOST_LINKS = 8
 
 
 class Entry(NamedTuple):
@@ -39,7 +39,6 @@ class Objects:
         self._root = root
         self._git: subprocess.Popen[bytes] | None = None
         self.folder = lru_cache(maxsize=_TREES)(self._folder)
-        self.code = lru_cache(maxsize=_TREES)(self._code)
 
     def __enter__(self) -> Self:
         """The context itself."""
@@ -104,15 +103,6 @@ class Objects:
             found[os.fsdecode(called)] = Entry(mode.decode(), content[end + 1 : start].hex())
         return found
 
-    def _code(self, name: str) -> str:
-        """A digest of all files of Python in a folder and below; empty where there are none."""
-        parts = []
-        for called, entry in self.folder(name).items():
-            known = self.code(entry.object) if entry.mode == _FOLDER else entry.object
-            if known and (entry.mode == _FOLDER or called.endswith(_CODE)):
-                parts.append(f"{called}\0{known}")
-        return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest() if parts else ""
-
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -123,9 +113,15 @@ class Snapshot:
     prefix: str = ""
 
     def file(self, path: str) -> str | None:
-        """The object of a file; None where there is no such file. A link is none."""
-        entry = self._entry(f"{self.prefix}{path}")
-        return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
+        """The object of a file, or of the file that a link leads to; None where there is no such file."""
+        place = f"{self.prefix}{path}"
+        for _ in range(_MOST_LINKS):
+            entry = self._entry(place)
+            if entry is None or entry.mode != _LINK:
+                return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
+            target = os.fsdecode(self.objects.content(entry.object) or b"")
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(place), target))
+        return None
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
@@ -142,12 +138,6 @@ class Snapshot:
         place = f"{self.prefix}{path}".rstrip("/")
         entry = self._entry(place) if place else Entry(_FOLDER, self.tree)
         return entry.object if entry and entry.mode == _FOLDER else None
-
-    @property
-    def code(self) -> str:
-        """A digest of all files of Python in the register's repository; it changes with any of them."""
-        own = self.folder("")
-        return self.objects.code(own) if own else ""
 
     def _entry(self, path: str) -> Entry | None:
         name = self.tree

@@ -2,7 +2,7 @@
 
 Which files a measurement depends on is known only after it: those that it imported. So what it depends on
 beside code makes a key, under which measurements are kept with the files that each rests on; a commit that
-has the same ones has the same result. A measurement that came to nothing may rest on any file of Python.
+has the same ones has the same result. One that came to nothing rests on all that its code says it imports.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from pydantic import Field as Default
 from pydantic import ValidationError
 
 from finding_tickets.model.record import Record
@@ -27,7 +26,7 @@ from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.states import Moment
 
 FOLDER = "history"
-_FORM = 1
+_FORM = 2
 """Of what is kept; another form has other keys."""
 _KEEP = 50_000
 """Measurements that are kept, those used last; each takes a kilobyte or two."""
@@ -37,48 +36,29 @@ _SUFFIX = ".json.z"
 class Kept(Record):
     """A measurement and what it rests on, beside what its ``key`` stands for.
 
-    ``files`` are the objects of files by their paths, and at ``absent`` there is nothing. Where that is not
-    all, or not known, ``code`` stands for all files of Python, and ``limits`` for what else may have counted.
+    ``files`` are the objects of files by their paths, and at ``absent`` there is nothing. ``limits`` stand
+    for what else a measurement that came to nothing may have come from.
     """
 
     key: str
     moment: Moment
-    files: dict[str, str] = Default(default_factory=dict)
-    absent: tuple[str, ...] = ()
-    code: str | None = None
+    files: dict[str, str]
+    absent: tuple[str, ...]
     limits: str = ""
 
     def is_of(self, snapshot: Snapshot, limits: str) -> bool:
         """Whether measuring a commit within such limits would be the same measurement again."""
-        if self.code is not None:
-            return (self.code, self.limits) == (snapshot.code, limits)
+        if self.limits not in {"", limits}:
+            return False
         same = all(snapshot.file(path) == name for path, name in self.files.items())
         return same and not any(map(snapshot.file, self.absent))
 
 
-def resting_on(key: str, files: Iterable[str], snapshot: Snapshot, moment: Moment, limits: str) -> Kept:
-    """A measurement of a commit that rests on some files; on any file of Python for none."""
-    objects = {path: snapshot.file(path) for path in sorted(set(files))}
-    known = {path: name for path, name in objects.items() if name}
-    # What a link leads to is not seen in its object.
-    if not known or len(known) < len(objects):
-        return Kept(key=key, moment=moment, code=snapshot.code, limits=limits)
-    rivals = dict.fromkeys(rival for path in known for rival in before(path))
-    absent = tuple(rival for rival in rivals if not snapshot.file(rival))
-    return Kept(key=key, moment=moment, files=known, absent=absent)
-
-
-def before(path: str) -> Iterator[str]:
-    """The files that Python would import in the place of one of its files, or of a package that it is in."""
-    if not path.endswith(".py"):
-        return
-    parts = PurePosixPath(path).with_suffix("").parts
-    parts = parts[1:] if parts[0] == "src" else parts
-    for depth in range(1, len(parts) + 1):
-        module = "/".join(parts[:depth])
-        for folder in ("", "src/"):
-            yield f"{folder}{module}.py"
-            yield f"{folder}{module}/__init__.py"
+def resting_on(key: str, objects: Mapping[str, str | None], moment: Moment, limits: str = "") -> Kept:
+    """A measurement that rests on these objects of files by their paths, None where nothing is."""
+    files = {path: name for path, name in sorted(objects.items()) if name}
+    absent = tuple(path for path, name in sorted(objects.items()) if not name)
+    return Kept(key=key, moment=moment, files=files, absent=absent, limits=limits)
 
 
 def key_of(*parts: object) -> str:

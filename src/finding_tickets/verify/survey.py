@@ -24,6 +24,7 @@ from finding_tickets.register.objects import Objects, Snapshot
 from finding_tickets.register.snapshots import Registers, Stated
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, version
+from finding_tickets.verify.imports import module_of, places_of, reach
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.kept import Kept, Store, installed, key_of, resting_on
 from finding_tickets.verify.past import SHALLOW
@@ -254,9 +255,8 @@ class Survey:
                 self._evidence[name] = _evidence(snapshot.objects.content(name))
             evidence = self._evidence[name]
             if evidence and self._speaks_of(evidence, subject, snapshot):
-                kept = resting_on(
-                    subject.key, _files(evidence), snapshot, state_of(evidence.verification), self._limits
-                )
+                objects = _objects(_files(evidence), snapshot)
+                kept = resting_on(subject.key, objects, state_of(evidence.verification))
                 self._store.learn(kept)
                 return kept
         return None
@@ -312,9 +312,9 @@ class Survey:
             search, place = wanted[key]
             search.measured += 1
             files = tuple(_files(verified.evidence)) if _has_measured(verified) else ()
-            self._end(
-                search, place, _moment(verified), files, is_kept=bool(verified.evidence or verified.error)
-            )
+            # Of what did not work for the machine's sake there is no evidence.
+            is_kept = bool(verified.evidence or verified.error)
+            self._end(search, place, _moment(verified), files, is_kept=is_kept)
 
     def _planned(self, subject: Subject, place: int) -> tuple[Document, Plan] | Gap:
         """A document at a commit with what there is to measure of it.
@@ -338,11 +338,21 @@ class Survey:
     ) -> None:
         """Put down what came of a ticket at a commit, for all that have the same files."""
         search.found[place] = moment
-        subject = search.subjects[place]
-        if is_kept:
-            self._store.add(resting_on(subject.key, files, self._snapshots[place], moment, self._limits))
+        subject, snapshot = search.subjects[place], self._snapshots[place]
+        # A file that was imported through a folder that is a link is none that git has under this name.
+        if is_kept and all(map(snapshot.file, files)):
+            limits = "" if files else self._limits
+            objects = _objects(files, snapshot) if files else self._reach(subject, snapshot)
+            self._store.add(resting_on(subject.key, objects, moment, limits))
         said = moment.why if isinstance(moment, Gap) else moment.verdict
         self._tell(f"{subject.stated.id} at {self._nodes[place].commit.id[:10]}: {said}")
+
+    def _reach(self, subject: Subject, snapshot: Snapshot) -> Mapping[str, str | None]:
+        """The files that running a subject could import."""
+        remediation = subject.stated.remediation
+        refs = remediation.variants.values() if remediation else ()
+        modules = (ref.module for ref in refs if not ref.revision and not ref.module.endswith(".py"))
+        return reach(snapshot, subject.files, modules)
 
 
 class _Search:
@@ -398,6 +408,13 @@ def _usual(stated: Stated, snapshot: Snapshot) -> list[str]:
     claims = stated.remediation.claims if stated.remediation else ()
     names = dict.fromkeys(name for claim in claims for name in named_in(claim))
     return [file for name in names if name not in refs and snapshot.file(file := f"{folder}/{name}.py")]
+
+
+def _objects(files: Iterable[str], snapshot: Snapshot) -> dict[str, str | None]:
+    """The objects of files that were imported, and the places at which nothing was that would come first."""
+    own = {path: snapshot.file(path) for path in files}
+    rivals = (place for path in own if path.endswith(".py") for place in places_of(module_of(path)))
+    return {rival: None for rival in rivals if not snapshot.file(rival)} | own
 
 
 def _files(evidence: Evidence | None) -> Iterator[str]:

@@ -1,0 +1,77 @@
+"""What code would import of its repository, as far as its text says; nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from finding_tickets.register.objects import Snapshot
+
+_FOLDERS = ("", "src/")
+"""Where modules are looked for, as ``meter.loading`` has them looked for."""
+_TEXTS = 4096
+
+
+def reach(snapshot: Snapshot, files: Iterable[str], modules: Iterable[str]) -> dict[str, str | None]:
+    """The objects of files that code rests on by their paths, beginning with these; None where nothing is.
+
+    A module may stand in several places: each of them counts, whether something is there or not.
+    """
+    found: dict[str, str | None] = {}
+    waiting = [*files, *(place for module in modules for place in places_of(module))]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = name = snapshot.file(path)
+            if name and path.endswith(".py"):
+                text = snapshot.objects.content(name) or b""
+                waiting += (place for module in _imported(path, text) for place in places_of(module))
+    return found
+
+
+def places_of(module: str) -> Iterator[str]:
+    """The files that a module and the packages that it is in may be."""
+    parts = module.split(".")
+    for depth in range(1, len(parts) + 1):
+        name = "/".join(parts[:depth])
+        for folder in _FOLDERS:
+            yield f"{folder}{name}.py"
+            yield f"{folder}{name}/__init__.py"
+
+
+def module_of(path: str) -> str:
+    """The name by which a file is imported."""
+    parts = PurePosixPath(path).with_suffix("").parts
+    parts = parts[1:] if parts[0] == "src" else parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+@lru_cache(maxsize=_TEXTS)
+def _imported(path: str, text: bytes) -> tuple[str, ...]:
+    """The names of modules, and of what may be modules, that a file imports anywhere in it."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple(dict.fromkeys(name for node in ast.walk(tree) for name in _names(node, path)))
+
+
+def _names(node: ast.AST, path: str) -> Iterator[str]:
+    match node:
+        case ast.Import(names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module, names, level):
+            base = ".".join(filter(None, [_package(path, level or 0), module]))
+            yield from (f"{base}.{alias.name}".strip(".") for alias in names if alias.name != "*")
+            yield from filter(None, [base])
+
+
+def _package(path: str, level: int) -> str:
+    """The package that a relative import of so many dots begins at; empty for an absolute one."""
+    if not level:
+        return ""
+    parts = module_of(path).split(".")
+    inside = parts if path.endswith("/__init__.py") else parts[:-1]
+    return ".".join(inside[: len(inside) - level + 1])
