@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -13,9 +14,11 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Evidence
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
-from finding_tickets.verify.measuring import CHOICE, VISIBLE, WANTED
+from finding_tickets.verify.measuring import CHOICE, VISIBLE, WANTED, Measured
+from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.session import Settings, Verified, verify
 from simcuda.real import why_not
 
@@ -314,3 +317,26 @@ def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, is
     found = run(repository, isolation)["A-1"].verification
     assert found is not None
     assert (Verdict.UNVERIFIED, "it has no verifier") == (found.verdict, found.reason)
+
+
+def alive(*kinds: type) -> list[int]:
+    """How many objects of each kind there are."""
+    gc.collect()
+    return [sum(type(one) is kind for one in gc.get_objects()) for kind in kinds]
+
+
+def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isolation) -> None:
+    """Of thousands of tickets, memory holds the plans that are still to be measured, and one measurement."""
+    for number in range(5):
+        add(repository, f"A-{number}")
+    settings = Settings(
+        root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
+    )
+    kinds = (Plan, Task, Outcome, Measured, Evidence)
+    before = alive(*kinds)
+    left = [
+        [now - then for now, then in zip(alive(*kinds), before, strict=True)]
+        for _ in verify(repository.load().documents, isolation, settings)
+    ]
+    # What was done last is still at hand, its task alone is not.
+    assert [[5 - done, 4 - done, 1, 1, 1] for done in range(5)] == left

@@ -164,6 +164,7 @@ class Isolation:
         names = {
             self._send(task, f"{folder}/{next(self._tasks)}", stdin): name for name, task in tasks.items()
         }
+        del tasks  # the server has them
         while self._running and (line := stdout.readline()):
             event = json.loads(line)
             folder = event["id"]

@@ -45,7 +45,7 @@ from finding_tickets.verify.worker import NO_ROOM
 
 _AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
 _TIMINGS = TypeAdapter(tuple[Timing, ...])
-_Planned = Mapping[str, tuple[Document, Plan]]
+_Planned = dict[str, tuple[Document, Plan]]
 _Done = Iterator[tuple[str, "Verified"]]
 
 
@@ -110,7 +110,7 @@ def verify(
 
     ``on_start`` is told of a document whenever a process begins to measure something of it.
     """
-    planned: dict[str, tuple[Document, Plan]] = {}
+    planned: _Planned = {}
     for document in documents:
         todo = prepared(document, settings)
         if isinstance(todo, Verified):
@@ -122,14 +122,18 @@ def verify(
 
 
 def measure(
-    planned: Mapping[str, tuple[Document, Plan]],
+    planned: _Planned,
     isolation: Isolation,
     settings: Settings,
     on_start: Callable[[Document], None] = _nobody,
 ) -> Iterator[tuple[str, Verified]]:
-    """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots."""
+    """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots.
+
+    What is done is taken out of ``planned``: there may be thousands, and of those nothing is kept here.
+    """
     if reason := _unfit(isolation, settings):
-        for key, (document, todo) in planned.items():
+        for key in list(planned):
+            document, todo = planned.pop(key)
             yield key, Verified(document, inconclusive(todo, settings, reason))
         return
     with _folder(isolation) as folder:
@@ -204,7 +208,6 @@ class _Run:
         self._gpus = _gpus(isolation, self._settings)
         self._alone: set[str] = set()
         self._folder = folder
-        self._arrived: dict[str, dict[str, Outcome]] = {path: {} for path in planned}
         self._compare: dict[str, Measured] = {}
         self._time: dict[str, Measured] = {}
 
@@ -227,46 +230,51 @@ class _Run:
             }
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
-        queue = {key: tasks[key] for key in order}
+        queue = {key: tasks.pop(key) for key in order}
+        arrived: dict[str, dict[str, Outcome]] = {path: {} for path in expected}
         for (path, commit), outcome in longest_first(
             self._isolation, queue, lambda key: self._on_start(self._planned[key[0]][0])
         ):
-            self._arrived[path][commit] = outcome
-            if len(self._arrived[path]) == expected[path]:
-                yield from self._ended(path)
+            del queue[path, commit]
+            arrived[path][commit] = outcome
+            if len(arrived[path]) == expected[path]:
+                yield from self._ended(path, arrived.pop(path))
         for path, outcome in self._isolation.run({path: self._comparing(path) for path in self._compare}):
             yield from self._counted(path, self._compared(path, outcome))
         # One after the other, when nothing else runs that would disturb them.
-        for path, measured in self._time.items():
-            yield path, self._concluded(path, measured)
+        for path in list(self._time):
+            yield path, self._concluded(path, self._time.pop(path), timed=True)
 
-    def _ended(self, path: str) -> _Done:
+    def _ended(self, path: str, outcomes: Mapping[str, Outcome]) -> _Done:
         """A document of which every order has ended, unless its results are still to be compared."""
         todo = self._planned[path][1]
-        measured = _joined(todo, self._arrived[path])
+        measured = _joined(todo, outcomes)
         if isinstance(measured, Measured) and todo.compared_across:
             self._compare[path] = measured
         else:
-            yield from self._counted(path, measured)
+            never_ran = any(outcome.never_ran for outcome in outcomes.values())
+            yield from self._counted(path, measured, never_ran=never_ran)
 
-    def _counted(self, path: str, measured: Measured | str) -> _Done:
+    def _counted(self, path: str, measured: Measured | str, *, never_ran: bool = False) -> _Done:
         """A document of which everything is counted, unless its variants are still to be timed."""
         if isinstance(measured, Measured) and self._planned[path][1].is_timed:
             self._time[path] = measured
         else:
-            yield path, self._concluded(path, measured)
+            yield path, self._concluded(path, measured, never_ran=never_ran)
 
     def _compared(self, path: str, outcome: Outcome) -> Measured | str:
+        measured = self._compare.pop(path)
         if outcome.reason is not None:
             return f"results cannot be compared: {outcome.reason}"
-        return with_agreements(self._compare[path], _AGREEMENTS.validate_python(outcome.value))
+        return with_agreements(measured, _AGREEMENTS.validate_python(outcome.value))
 
-    def _concluded(self, path: str, measured: Measured | str) -> Verified:
-        document, todo = self._planned[path]
-        never_ran = any(outcome.never_ran for outcome in self._arrived[path].values())
+    def _concluded(
+        self, path: str, measured: Measured | str, *, never_ran: bool = False, timed: bool = False
+    ) -> Verified:
+        document, todo = self._planned.pop(path)
         try:
-            if path in self._time:
-                measured = with_times(self._time[path], self._timed(document, todo, self._time[path].report))
+            if isinstance(measured, Measured) and timed:
+                measured = with_times(measured, self._timed(document, todo, measured.report))
             return _conclude(document, todo, measured, self._settings, never_ran=never_ran)
         except BadDataError as error:
             place = error.file or document.path
