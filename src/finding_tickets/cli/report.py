@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +16,14 @@ from finding_tickets.cli.summary import add_to, room_in
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
 from finding_tickets.register.listing import Listing
-from finding_tickets.register.query import Facts, Lexicon, choose, parse
+from finding_tickets.register.query import Facts, Lexicon, Measured, choose, parse
 from finding_tickets.register.query import Query as Asked
 from finding_tickets.report.contexts import Profile, Report, Since, status
 from finding_tickets.report.formats import FORMATS, ReportFormat, writer
 from finding_tickets.report.rows import Row, rows_of
+
+if TYPE_CHECKING:
+    from finding_tickets.report.matrix import Matrix
 
 
 def report(
@@ -64,7 +67,8 @@ def report(
     rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
     past = None if since is None else _since(since, facts, rows, asked)
     name = how.template or "" if template is None else template
-    made = Report(facts, status(rows, facts, text, past), name, profile or Profile.FULL)
+    matrix = _matrix(rows, facts) if how.has_matrix else None
+    made = Report(facts, status(rows, facts, text, past, matrix), name, profile or Profile.FULL)
     is_kept = _kept_by(listing)
     if summary:
         refuse_kept(summary, is_kept)
@@ -73,13 +77,29 @@ def report(
         from finding_tickets.report.exports.github import summary as page
 
         add_to(summary, page(made, room_in(summary)))
-    return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
+    unread = _unread(matrix, facts) if matrix else ()
+    return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))
 
 
 def _kept_by(listing: Listing) -> Callable[[Path], bool]:
     """Whether a file is one that a register is made of, whatever is to be read in it."""
     unread = (problem.file for problem in listing.problems if problem.level is Level.ERROR)
     return kept_by(listing.root, listing.config, (*(row.path for row in listing.rows), *unread))
+
+
+def _matrix(rows: Sequence[Row], facts: Facts) -> Matrix | None:
+    if facts.config.matrix is None:
+        return None
+    # As below.
+    from finding_tickets.report.matrix import recorded
+
+    return recorded(rows, facts, facts.config.matrix)
+
+
+def _unread(matrix: Matrix, facts: Facts) -> list[Measured]:
+    """The evidence of cells that cannot be read, but for what is known of the work tree's already."""
+    known = {str(each.problem) for each in facts.looked_up if each.problem}
+    return [Measured(problem=problem) for problem in matrix.problems if str(problem) not in known]
 
 
 def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:

@@ -22,6 +22,7 @@ from finding_tickets.report.tables import CrossTable, by_row, cross
 if TYPE_CHECKING:
     from finding_tickets.model.verification import ClaimResult
     from finding_tickets.report.entries import Entry
+    from finding_tickets.report.matrix import Matrix
 
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
@@ -139,6 +140,7 @@ class Status:
         query: What chose the documents; empty where they are all there are.
         since: What is different from a revision, where it was asked for.
         by_fate: Severities and what became of documents since then, where it was asked for.
+        matrix: Documents by the cells of a matrix, where the configuration declares one.
     """
 
     total: int
@@ -157,6 +159,7 @@ class Status:
     query: str = ""
     since: Since | None = None
     by_fate: CrossTable | None = None
+    matrix: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,13 @@ class Report:
         return each_entry(self.facts, (row.stated for row in self.rows))
 
 
-def status(rows: Iterable[Row], facts: Facts, query: str = "", since: Since | None = None) -> Status:
+def status(
+    rows: Iterable[Row],
+    facts: Facts,
+    query: str = "",
+    since: Since | None = None,
+    matrix: Matrix | None = None,
+) -> Status:
     """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
     rows = tuple(rows)
     standings = _standings(rows)
@@ -226,6 +235,7 @@ def status(rows: Iterable[Row], facts: Facts, query: str = "", since: Since | No
         query=query,
         since=since,
         by_fate=cross(_fates(rows, since), SEVERITIES, FATES) if since else None,
+        matrix=matrix,
     )
 
 

@@ -28,19 +28,23 @@ class ReportFormat(StrEnum):
 class How(NamedTuple):
     """The module whose ``write`` is the writer of a format, its template if it has one, and any profiles.
 
-    ``has_since`` says whether it shows what is different from a revision.
+    ``has_since`` says whether it shows what is different from a revision, ``has_matrix`` whether it shows
+    what was measured in the cells of a matrix.
     """
 
     module: str
     template: str | None = None
     has_profiles: bool = False
     has_since: bool = False
+    has_matrix: bool = False
 
 
 FORMATS: Mapping[ReportFormat, How] = {
-    ReportFormat.MARKDOWN: How("finding_tickets.report.markdown", "report.md.j2", has_since=True),
-    ReportFormat.HTML: How("finding_tickets.report.html", "report.html.j2", has_since=True),
-    ReportFormat.JSON: How("finding_tickets.report.exports.data", has_since=True),
+    ReportFormat.MARKDOWN: How(
+        "finding_tickets.report.markdown", "report.md.j2", has_since=True, has_matrix=True
+    ),
+    ReportFormat.HTML: How("finding_tickets.report.html", "report.html.j2", has_since=True, has_matrix=True),
+    ReportFormat.JSON: How("finding_tickets.report.exports.data", has_since=True, has_matrix=True),
     ReportFormat.CSV: How("finding_tickets.report.exports.sheet"),
     ReportFormat.JUNIT: How("finding_tickets.report.exports.junit"),
     ReportFormat.SARIF: How("finding_tickets.report.exports.sarif", has_profiles=True),

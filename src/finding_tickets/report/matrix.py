@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.matrix import CUDA
 from finding_tickets.report.verification import MARKS
-from finding_tickets.verify.cells import Cell, labels
+from finding_tickets.verify.cells import Cell, cells, labels
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import ClaimResult, Verification
+    from finding_tickets.register.matrix import Matrix as Declared
+    from finding_tickets.register.query import Facts
+    from finding_tickets.report.rows import Row
     from finding_tickets.verify.evidence import Current
 
 VERDICT = "verdict"
@@ -90,12 +94,8 @@ class Difference:
     @property
     def text(self) -> str:
         """One line: ``A-1 fix.syncs: 1 (holds) in torch 2.13.0; 2 (false) in torch 2.11.0``."""
-        return f"{self.id} {self.what}: {self.told}"
-
-    @property
-    def told(self) -> str:
-        """The values with their cells."""
-        return "; ".join(f"{value} in {' and '.join(cells)}" for value, cells in self.values)
+        values = (f"{value} in {' and '.join(cells)}" for value, cells in self.values)
+        return f"{self.id} {self.what}: {'; '.join(values)}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Matrix:
     lines: tuple[Line, ...]
     differences: tuple[Difference, ...]
     compared: int
-    problems: tuple[str, ...] = ()
+    problems: tuple[BadDataError, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,18 +157,44 @@ class Matrix:
         )
 
 
+def recorded(rows: Iterable[Row], facts: Facts, declared: Declared) -> Matrix:
+    """The declared matrix of the documents of a report, from their evidence."""
+    from finding_tickets.verify.evidence import own_torch
+
+    columns = cells(declared, facts.root.resolve(), own_torch())
+    known: dict[str, Mapping[Cell, Current] | None] = {}
+    problems = []
+    for row in rows:
+        if row.verification or row.measured.problem or facts.has_verifier(row.stated):
+            try:
+                known[row.id] = _recorded(row, facts, columns)
+            except BadDataError as error:
+                known[row.id] = None
+                problems.append(error)
+    return matrix(columns, known, problems)
+
+
+def _recorded(row: Row, facts: Facts, columns: Sequence[Cell]) -> Mapping[Cell, Current]:
+    from finding_tickets.verify.evidence import Current, in_cells
+
+    document = facts.document(row.stated)
+    if document is None:
+        return {cell: Current(Verdict.UNVERIFIED) for cell in columns}
+    return in_cells(document, facts.root, facts.config.evidence, columns)
+
+
 def matrix(
-    cells: Sequence[Cell],
+    columns: Sequence[Cell],
     known: Mapping[str, Mapping[Cell, Current] | None],
-    problems: Sequence[str] = (),
+    problems: Sequence[BadDataError] = (),
 ) -> Matrix:
     """The matrix of what is known by the IDs of documents; None of one whose evidence cannot be read."""
-    names = labels(cells)
+    names = labels(columns)
     readable = {each: current for each, current in known.items() if current is not None}
     measured = {each: _measured(current) for each, current in readable.items()}
     return Matrix(
         cells=names,
-        lines=tuple(Line(each, tuple(_states(current, cells))) for each, current in known.items()),
+        lines=tuple(Line(each, tuple(_states(current, columns))) for each, current in known.items()),
         differences=tuple(
             difference for each, done in measured.items() for difference in _differences(each, done, names)
         ),
@@ -177,8 +203,8 @@ def matrix(
     )
 
 
-def _states(known: Mapping[Cell, Current] | None, cells: Sequence[Cell]) -> Iterator[str]:
-    for cell in cells:
+def _states(known: Mapping[Cell, Current] | None, columns: Sequence[Cell]) -> Iterator[str]:
+    for cell in columns:
         yield known[cell].verdict.value if known else UNREADABLE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from finding_tickets.errors import UsageError
@@ -60,7 +60,11 @@ def past(ticket: str, root: Path, folder: str) -> Past:
     """
     place = f"{folder}/{safe_name(ticket)}"
     try:
-        changes = list(_changes(ask_bytes(root, *_LOG, place).decode(errors="replace")))
+        log = ask_bytes(root, *_LOG, place).decode(errors="replace")
+        # What was measured at a revision, in a folder of its own, is no past of the work tree.
+        changes = [
+            change for change in _changes(log) if PurePosixPath(change.file).parent == PurePosixPath(place)
+        ]
         blobs = list(dict.fromkeys(change.blob for change in changes if change.blob))
         contents = objects(root, blobs)
     except GitError as error:

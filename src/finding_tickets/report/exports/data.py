@@ -17,6 +17,7 @@ from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status
 from finding_tickets.report import contexts
 from finding_tickets.report.contexts import Disagreement, Report, Since
+from finding_tickets.report.matrix import MatrixItem
 from finding_tickets.report.measured import Change
 from finding_tickets.report.rows import Row
 from finding_tickets.report.tables import CrossTable
@@ -187,6 +188,7 @@ class Summary(TypedDict):
     disagreements: list[Pair]
     open_work: list[Step]
     since: Past | None
+    matrix: Annotated[MatrixItem | None, Meta(description="Where the configuration declares one.")]
 
 
 class Envelope(TypedDict):
@@ -241,6 +243,7 @@ def _summary(status: contexts.Status) -> Summary:
         disagreements=[_pair(each) for each in status.disagreements],
         open_work=[Step(id=work.row.id, step=work.step) for work in status.open_work],
         since=_past(status.since) if status.since else None,
+        matrix=status.matrix.item if status.matrix else None,
     )
 
 
