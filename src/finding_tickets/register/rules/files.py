@@ -14,6 +14,13 @@ from finding_tickets.register.convention import verifier_path
 from finding_tickets.register.rules.context import Context
 from finding_tickets.register.rules.rule import Remark, rule
 
+_TO_REPLACE = (
+    b'. Replace it by the code that the ticket speaks of."""',
+    b'. Replace it by your own."""',
+)
+"""How the first lines of templates/found.py.j2 and templates/fix.py.j2 end."""
+_LONGEST_LINE = 1000
+
 
 def _block(line: str) -> str:
     """An example: a Remediation section with this line and an answer to the item of the checklist."""
@@ -95,6 +102,37 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
                 yield Remark(
                     variant.line, f"variant {name}: {variant.module} defines no {variant.function}", hint
                 )
+
+
+@rule(
+    "example-code",
+    Level.WARNING,
+    "The code that `tickets new --with-verifier` writes is an example that can be measured, and says nothing "
+    "about the ticket until its own code stands in its place.",
+    wrong={
+        "tickets/B1-PT-01.md": _block("variants: {found: 'fixes/found.py:step'}"),
+        "fixes/found.py": '"""An example. Replace it by your own."""\n\n\ndef step(): ...\n',
+    },
+    right={
+        "tickets/B1-PT-01.md": _block("variants: {found: 'fixes/found.py:step'}"),
+        "fixes/found.py": '"""One step of training."""\n\n\ndef step(): ...\n',
+    },
+)
+def example_code(document: Document, context: Context) -> Iterator[Remark]:
+    """Variants whose first line still says that they are to be replaced."""
+    for name, variant in document.remediation.variants.items() if document.remediation else ():
+        is_here = _is_file(variant) and variant.revision is None and context.inside(variant.module)
+        if is_here and _first_line(context.root / variant.module).endswith(_TO_REPLACE):
+            message = f"variant {name} is an example still: {variant.module}"
+            yield Remark(variant.line, message, "write the ticket's own code, its first line too")
+
+
+def _first_line(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.readline(_LONGEST_LINE).rstrip()
+    except OSError:
+        return b""
 
 
 def _is_file(variant: VariantRef) -> bool:
