@@ -1,8 +1,8 @@
 """``tickets report`` on 10 000 generated tickets that were read before; one in a hundred is measured.
 
 The claims, of processor time and of memory at the peak: Markdown in at most 3 s, HTML in at most 10 s, each
-below 500 MB; the page of HTML can be used in Chromium after at most 2 s. Beside each report stands its floor,
-in the same run: a process that writes a line of Jinja's for each ticket from rows that lie in a database, and
+below 500 MB; the page of HTML can be used in Chromium after at most 2 s. Each is compared with its floor in
+the same run: a process that writes a line of Jinja's for each ticket from rows that lie in a database, and
 for HTML the text of each as well, which the same libraries turn into HTML and clean. It counts nothing, asks
 for no evidence and draws nothing.
 """
@@ -56,14 +56,18 @@ with open(output, "w") as file:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of reports: its floor, and the seconds of processors that a report may take."""
+    """A format of reports: its floor, the seconds of processors and the floors that a report may take."""
 
     name: str
     floor: str
     seconds: Bound
+    floors: Bound
 
 
-FORMATS = (Format("markdown", MARKDOWN_FLOOR, Bound(3.0)), Format("html", HTML_FLOOR, Bound(10.0)))
+FORMATS = (
+    Format("markdown", MARKDOWN_FLOOR, seconds=Bound(3.0), floors=Bound(7)),
+    Format("html", HTML_FLOOR, seconds=Bound(10.0), floors=Bound(4)),
+)
 
 
 def measure(size: Size) -> Iterator[Result]:
@@ -89,20 +93,24 @@ def report(
     floor = [sys.executable, "-c", form.floor, str(database), str(register), str(least)]
     runs = [(run(command, env), run(floor, env)) for _ in range(1 + rounds)][1:]
     ours, theirs = zip(*runs, strict=True)
-    seconds, under = (median(each.processor for each in side) for side in (ours, theirs))
     yield Result(
         name=f"report-{form.name}",
-        what=f"a report in {form.name}, seconds of processors",
-        value=seconds,
-        unit="s",
-        bound=form.seconds,
+        what=f"a report in {form.name} / what its libraries take for as many lines",
+        value=median(one.processor / two.processor for one, two in runs),
+        bound=form.floors,
         beside=(
-            Number("by the clock", median(each.wall for each in ours), "s"),
-            Number("the floor", under, "s"),
-            Number("report / floor", median(one.processor / two.processor for one, two in runs), ""),
+            Number("the floor", median(each.processor for each in theirs), "s of processors"),
             Number("written", output.stat().st_size / 1e6, "MB"),
             Number("by the floor", least.stat().st_size / 1e6, "MB"),
         ),
+    )
+    yield Result(
+        name=f"report-{form.name}-time",
+        what=f"a report in {form.name}, seconds of processors",
+        value=median(each.processor for each in ours),
+        unit="s",
+        bound=form.seconds,
+        beside=(Number("by the clock", median(each.wall for each in ours), "s"),),
     )
     yield Result(
         name=f"report-{form.name}-memory",
