@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+
+from finding_tickets.verify import measuring
+from finding_tickets.verify.isolate import PRELOADED
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -27,6 +30,7 @@ ROOMS = {
     "simcuda": set(),
 }
 LEAVES = {"errors", ""}
+OURS = ("finding_tickets.", "simcuda.")
 IMPORTS_TORCH = {"meter", "simcuda", "workload"}
 
 
@@ -90,10 +94,17 @@ def test_only_the_cluster_imports_ray(name: str) -> None:
     assert not uses_ray or room(name) == "cluster"
 
 
-def standalone_modules() -> set[str]:
-    """All modules that running a verifier on its own can load, by following every import."""
+STANDALONE = ["finding_tickets.workload", "finding_tickets.meter.run", "simcuda"]
+"""What running a verifier on its own loads."""
+TARGETS = [value.partition(":")[0] for value in vars(measuring).values() if str(value).startswith(OURS)]
+MEASURING = ["finding_tickets.verify.forkserver", *PRELOADED, *TARGETS]
+"""What is loaded where another Python than the tool's own measures."""
+
+
+def reached_from(names: Iterable[str]) -> set[str]:
+    """All modules that loading some can load, by following every import."""
     reached: set[str] = set()
-    pending = ["finding_tickets.workload", "finding_tickets.meter.run", "simcuda"]
+    pending = list(names)
     while pending:
         name = pending.pop()
         if name in reached:
@@ -103,11 +114,12 @@ def standalone_modules() -> set[str]:
     return reached
 
 
-def test_a_verifier_on_its_own_needs_torch_alone() -> None:
-    """What ``python verifiers/<id>.py`` can reach depends on torch and the standard library only."""
+@pytest.mark.parametrize("names", [STANDALONE, MEASURING], ids=["a verifier on its own", "another Python"])
+def test_measuring_needs_torch_alone(names: list[str]) -> None:
+    """What ``python verifiers/<id>.py`` can reach, or the server of another Python, needs nothing else."""
     foreign = {
         (name, target)
-        for name in standalone_modules()
+        for name in reached_from(names)
         for target in imports(MODULES[name])
         if target.split(".")[0] not in sys.stdlib_module_names | {"torch", "finding_tickets", "simcuda"}
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from finding_tickets.meter.gpus import visible, wanted
+from finding_tickets.meter.gpus import called, visible, wanted
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload
@@ -40,6 +40,17 @@ def test_gpus_have_the_names_that_cuda_takes(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     assert expected == visible()
+
+
+def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the visible ones, in a machine that has several kinds; none where none has the name."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,2,5")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4", "NVIDIA H200"].__getitem__
+    )
+    assert ["7", "5"] == called("NVIDIA H200")
+    assert [] == called("NVIDIA H100")
 
 
 def test_the_point_that_needs_most_decides(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Git, Repository
 from tests.other_python import other_python
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.test_session import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
@@ -19,7 +19,8 @@ from finding_tickets.verify.cells import Cell, cells, labels
 from finding_tickets.verify.evidence import current_verdict, in_cells, own_torch
 from finding_tickets.verify.executor import Local
 from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.session import Settings, Verified
+from finding_tickets.verify.measuring import CALLED, TORCH
+from finding_tickets.verify.session import Settings, Verified, verify
 
 OTHER = "1.99.0"
 """A version that no torch has which this tool can use."""
@@ -156,6 +157,23 @@ def test_a_python_that_is_not_what_it_should_be_measures_nothing(
     assert [Verdict.INCONCLUSIVE] * 4 + [Verdict.VERIFIED] == [verdict for verdict, _ in reasons(done)]
     # What was not measured is no evidence.
     assert 1 == len(list((repository.root / "evidence").rglob("*.json")))
+
+
+def test_a_cell_of_a_gpu_is_measured_on_such_a_gpu(repository: Repository) -> None:
+    """Of several GPUs in a machine, which a stand-in is here, those of the name; without one on none."""
+    add(repository, "A-1")
+    real = cell(meter="cuda", device="NVIDIA H200")
+    settings = Settings(root=repository.root, evidence="e", meter="auto", timeout=60.0, memory=2 << 30)
+    with TakesGpu(gpus=("0", "3")) as machine:
+        for called, gpus, reason in (
+            (["3"], {"verifiers/a_1.py": (("3",), False)}, "the GPU fell off the bus"),
+            ([], {}, "there is no NVIDIA H200 here that the tool's own Python can use"),
+        ):
+            machine.slots.clear()
+            machine._answers |= {TORCH: own_torch(), CALLED: called}
+            done = verify(repository.load().documents, machine, settings.within(real))
+            assert [(Verdict.INCONCLUSIVE, reason)] == reasons(list(done))
+            assert gpus == machine.slots
 
 
 def test_a_python_that_is_too_old_says_so(repository: Repository, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.other_python import other_python
 
 from finding_tickets.errors import UsageError
 from finding_tickets.verify.isolate import Isolation, Task
@@ -47,6 +48,18 @@ def asked(function: str, payload: Any, *, sandbox: bool) -> Any:
         ((_, outcome),) = server.run({"one": task})
     assert outcome.reason is None
     return outcome.value
+
+
+@needs_bubblewrap
+@pytest.mark.usefixtures("here")
+def test_another_python_is_in_the_sandbox_too(tmp_path: Path) -> None:
+    """What it is started for can write no more than what the tool's own Python is."""
+    python = str(other_python(tmp_path / "env"))
+    payload = str(tmp_path / "inside")
+    task = Task(target="bad_targets:write", payload=payload, root=HERE, timeout=20.0, memory=256 * 1024**2)
+    with Isolation(preload=(), sandbox=True) as server:
+        ((_, outcome),) = server.on(python).run({"one": task})
+    assert "Read-only file system" == outcome.value
 
 
 @needs_bubblewrap
