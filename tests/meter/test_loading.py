@@ -87,6 +87,23 @@ def test_what_is_not_there_is_named(repository: Repository, source: Source) -> N
         load_function(source, repository.root)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "guess"),
+    [
+        ("chekc", " (did you mean check?)"),
+        ("Part.chek", " (did you mean check?)"),
+        ("Prat.check", " (did you mean Part?)"),
+        ("sum", ""),
+    ],
+)
+def test_a_missing_function_gets_a_guess(repository: Repository, wanted: str, guess: str) -> None:
+    """The first name that is not there is compared with what the module or the class has."""
+    repository.write("fixes/x/found.py", "def check(): ...\n\n\nclass Part:\n    def check(self): ...\n")
+    with pytest.raises(CannotMeasureError) as caught:
+        load_function(Source("fixes/x/found.py", wanted), repository.root)
+    assert f"fixes/x/found.py: has no function {wanted}{guess}" == str(caught.value)
+
+
 def test_a_missing_module_is_told_from_one_that_it_imports(repository: Repository) -> None:
     """The first is a wrong name in the ticket, the second an error of the code."""
     repository.write("src/tiny/__init__.py", "")

@@ -62,12 +62,25 @@ def check_sweep(workload: Workload, path: str) -> None:
 def load_function(source: Source, root: Path) -> Callable[..., Any]:
     """The function of a variant; raises ``CannotMeasureError``, or whatever importing its module raises."""
     found: Any = _module(source.module, root)
+    like = ""
     for name in source.function.split("."):
+        like = like or _like(name, found)
         found = getattr(found, name, None)
     if not callable(found):
-        raise CannotMeasureError(f"{source.module}: has no function {source.function}")
+        raise CannotMeasureError(f"{source.module}: has no function {source.function}{like}")
     function: Callable[..., Any] = found
     return function
+
+
+def _like(name: str, holder: object) -> str:
+    """What a module or class has in place of a name that it does not have, as a question; empty otherwise."""
+    if hasattr(holder, name):
+        return ""
+    from difflib import get_close_matches
+
+    there = sorted(each for each, value in getattr(holder, "__dict__", {}).items() if callable(value))
+    close = get_close_matches(name, there, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def imported_files(root: Path) -> tuple[str, ...]:
