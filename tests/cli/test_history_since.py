@@ -77,9 +77,7 @@ def test_what_is_not_mended_fails(
     assert "4 commits, 2 tickets, 3 measured now; regressed and not mended: A-1\n" in ran.err
     html = page.read_text(encoding="utf-8")
     section = html.partition('<h2 id="open">')[2].partition("</section>")[0]
-    assert [last[:10]] * 2 + [commits["undo"][:10]] * 2 == sorted(
-        re.findall(r"<code>([0-9a-f]{10})</code>", section), key=lambda name: name != last[:10]
-    )
+    assert [last[:10]] * 2 == re.findall(r"<code>([0-9a-f]{10})</code>", section)
     assert "undo &lt;it&gt; again" in section
     assert re.search(r"<title>syncs at each commit that changed something</title>", html)
     # 13 tensors at the last point: read one by one where it is undone, and at once where not.
@@ -103,7 +101,7 @@ def test_json_has_every_step_and_gap(
     (row,) = (row for row in item["rows"] if row["name"] == "fix.syncs")
     assert [
         (commits["fix"], None, "1", 1, None, False),
-        (commits["undo"], "1", "tensors (not as claimed)", 13, "regression", True),
+        (commits["undo"], "1", "tensors (not as claimed)", 13, "regression", False),
         (commits["mend"], "tensors (not as claimed)", "1", 1, "improvement", False),
         (last, "1", "tensors (not as claimed)", 13, "regression", True),
     ] == [

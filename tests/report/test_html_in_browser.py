@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import TICKET, Repository
+from tests.verify.test_session import FIX, FOUND, add
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import (
@@ -130,6 +131,37 @@ def many(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(root, "many")
 
 
+@pytest.fixture(scope="module")
+def over_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a ticket whose fix was undone, and of one that was not there at first."""
+    root = tmp_path_factory.mktemp("history")
+    repository = Repository(root)
+    person = {
+        f"GIT_{role}_{what}": "ada@home" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    environment = {
+        **os.environ,
+        **person,
+        "XDG_CACHE_HOME": str(root / "cache"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+
+    def run(*command: str, code: int = 0) -> None:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment, check=False)
+        assert code == done.returncode, done.stderr
+
+    repository.write(".gitignore", "cache\n")
+    run("git", "init", "--quiet")
+    for name, fix in (("A-1", FIX), ("A-2", FIX), ("A-1", FOUND)):
+        add(repository, name, fix=fix)
+        run("git", "add", "--all")
+        run("git", "commit", "--quiet", "-m", name)
+    tickets = (sys.executable, "-m", "finding_tickets", "history", "--all", "--meter", "simulated")
+    # 1: what was undone is a regression.
+    run(*tickets, "--since", "HEAD~2", "-o", "page.html", code=1)
+    return root / "page.html"
+
+
 @pytest.fixture
 def show(browser: Browser) -> Iterator[Show]:
     """Opens a file; no page that a test opens may ask for anything else or complain of anything."""
@@ -188,6 +220,15 @@ def test_the_page_is_accessible(name: str, opened: str, show: Show, request: pyt
     page = show(request.getfixturevalue(name), f"#{opened}").page
     page.wait_for_selector(f"#{opened}[open]")
     page.evaluate(OPEN_BUT_NUMBERS, opened)
+    assert [] == violations(page, STANDARD)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_history_is_accessible(scheme: str, over_time: Path, show: Show) -> None:
+    """Axe finds no violation of WCAG A and AA with everything open; it runs and asks for nothing."""
+    page = show(over_time, color_scheme=scheme).page
+    page.evaluate(OPEN_ALL)
+    assert 1 == page.locator(".plot svg").count()
     assert [] == violations(page, STANDARD)
 
 

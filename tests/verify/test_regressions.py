@@ -79,6 +79,12 @@ def steps(found: Timeline, name: str = "fix.syncs") -> list[tuple[object, ...]]:
     return [(step.place, step.before, step.after, step.turn) for step in row.steps if step.turn]
 
 
+def opened(found: Timeline, name: str = "fix.syncs") -> list[bool]:
+    """Whether each regression of a row is open."""
+    (row,) = (row for row in found.rows if row.name == name)
+    return [step.is_open for step in row.steps if step.turn is Turn.REGRESSION]
+
+
 def test_a_regression_is_open_until_it_is_mended() -> None:
     """The verdict and the law, at the commits that changed them; what stays is no step."""
     found = course([fixed(), fixed(), fixed("n", holds=False), fixed("n", holds=False)])
@@ -88,6 +94,21 @@ def test_a_regression_is_open_until_it_is_mended() -> None:
     mended = course([fixed(), fixed("n", holds=False), fixed()])
     assert [Turn.REGRESSION, Turn.IMPROVEMENT] == [step[3] for step in steps(mended)]
     assert not mended.is_worse
+
+
+def test_of_one_that_came_again_the_last_time_is_open() -> None:
+    """The first one was mended; two that came one upon the other are both there still."""
+    bad, worse = fixed("n", holds=False), fixed("2*n", holds=False)
+    assert [False, True] == opened(course([fixed(), bad, fixed(), bad]))
+    assert [True, True] == opened(course([fixed(), bad, worse, worse]))
+    assert [True, False, True] == opened(course([fixed(), bad, worse, bad, worse]))
+
+
+def test_one_that_was_mended_on_a_side_that_a_merge_left_behind_is_open() -> None:
+    """1 brings it, 2 is main, 3 mends it on a branch of 1, and 4 keeps what main has."""
+    bad = fixed("n", holds=False)
+    found = course([fixed(), bad, bad, fixed(), bad], nodes((), (0,), (1,), (1,), (2, 3)))
+    assert ([True], True) == (opened(found), found.is_worse)
 
 
 def test_half_a_mend_leaves_it_open() -> None:

@@ -36,7 +36,8 @@ class Turn(StrEnum):
 class Step:
     """A commit, by its place, at which something is another one than before; nothing was before the first.
 
-    A regression is ``open`` where HEAD is still worse than what was ``before``.
+    A regression is ``open`` where HEAD is still worse than what was ``before``, and it was not mended before
+    another one.
     """
 
     place: int
@@ -122,19 +123,19 @@ def _row(name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Ki
             found[place] = None, thing
         elif not _came_along(thing, parents, known, nodes, found, kind):
             found[place] = known[parents[0]], thing
-    last = known[-1]
+    still = _open(found, known[-1], nodes, kind)
     steps = (
         Step(
             place,
             None if before is None else kind.text(before),
             kind.text(after),
             None if before is None else kind.turn(before, after),
+            place in still,
         )
         for place, (before, after) in found.items()
     )
-    befores = {place: before for place, (before, _) in found.items()}
     texts = tuple(None if thing is None else kind.text(thing) for thing in things)
-    return Row(name, texts, tuple(_opened(step, befores[step.place], last, kind) for step in steps))
+    return Row(name, texts, tuple(steps))
 
 
 def _came_along(
@@ -156,11 +157,26 @@ def _came_along(
     return False
 
 
-def _opened(step: Step, before: T | None, last: T | None, kind: _Kind[T]) -> Step:
-    if step.turn is not Turn.REGRESSION or before is None or last is None:
-        return step
-    is_worse = not kind.is_same(before, last) and kind.turn(before, last) is Turn.REGRESSION
-    return replace(step, is_open=is_worse)
+def _open(
+    found: Mapping[int, tuple[T | None, T]], last: T | None, nodes: Sequence[Node], kind: _Kind[T]
+) -> set[int]:
+    """The regressions that HEAD still has, without those that were mended before a later one."""
+
+    def is_worse(before: T | None, after: T | None) -> bool:
+        if before is None or after is None or kind.is_same(before, after):
+            return False
+        return kind.turn(before, after) is Turn.REGRESSION
+
+    def is_again(place: int, later: int) -> bool:
+        came_after = later != place and nodes[later].ancestors >> place & 1
+        return bool(came_after) and not is_worse(found[place][0], found[later][0])
+
+    still = {
+        place
+        for place, (before, after) in found.items()
+        if is_worse(before, after) and is_worse(before, last)
+    }
+    return {place for place in still if not any(is_again(place, later) for later in still)}
 
 
 def _turn_of_verdict(before: State, after: State) -> Turn:
