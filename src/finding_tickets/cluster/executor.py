@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from finding_tickets.cluster.leaving import temporary_folder
+from finding_tickets.cluster.leaving import MARK, temporary_folder
 from finding_tickets.cluster.node import Order, differing_from, verified_from, verify_on_ray, versions
 from finding_tickets.cluster.pack import packed
 from finding_tickets.errors import UnreachableError, UsageError
@@ -296,6 +296,8 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
 def _of_its_own(stack: ExitStack, settings: Settings) -> dict[str, Any]:
     """How to start a cluster for a run, with a folder that is gone when the stack is left."""
     folder = stack.enter_context(temporary_folder("tickets-ray-"))
+    stack.callback(os.environ.pop, MARK, None)
+    os.environ[MARK] = folder
     # The limit of memory is one on what a verification may use, and reserves nothing here.
     memory = settings.memory * (os.cpu_count() or 1)
     return {"address": "local", "include_dashboard": False, "_temp_dir": folder, "_memory": memory}

@@ -11,10 +11,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# The shell at work is no child of whom it waits for. What else writes to the folder ends meanwhile.
+MARK = "TICKETS_TEMPORARY"
+"""A variable that names a folder, for the processes that are to end with it."""
+# The shell at work is no child of whom it waits for. Processes of ours, and other such shells, clean up after
+# themselves as soon as those are gone that they serve. What ends late may make files again.
 _WHEN_INPUT_ENDS = """
 exec 3<&0
-(cat <&3; for second in 1 2 3; do sleep 1; rm -rf "$1"; done) >/dev/null 2>&1 &
+(
+    cat <&3
+    quiet=0
+    for second in $(seq 60); do
+        for environ in $(grep -lsF "$2=$1" /proc/[0-9]*/environ); do
+            quiet=0
+            process=${environ%/environ}
+            grep -qsF -e finding_tickets -e "$2" "$process/cmdline" || kill -9 "${process#/proc/}"
+        done
+        [ -e "$1" ] && quiet=0 && rm -rf "$1"
+        quiet=$((quiet + 1))
+        [ $quiet -gt 2 ] && exit
+        sleep 1
+    done
+) >/dev/null 2>&1 &
 """
 
 
@@ -22,7 +39,7 @@ def remove_afterwards(folder: str) -> int:
     """Have a folder removed within seconds of the end of this process, or of closing what is returned."""
     # The other end of the pipe closes with this process, for nothing inherits it.
     read, write = os.pipe()
-    command = ["/bin/sh", "-c", _WHEN_INPUT_ENDS, "sh", folder]
+    command = ["/bin/sh", "-c", _WHEN_INPUT_ENDS, "sh", folder, MARK]
     subprocess.run(command, stdin=read, start_new_session=True, check=True)  # noqa: S603 - a program of ours
     os.close(read)
     return write
