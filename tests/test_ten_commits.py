@@ -278,8 +278,8 @@ def test_the_commits_that_turned_the_defect_are_found(life: Life) -> None:
         ("fixed", "clean", "fixed", "1"),
         ("moved", "clean", None, "1"),
         ("brought back", "defect", "brought back", "2*layers"),
-        # The claim about found is not so any more; whether that is enough, the fix's claim says.
-        ("half fixed", "clean", "fixed", "layers + 1"),
+        # Neither the claim about found nor the one about the fix.
+        ("half fixed", "changed", "changed", "layers + 1"),
     ] == [(each["subject"], each["state"], each["turn"], each["laws"].get("syncs")) for each in item["steps"]]
     (fixed,) = [each for each in item["steps"] if each["subject"] == "fixed"]
     assert [life.commits["broken"]] == fixed["suspects"]

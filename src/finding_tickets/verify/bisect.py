@@ -15,7 +15,7 @@ from finding_tickets import __version__
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.meter.source import Source
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.checkouts import Revision, RevisionError
@@ -27,6 +27,7 @@ from finding_tickets.verify.measuring import CHOICE, Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.remembered import digest, key_of, recall, remember
 from finding_tickets.verify.session import Settings
+from finding_tickets.verify.verdict import FIX
 
 TARGET = f"{__name__}:measure"
 OLDER = "the defect is older than the commits that were looked at"
@@ -38,9 +39,10 @@ COMPARING = frozenset({SAME_RESULT, SECONDS})
 
 
 class State(StrEnum):
-    """Whether the claims about the code hold at a commit."""
+    """Whether the claims about the code hold at a commit; changed: nor do those about the fix."""
 
     DEFECT = "defect"
+    CHANGED = "changed"
     CLEAN = "clean"
     SKIPPED = "skipped"
 
@@ -49,6 +51,7 @@ class Turn(StrEnum):
     """What a commit did to the defect."""
 
     INTRODUCED = "introduced"
+    CHANGED = "changed"
     FIXED = "fixed"
     BROUGHT_BACK = "brought back"
 
@@ -101,7 +104,7 @@ def bisect(
         UsageError: There is nothing to hold to the commits, or the revisions make no range.
         BadDataError: A claim cannot be understood.
     """
-    todo = _planned(document, settings, variant)
+    todo, mended = _planned(document, settings, variant)
     line = lineage(settings.root, todo.variants[variant], good, bad)
     found = line.stages
     if not any(stage.place for stage in found):
@@ -109,7 +112,9 @@ def bisect(
         raise UsageError(f"{at.module}:{at.function} is in none of {len(found)} commits", hint="commit it")
     search = _Search(todo, variant, isolation, settings, tell)
     known = search.run(found)
-    steps = tuple(_steps(found, known, lambda result: _judged(todo, variant, result), begun=line.begun))
+    steps = tuple(
+        _steps(found, known, lambda result: _judged(todo, variant, mended, result), begun=line.begun)
+    )
     older = (OLDER,) if _is_older(steps) else ()
     return Bisected(todo.ticket, variant, steps, len(found), search.measured, (*older, *gaps(settings.root)))
 
@@ -124,8 +129,11 @@ def measure(payload: dict[str, Any]) -> dict[str, Any]:
     return {"measured": fitted(run(job)), "code": imported_files(Path(job.code))}
 
 
-def _planned(document: Document, settings: Settings, variant: str) -> Plan:
-    """The plan of the document with one variant and the claims that need no other."""
+def _planned(document: Document, settings: Settings, variant: str) -> tuple[Plan, tuple[Claim, ...]]:
+    """The plan of the document with one variant and the claims that need no other.
+
+    Beside it, what is claimed of the fix about the same metrics.
+    """
     todo = plan(document, settings.root, dict.fromkeys([variant], "HEAD"), settings.verifiers)
     name = document.id.value
     if todo is None:
@@ -137,9 +145,14 @@ def _planned(document: Document, settings: Settings, variant: str) -> Plan:
     )
     if not claims:
         raise UsageError(f"{name} claims nothing about {variant} that can be held to commits")
-    return replace(
+    metrics = {claim.metric for claim in claims}
+    mended = tuple(
+        claim for claim in todo.claims if claim.variant == FIX != variant and claim.metric in metrics
+    )
+    alone = replace(
         todo, variants={variant: todo.variants[variant]}, claims=claims, revisions={}, trouble=None
     )
+    return alone, mended
 
 
 @dataclass(frozen=True)
@@ -282,12 +295,14 @@ def _same_code(stage: Stage, other: Stage, result: _Result) -> bool:
 _Judged = tuple[State, Mapping[str, str], str]
 
 
-def _judged(todo: Plan, variant: str, result: _Result) -> _Judged:
+def _judged(todo: Plan, variant: str, mended: Sequence[Claim], result: _Result) -> _Judged:
     """Whether the claims hold, the laws of what they speak of, and what is false or why nothing is known."""
     if result.measured is None:
         return State.SKIPPED, {}, result.reason
+    report = result.measured.report
     try:
-        claims = check(todo.claims, result.measured.report)
+        claims = check(todo.claims, report)
+        of_fix = check([claim.model_copy(update={"variant": variant}) for claim in mended], report)
     except BadDataError as error:
         raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
     fits = result.measured.metrics[variant]
@@ -295,7 +310,11 @@ def _judged(todo: Plan, variant: str, result: _Result) -> _Judged:
     false = [claim for claim in claims if claim.is_surprise]
     open_claims = [claim for claim in claims if claim.holds is None]
     if false:
-        return State.CLEAN, laws, f"not as claimed: {', '.join(claim.id for claim in false)}"
+        reason = f"not as claimed: {', '.join(claim.id for claim in false)}"
+        neither = [claim for claim, held in zip(mended, of_fix, strict=True) if held.is_surprise]
+        if neither:
+            return State.CHANGED, laws, f"{reason}, {', '.join(claim.id for claim in neither)}"
+        return State.CLEAN, laws, reason
     if open_claims:
         return State.SKIPPED, laws, _unchecked(open_claims)
     return State.DEFECT, laws, ""
@@ -341,6 +360,8 @@ def _is_older(steps: Sequence[Step]) -> bool:
 
 
 def _turn(before: State | None, now: State, *, ever: bool) -> Turn | None:
-    if now is State.DEFECT and before is State.CLEAN:
+    if now is State.DEFECT and before in {State.CLEAN, State.CHANGED}:
         return Turn.BROUGHT_BACK if ever else Turn.INTRODUCED
-    return Turn.FIXED if now is State.CLEAN and before is State.DEFECT else None
+    if before is now or not ever:
+        return None
+    return Turn.FIXED if now is State.CLEAN else Turn.CHANGED
