@@ -287,7 +287,7 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
             where = {"address": address} if address else _of_its_own(stack, settings)
             stack.callback(ray.shutdown)
             ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        except Exception as error:  # Ray has no class of its own for what keeps it from starting
             what = f"the Ray cluster at {address}" if address else "Ray"
             raise UnreachableError(f"cannot use {what}: {_first_line(error)}") from None
         yield ray
