@@ -66,6 +66,16 @@ def test_the_envelope(capsys: pytest.CaptureFixture[str]) -> None:
     assert "é" in printed
 
 
+@pytest.mark.parametrize("data", [[], [{}], [{"text": "two\nlines", "list": [1, []]}, None, "é"]])
+def test_items_are_written_one_by_one_as_if_together(
+    data: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bytes are those of the envelope with all of its items, which need not be there at once."""
+    envelope = {"schema_version": 1, "kind": "items", "more": {"a": []}, "data": data}
+    output.write_json("items", iter(data), more={"a": []})
+    assert json.dumps(envelope, indent=2, ensure_ascii=False) + "\n" == capsys.readouterr().out
+
+
 def test_json_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters, overrides of direction and halves of characters are escaped, and read as before."""
     hostile = "\x1b[31m\x9b8m\x7f\u202eback\u2028\udc80 שלום"

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.test_session import CLAIMS, FIX, FOUND, add
+from tests.verify.test_session import CLAIMS, FIX, FOUND, add, alive
 
+from finding_tickets.cli import verify
 from finding_tickets.cli.main import run
+from finding_tickets.cli.packed import Packed, pack
 from finding_tickets.errors import ExitCode
+from finding_tickets.model.verification import Verification
 
 TOO_MANY = CLAIMS.replace("syncs: 1", "syncs: 0")
 EXPECTED = CLAIMS.replace("syncs: 1", "syncs: [1, {is: 0, expect: refuted, why: 'one read is needed'}]")
@@ -227,3 +230,40 @@ def test_other_revisions_than_the_ticket_says(
 def test_revisions_for_all_and_for_one_exclude_each_other(repository: Repository) -> None:
     """What would ``found`` be then?"""
     assert ExitCode.USAGE == tickets(repository, "A-1", "--at", "main", "--base", "main")
+
+
+def test_verifications_do_not_pile_up(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are done or have been shown, memory holds those of one document."""
+    for number in range(4):
+        add(repository, f"A-{number}")
+    before = alive(Verification)[0]
+    done, shown = [], []
+
+    def packed(one: Verification) -> bytes:
+        done.append(alive(Verification)[0] - before)
+        return pack(one)
+
+    def written(*_: object) -> list[str]:
+        shown.append(alive(Verification)[0] - before)
+        return []
+
+    monkeypatch.setattr(verify, "pack", packed)
+    monkeypatch.setattr(verify, "lines", written)
+    assert ExitCode.OK == tickets(repository, "--all")
+    assert ([done[0]] * 4, [shown[0]] * 4) == (done, shown)
+    assert shown[0] <= 2
+
+
+def test_a_packed_verification_is_equal_and_small(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes back as it was, times included, from less than a fifth of its JSON."""
+    add(repository, "A-1")
+    tickets(repository, "A-1", "--format", "json")
+    item = json.loads(capsys.readouterr().out)["data"][0]
+    times = {"variant": "fix", "reference": "found", "at": {"n": 1}, "device": "it", "text": "~ 2/3"}
+    item["timings"] = [times | {"ratio": 2 / 3, "low": 0.1, "high": None, "rounds": 9}]
+    one = Verification.model_validate_json(json.dumps(item))
+    held = Packed([pack(one)] * 2)
+    assert ([one, one], 2, True) == (list(held), len(held), one in held)
+    assert 5 * len(pack(one)) < len(one.model_dump_json())

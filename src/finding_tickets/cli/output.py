@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TextIO
 
@@ -90,11 +90,27 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def write_json(kind: str, data: Sequence[object], **more: object) -> None:
-    """Print data in the envelope that every JSON output of ``tickets`` has; ``more`` stands before it."""
-    envelope = {"schema_version": 1, "kind": kind, **more, "data": data}
-    text = json.dumps(envelope, indent=2, ensure_ascii=False)
-    write(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", text))
+def write_json(kind: str, data: Iterable[object], **more: object) -> None:
+    """Print data in the envelope that every JSON output of ``tickets`` has; ``more`` stands before it.
+
+    Of ``data`` there is one item at a time.
+    """
+    pieces = _enveloped({"schema_version": 1, "kind": kind, **more}, data)
+    write_all(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces)
+
+
+def _enveloped(head: dict[str, object], data: Iterable[object]) -> Iterator[str]:
+    """The lines of ``json.dumps({**head, "data": [*data]}, indent=2)``."""
+    yield f'{_json(head)[:-2]},\n  "data": ['
+    separator = ""
+    for item in data:
+        yield f"{separator}\n{' ' * 4}" + _json(item).replace("\n", f"\n{' ' * 4}")
+        separator = ","
+    yield "\n  ]\n}\n" if separator else "]\n}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +24,18 @@ from finding_tickets.cli.measuring import (
     timeout_option,
 )
 from finding_tickets.cli.options import HERE, OutputFormat, Root
-from finding_tickets.cli.output import Format, counted, is_terminal, say, say_error, style, write, write_json
+from finding_tickets.cli.output import (
+    Format,
+    counted,
+    is_terminal,
+    say,
+    say_error,
+    style,
+    write,
+    write_all,
+    write_json,
+)
+from finding_tickets.cli.packed import Packed, pack
 from finding_tickets.cli.progress import Progress, progress
 from finding_tickets.cli.reading import evidence_code, find_all
 from finding_tickets.errors import ExitCode, UsageError
@@ -96,12 +109,12 @@ def verify(
             say("measured at other revisions than the tickets say: nothing is recorded")
         batches = by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
         done = _measure(sound, batches, verifying)
-    verifications = [one.verification for one in done if one.verification]
-    made = seen(sound, settings, cells, verifications) if cells else None
+    verifications = Packed(one.verification for one in done if one.verification)
+    made = seen(sound, settings, cells, tuple(verifications)) if cells else None
     _show(verifications, output_format, settings, made)
     for verification in verifications:
         _say_failures(verification, circumstances(verification) if cells else "")
-    return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *map(_code, done))
+    return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *(one.code for one in done))
 
 
 @contextmanager
@@ -154,18 +167,27 @@ def _say_changed(facts: Facts) -> ExitCode:
     return ExitCode.OK if all(map(facts.has_verifier, stale)) else ExitCode.INCONCLUSIVE
 
 
-def _measure(documents: Sequence[Document], batches: Sequence[Batch], executor: Executor) -> list[Verified]:
+@dataclass(frozen=True)
+class Done:
+    """What is kept of a document that was verified: its path, its exit code, and how it is to be shown."""
+
+    path: str
+    code: ExitCode
+    verification: bytes | None
+
+
+def _measure(documents: Sequence[Document], batches: Sequence[Batch], executor: Executor) -> list[Done]:
     """Verify all, tell of each as soon as it is done, and return them in the order of ``documents``."""
     names = [batch.name(document) for batch in batches for document in batch.documents]
     several = len(batches) > 1 and names
     together = executor.together(batches[0].settings) if several else nullcontext()
     with progress(names) as shown, together:
-        done = [verified for batch in batches for verified in _each(batch, executor, shown)]
+        done = [each for batch in batches for each in _each(batch, executor, shown)]
     places = {document.path: place for place, document in enumerate(documents)}
-    return sorted(done, key=lambda verified: places[verified.document.path])
+    return sorted(done, key=lambda each: places[each.path])
 
 
-def _each(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Verified]:
+def _each(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Done]:
     for verified in executor.verify(
         batch.documents, batch.settings, lambda document: shown.started(batch.name(document))
     ):
@@ -173,35 +195,42 @@ def _each(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Verifie
             say_error(verified.error)
         what = verified.verification.verdict if verified.verification else "not measured"
         shown.ended(batch.name(verified.document), what)
-        yield verified
+        packed = pack(verified.verification) if verified.verification else None
+        yield Done(verified.document.path, _code(verified), packed)
 
 
 def _show(
-    verifications: Sequence[Verification], output_format: Format, settings: Settings, made: Matrix | None
+    verifications: Collection[Verification], output_format: Format, settings: Settings, made: Matrix | None
 ) -> None:
     if output_format is Format.JSON:
         more = {"matrix": made.item} if made else {}
-        data = [verification.model_dump(mode="json") for verification in verifications]
-        write_json("verification", data, **more)
+        write_json("verification", (each.model_dump(mode="json") for each in verifications), **more)
         return
     if verifications and is_terminal(sys.stdout):
         _show_on_terminal(verifications, settings)
     elif verifications:
-        write("\n\n".join("\n".join(lines(verification, style)) for verification in verifications))
+        write_all(_pages(verifications))
     if made:
         write("")
         show(made)
 
 
-def _show_on_terminal(verifications: Sequence[Verification], settings: Settings) -> None:
+def _pages(verifications: Iterable[Verification]) -> Iterator[str]:
+    for place, verification in enumerate(verifications):
+        page = "\n".join(lines(verification, style))
+        yield f"\n{page}\n" if place else f"{page}\n"
+
+
+def _show_on_terminal(verifications: Collection[Verification], settings: Settings) -> None:
     from finding_tickets.cli.console import write_rich
     from finding_tickets.report.sources import Sources, no_line
     from finding_tickets.report.terminal.verification import Measured, summary
 
     # What stands in the work tree is not what was measured at another revision.
     here = no_line if settings.overrides else Sources(settings.root).line
-    pages = [Measured(each, no_line if each.revision else here) for each in verifications]
-    write_rich(sys.stdout, [*(part for page in pages for part in (page, "")), summary(verifications)])
+    pages = (Measured(each, no_line if each.revision else here) for each in verifications)
+    parts = (part for page in pages for part in (page, ""))
+    write_rich(sys.stdout, chain(parts, [summary(verifications)]))
 
 
 def _say_failures(verification: Verification, where: str) -> None:

@@ -84,7 +84,7 @@ class Measured:
                 yield f"lines of {name} that wait or copy", shown
 
 
-def summary(verifications: Sequence[Verification]) -> Table:
+def summary(verifications: Iterable[Verification]) -> Table:
     """One line for each verification: its verdict and how many of its claims came out how."""
     return table(
         ("ticket", "verdict", "claims"),
