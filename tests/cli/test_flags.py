@@ -26,8 +26,8 @@ FLAGS = {
     "lint": "--fix --format --help --ignore --root --rules --select",
     "history": "--all --format --help --meter --output --root --sandbox --since --timeout",
     "check": "--accept --base --format --help --meter --root --sandbox --summary --timeout",
-    "verify": "--address --all --at --base --executor --format --head --help --matrix --meter --root --sandbox "
-    "--stale --timeout",
+    "verify": "--address --all --at --base --executor --format --head --help --matrix --meter --root "
+    "--sandbox --stale --timeout",
     "report": "--format --help --output --profile --root --since --summary --template",
 }
 

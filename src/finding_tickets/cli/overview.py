@@ -31,7 +31,7 @@ SUMMARIES = {
     "check": "Measure again what a branch changes and compare with its base.",
     "audit": "Try fixes that cheat, and see which of them the verifier catches.",
     "bisect": "Find the commits that introduced, fixed and brought back what a ticket claims.",
-    "history": "Show verdict and law at every commit that changed the evidence.",
+    "history": "Show verdict and law at every commit that changed the evidence, or measure every commit.",
     "report": "Report counts, laws, refuted claims and open work.",
 }
 
