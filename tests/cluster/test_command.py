@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -145,6 +147,23 @@ def processes_naming(text: str) -> list[str]:
         except OSError:
             continue  # it has ended meanwhile
     return [line for line in lines if text in line]
+
+
+def test_an_interrupt_waits_until_ray_has_started(
+    register: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is half started cannot be ended: the process would crash instead of saying 130."""
+    ray = pytest.importorskip("ray", reason=WITHOUT_RAY)
+    started = []
+
+    def init(**_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+        started.append("all of it")
+
+    monkeypatch.setattr(ray, "init", init)
+    assert ExitCode.INTERRUPTED == verify(register, "--executor", "ray")
+    assert ["all of it"] == started
 
 
 def test_a_cluster_that_is_not_there_is_said_at_once(

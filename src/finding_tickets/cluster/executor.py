@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import time
 from collections import deque
@@ -286,11 +287,25 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
         try:
             where = {"address": address} if address else _of_its_own(stack, settings)
             stack.callback(ray.shutdown)
-            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+            with _interrupts_held_back():
+                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:  # Ray has no class of its own for what keeps it from starting
             what = f"the Ray cluster at {address}" if address else "Ray"
             raise UnreachableError(f"cannot use {what}: {_first_line(error)}") from None
         yield ray
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Raise what interrupts the block after it: Ray crashes where it is left half started."""
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts and callable(before):
+        before(signal.SIGINT, None)
 
 
 def _of_its_own(stack: ExitStack, settings: Settings) -> dict[str, Any]:
