@@ -5,52 +5,33 @@ What a commit has is looked up among git's objects. Only a commit that may tell 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
-from finding_tickets import __version__
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.commits import Node, commits_since
-from finding_tickets.register.convention import fixes_folder, safe_name, verifier_path
 from finding_tickets.register.git import GitError, ask, cut_off
 from finding_tickets.register.ids import natural
 from finding_tickets.register.lookup import hint_for
 from finding_tickets.register.objects import Objects, Snapshot
 from finding_tickets.register.snapshots import Registers, Stated
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, version
-from finding_tickets.verify.imports import module_of, places_of, reach
+from finding_tickets.verify.imports import module_of, places_of
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.kept import Kept, Store, installed, key_of, resting_on
 from finding_tickets.verify.past import SHALLOW
-from finding_tickets.verify.plan import Plan, named_in, plan
+from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings, Verified, measure
-from finding_tickets.verify.statement import NoStatementError, read
 from finding_tickets.verify.states import Gap, Kind, Moment, state_of
+from finding_tickets.verify.subjects import Subject, Subjects, files_of, verifier_at
 
 AT_ONCE = 32
 """Measurements that are started together; their checkouts are fewer than are kept."""
 NO_TICKET = Gap(kind=Kind.ABSENT, why="there is no such ticket")
 NO_VERIFIER = Gap(kind=Kind.ABSENT, why="it has no verifier")
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A ticket as it stood at some commits, as far as that is known without measuring it.
-
-    ``key`` stands for all that a measurement depends on beside code, and ``files`` are the code that any
-    measurement of it rests on.
-    """
-
-    stated: Stated
-    key: str
-    files: tuple[str, ...]
-    commits: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -130,14 +111,11 @@ class Survey:
         self._snapshots = [Snapshot(objects, node.tree, prefix) for node in nodes]
         self._registers = Registers(settings.root)
         self._checkouts = Checkouts(settings.root)
+        self._subjects = Subjects(settings.root, settings.meter)
         self._isolation = isolation
         self._settings = settings
         self._tell = tell
         self._store = Store()
-        self._revisions: dict[str, str] = {}
-        self._subjects: dict[tuple[object, ...], Subject] = {}
-        self._evidence: dict[str, Evidence | None] = {}
-        self._digests: dict[str, str] = {}
 
     @cached_property
     def tickets(self) -> Mapping[str, str]:
@@ -145,7 +123,7 @@ class Survey:
         found: dict[str, str] = {}
         for snapshot in reversed(self._snapshots):
             for key, stated in self._stated(snapshot).items():
-                if key not in found and self._verifier(stated, snapshot):
+                if key not in found and verifier_at(stated, snapshot):
                     found[key] = stated.id
         return found
 
@@ -182,8 +160,7 @@ class Survey:
             return NO_TICKET
         if stated.problem:
             return Gap(kind=Kind.WRONG, why=stated.problem)
-        verifier = self._verifier(stated, snapshot)
-        return self._subject(stated, verifier, snapshot) if verifier else NO_VERIFIER
+        return self._subjects.of(stated, snapshot) or NO_VERIFIER
 
     def find(self, subject: Subject, place: int, last: Kept | None) -> Kept | None:
         """The measurement that a commit would repeat; ``last`` is that of the commit before it."""
@@ -194,7 +171,9 @@ class Survey:
         for kept in self._store.of(subject.key):
             if kept.is_of(snapshot, self._limits):
                 return kept
-        return self._recorded(subject, snapshot)
+        folder = self._registers.config(snapshot).evidence
+        evidence = self._subjects.recorded(subject, snapshot, folder)
+        return self._learned(subject, snapshot, evidence) if evidence else None
 
     def files(self, subject: Subject, place: int) -> tuple[str | None, ...]:
         """The code that any measurement of a subject at a commit rests on."""
@@ -216,77 +195,12 @@ class Survey:
         except BadDataError:
             return {}
 
-    def _verifier(self, stated: Stated, snapshot: Snapshot) -> str | None:
-        if stated.remediation and stated.remediation.verifier:
-            return stated.remediation.verifier
-        usual = verifier_path(stated.id)
-        return usual if snapshot.file(usual) else None
-
-    def _subject(self, stated: Stated, verifier: str, snapshot: Snapshot) -> Subject:
-        folder = snapshot.folder(fixes_folder(stated.id))
-        memo = (id(stated), verifier, folder)
-        if memo not in self._subjects:
-            self._subjects[memo] = self._new_subject(stated, verifier, snapshot)
-        return self._subjects[memo]
-
-    def _new_subject(self, stated: Stated, verifier: str, snapshot: Snapshot) -> Subject:
-        refs = stated.remediation.variants if stated.remediation else {}
-        usual = _usual(stated, snapshot)
-        here = [ref.module for ref in refs.values() if not ref.revision and ref.module.endswith(".py")]
-        commits = {ref.revision: self._commit(ref.revision) for ref in refs.values() if ref.revision}
-        depends = (__version__, _torch(), self._settings.meter, stated.id, stated.digest, verifier)
-        key = key_of(*depends, sorted(commits.items()), usual)
-        return Subject(stated, key, tuple(dict.fromkeys([verifier, *here, *usual])), commits)
-
-    def _commit(self, revision: str) -> str:
-        """The commit that a revision names in the user's repository now, or why it names none."""
-        if revision not in self._revisions:
-            try:
-                self._revisions[revision] = self._checkouts.revision(revision).commit
-            except RevisionError as error:
-                self._revisions[revision] = str(error)
-        return self._revisions[revision]
-
-    def _recorded(self, subject: Subject, snapshot: Snapshot) -> Kept | None:
-        """What evidence at a commit says of it, if it is the evidence of all that is there."""
-        folder = f"{self._registers.config(snapshot).evidence}/{safe_name(subject.stated.id)}"
-        for _, name in snapshot.files(folder):
-            if name not in self._evidence:
-                self._evidence[name] = _evidence(snapshot.objects.content(name))
-            evidence = self._evidence[name]
-            if evidence and self._speaks_of(evidence, subject, snapshot):
-                objects = _objects(_files(evidence), snapshot)
-                kept = resting_on(subject.key, objects, state_of(evidence.verification))
-                self._store.learn(kept)
-                return kept
-        return None
-
-    def _speaks_of(self, evidence: Evidence, subject: Subject, snapshot: Snapshot) -> bool:
-        """Whether evidence is what measuring a subject with this tool would give, and not that of a failure.
-
-        Evidence of real GPUs may be another machine's.
-        """
-        done = evidence.verification
-        if done.ticket != subject.stated.id or (done.meter, self._settings.meter) != ("simulated",) * 2:
-            return False
-        given = {(each.kind, each.name): each.value for each in evidence.inputs}
-        expected = {
-            ("version", TOOL): __version__,
-            ("version", TORCH): _torch(),
-            ("file", REMEDIATION): subject.stated.digest,
-            **{("commit", name): commit for name, commit in subject.commits.items()},
-            **{("file", file): self._digest(snapshot, file) for file in (*subject.files, *_files(evidence))},
-        }
-        return bool(done.variants) and given == expected
-
-    def _digest(self, snapshot: Snapshot, file: str) -> str:
-        """The SHA-256 of a file at a commit; empty where there is none."""
-        name = snapshot.file(file)
-        if name is None:
-            return ""
-        if name not in self._digests:
-            self._digests[name] = hashlib.sha256(snapshot.objects.content(name) or b"").hexdigest()
-        return self._digests[name]
+    def _learned(self, subject: Subject, snapshot: Snapshot, evidence: Evidence) -> Kept:
+        """The measurement that evidence tells of."""
+        objects = _objects(files_of(evidence), snapshot)
+        kept = resting_on(subject.key, objects, state_of(evidence.verification))
+        self._store.learn(kept)
+        return kept
 
     def _batch(self, searches: Iterable[_Search]) -> list[tuple[_Search, int]]:
         """What to measure next, none of it the same as another: that of the newest commits."""
@@ -311,7 +225,7 @@ class Survey:
         for key, verified in measure(planned, self._isolation, self._settings) if planned else ():
             search, place = wanted[key]
             search.measured += 1
-            files = tuple(_files(verified.evidence)) if _has_measured(verified) else ()
+            files = _imported(verified)
             # Of what did not work for the machine's sake there is no evidence.
             is_kept = bool(verified.evidence or verified.error)
             self._end(search, place, _moment(verified), files, is_kept=is_kept)
@@ -342,17 +256,10 @@ class Survey:
         # A file that was imported through a folder that is a link is none that git has under this name.
         if is_kept and all(map(snapshot.file, files)):
             limits = "" if files else self._limits
-            objects = _objects(files, snapshot) if files else self._reach(subject, snapshot)
+            objects = _objects(files, snapshot) if files else subject.reach(snapshot)
             self._store.add(resting_on(subject.key, objects, moment, limits))
         said = moment.why if isinstance(moment, Gap) else moment.verdict
         self._tell(f"{subject.stated.id} at {self._nodes[place].commit.id[:10]}: {said}")
-
-    def _reach(self, subject: Subject, snapshot: Snapshot) -> Mapping[str, str | None]:
-        """The files that running a subject could import."""
-        remediation = subject.stated.remediation
-        refs = remediation.variants.values() if remediation else ()
-        modules = (ref.module for ref in refs if not ref.revision and not ref.module.endswith(".py"))
-        return reach(snapshot, subject.files, modules)
 
 
 class _Search:
@@ -397,19 +304,6 @@ class _Search:
         return list(kinds.values())
 
 
-def _usual(stated: Stated, snapshot: Snapshot) -> list[str]:
-    """The files in the usual folder that are variants of a ticket, as ``plan`` takes them."""
-    folder = fixes_folder(stated.id)
-    refs = stated.remediation.variants if stated.remediation else {}
-    if not refs:
-        files = (PurePosixPath(path) for path, _ in snapshot.files(folder))
-        here = (file for file in files if file.parent == PurePosixPath(folder) and file.suffix == ".py")
-        return sorted(file.as_posix() for file in here if not file.name.startswith("_"))
-    claims = stated.remediation.claims if stated.remediation else ()
-    names = dict.fromkeys(name for claim in claims for name in named_in(claim))
-    return [file for name in names if name not in refs and snapshot.file(file := f"{folder}/{name}.py")]
-
-
 def _objects(files: Iterable[str], snapshot: Snapshot) -> dict[str, str | None]:
     """The objects of files that were imported, and the places at which nothing was that would come first."""
     own = {path: snapshot.file(path) for path in files}
@@ -417,28 +311,13 @@ def _objects(files: Iterable[str], snapshot: Snapshot) -> dict[str, str | None]:
     return {rival: None for rival in rivals if not snapshot.file(rival)} | own
 
 
-def _files(evidence: Evidence | None) -> Iterator[str]:
-    """The files of Python that evidence rests on."""
-    inputs = evidence.inputs if evidence else ()
-    return (each.name for each in inputs if each.kind == "file" and each.name != REMEDIATION)
-
-
-def _evidence(content: bytes | None) -> Evidence | None:
-    try:
-        return read(content or b"")
-    except NoStatementError:
-        return None
-
-
-def _has_measured(verified: Verified) -> bool:
-    return verified.verification is not None and bool(verified.verification.variants)
+def _imported(verified: Verified) -> tuple[str, ...]:
+    """The files that a measurement rests on; none of one that came to nothing."""
+    done = verified.verification
+    return tuple(files_of(verified.evidence)) if verified.evidence and done and done.variants else ()
 
 
 def _moment(verified: Verified) -> Moment:
     if verified.verification is None:
         return Gap(kind=Kind.WRONG, why=str(verified.error))
     return state_of(verified.verification)
-
-
-def _torch() -> str:
-    return version(TORCH).split("+")[0]
