@@ -149,6 +149,22 @@ def test_as_a_page(tickets: Tickets) -> None:
     assert "<code>5*n|m (false)</code> in torch 1.98.0</li>" in page
 
 
+@pytest.mark.parametrize(
+    "line", ["report", "report --format html", "list", "lint", "show A-1", "history A-1"]
+)
+def test_no_interpreter_is_started_but_to_measure(
+    measured: Repository, git: Git, tickets: Tickets, line: str
+) -> None:
+    """What the configuration names is a program, and a report needs none."""
+    mark = measured.root / "mark"
+    measured.write("nowhere", f"#!/bin/sh\ntouch {mark}\n").chmod(0o755)
+    git("add", ".")
+    git("commit", "-m", "all")
+    name, *arguments = line.split()
+    assert "" != tickets(name, *arguments).out
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize("output_format", ["markdown", "html", "json"])
 def test_without_a_matrix_nothing_is_said_of_one(
     repository: Repository, tickets: Tickets, output_format: str
