@@ -20,6 +20,8 @@ from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.checkouts import Revision, RevisionError
 from finding_tickets.verify.claims import check
+from finding_tickets.verify.expressions import Comparison
+from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.lineage import Stage, gaps, lineage
@@ -31,6 +33,7 @@ from finding_tickets.verify.verdict import FIX
 
 TARGET = f"{__name__}:measure"
 OLDER = "the defect is older than the commits that were looked at"
+EQUAL = "=="
 AT_ONCE = 16
 """Commits that are checked out together; far fewer than are kept."""
 
@@ -302,7 +305,7 @@ def _judged(todo: Plan, variant: str, mended: Sequence[Claim], result: _Result) 
     report = result.measured.report
     try:
         claims = check(todo.claims, report)
-        of_fix = check([claim.model_copy(update={"variant": variant}) for claim in mended], report)
+        of_fix = check([_at_most(claim, variant) for claim in mended], report)
     except BadDataError as error:
         raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
     fits = result.measured.metrics[variant]
@@ -318,6 +321,14 @@ def _judged(todo: Plan, variant: str, mended: Sequence[Claim], result: _Result) 
     if open_claims:
         return State.SKIPPED, laws, _unchecked(open_claims)
     return State.DEFECT, laws, ""
+
+
+def _at_most(claim: Claim, variant: str) -> Claim:
+    """A claim about the fix, made of another variant, which may also cost less."""
+    condition = parse_condition(claim.value)
+    is_exact = isinstance(condition, Comparison) and condition.symbol == EQUAL
+    value = f"<= {claim.value.strip().removeprefix(EQUAL)}" if is_exact else claim.value
+    return claim.model_copy(update={"variant": variant, "value": value})
 
 
 def _unchecked(claims: Sequence[ClaimResult]) -> str:
