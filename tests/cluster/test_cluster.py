@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ from tests.conftest import Git, Repository
 
 import finding_tickets
 from finding_tickets import __version__
+from finding_tickets.cli import main
 from finding_tickets.cluster import executor
 from finding_tickets.cluster.executor import RayCluster
 from finding_tickets.cluster.node import versions
 from finding_tickets.cluster.pack import packed
+from finding_tickets.errors import ExitCode
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.executor import Executor, Local
@@ -263,10 +265,12 @@ def test_what_one_machine_cannot_measure_others_do(
     cluster: Any,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A machine with another version of the tool, which answers at once, is said once and left out."""
+    """A machine with another version of the tool is named once and left out; the exit code is 3."""
+    tickets = [f"T-{5 * number}" for number in range(12)]
     for number in range(12):
-        add(repository, number)
+        add(repository, 5 * number)
     other = tmp_path_factory.mktemp("other")
     shutil.copytree(Path(finding_tickets.__file__).parent, other / "finding_tickets")
     initial = other / "finding_tickets/__init__.py"
@@ -274,14 +278,17 @@ def test_what_one_machine_cannot_measure_others_do(
     with monkeypatch.context() as patched:
         patched.setenv("PYTHONPATH", str(other))
         unfit = cluster.add_node(num_cpus=1, object_store_memory=100 * 1024**2)
-    told: list[str] = []
+    where = ["--root", str(repository.root), "--executor", "ray", "--address", cluster.address]
     try:
         cluster.wait_for_nodes()
-        done = run(replace(on(cluster), tell=told.append), repository)
+        code = main.run(["verify", "--all", "--meter", "simulated", "--format", "json", *where])
     finally:
         cluster.remove_node(unfit)
-    assert {f"T-{number}": VERDICTS[number % 5] for number in range(12)} == verdicts(done)
-    (said,) = told
+    shown = capsys.readouterr()
+    assert ExitCode.INCONCLUSIVE == code
+    verified = [(each["ticket"], each["verdict"]) for each in json.loads(shown.out)["data"]]
+    assert [(ticket, "verified") for ticket in tickets] == verified
+    (said,) = (line for line in shown.err.splitlines() if line.startswith("nothing is measured"))
     assert said.endswith(f": finding-tickets is 0.0.1 there and {__version__} here")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -95,7 +95,8 @@ def verify(
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
-    with _executor(executor, address, at_once=not stale, sandbox=sandbox) as verifying:
+    left_out: list[str] = []
+    with _executor(executor, address, left_out.append, at_once=not stale, sandbox=sandbox) as verifying:
         register = load(root)
         facts = Facts.of(register)
         ids = named(query, facts)
@@ -114,16 +115,29 @@ def verify(
     _show(verifications, output_format, settings, made)
     for verification in verifications:
         _say_failures(verification, circumstances(verification) if cells else "")
+    if left_out:
+        code = ExitCode.worst(code, ExitCode.INCONCLUSIVE)
     return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *(one.code for one in done))
 
 
 @contextmanager
-def _executor(name: ExecutorName, address: str | None, *, at_once: bool, sandbox: bool) -> Iterator[Executor]:
-    """What verifies, until the block is left."""
+def _executor(
+    name: ExecutorName,
+    address: str | None,
+    on_left_out: Callable[[str], None],
+    *,
+    at_once: bool,
+    sandbox: bool,
+) -> Iterator[Executor]:
+    """What verifies, until the block is left; ``on_left_out`` is told of machines that cannot measure."""
     if name is ExecutorName.RAY:
         from finding_tickets.cluster.executor import RayCluster
 
-        yield RayCluster(address=address, sandbox=sandbox, tell=say)
+        def tell(what: str) -> None:
+            say(what)
+            on_left_out(what)
+
+        yield RayCluster(address=address, sandbox=sandbox, tell=tell)
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
