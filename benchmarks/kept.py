@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from benchmarks.machine import Machine
 from benchmarks.result import Result, Size, amount
 from benchmarks.table import rows
+from finding_tickets.verify.replacing import replace as replace_file
 
 SCHEMA_VERSION = 1
 RUNS_SHOWN = 6
@@ -94,9 +95,7 @@ def runs_in(file: Path) -> tuple[SuiteRun, ...]:
 def write(file: Path, kept: Kept) -> None:
     """Replace a file at once, so that it is whole however this process ends."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    written = file.with_suffix(".part")
-    written.write_text(f"{json.dumps(asdict(kept), indent=1)}\n", encoding="utf-8")
-    written.replace(file)
+    replace_file(file, f"{json.dumps(asdict(kept), indent=1)}\n".encode(), mode=0o644)
 
 
 def over_time(kept: Kept, size: Size) -> Iterator[str]:

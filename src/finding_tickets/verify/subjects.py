@@ -13,7 +13,7 @@ from finding_tickets.register.convention import fixes_folder, safe_name, verifie
 from finding_tickets.register.objects import Snapshot
 from finding_tickets.register.snapshots import Stated
 from finding_tickets.verify.checkouts import Checkouts, RevisionError
-from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, version
+from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, own_torch
 from finding_tickets.verify.imports import reach
 from finding_tickets.verify.kept import key_of
 from finding_tickets.verify.plan import named_in
@@ -68,7 +68,7 @@ class Subjects:
         usual = _usual(stated, snapshot)
         here = [ref.module for ref in refs.values() if not ref.revision and ref.module.endswith(".py")]
         commits = {ref.revision: self._commit(ref.revision) for ref in refs.values() if ref.revision}
-        depends = (__version__, _torch(), self._meter, stated.id, stated.digest, verifier)
+        depends = (__version__, own_torch(), self._meter, stated.id, stated.digest, verifier)
         key = key_of(*depends, sorted(commits.items()), usual)
         return Subject(stated, key, tuple(dict.fromkeys([verifier, *here, *usual])), commits)
 
@@ -102,7 +102,7 @@ class Subjects:
         given = {(each.kind, each.name): each.value for each in evidence.inputs}
         expected = {
             ("version", TOOL): __version__,
-            ("version", TORCH): _torch(),
+            ("version", TORCH): own_torch(),
             ("file", REMEDIATION): subject.stated.digest,
             **{("commit", name): commit for name, commit in subject.commits.items()},
             **{
@@ -152,7 +152,3 @@ def _evidence(content: bytes | None) -> Evidence | None:
         return read(content or b"")
     except NoStatementError:
         return None
-
-
-def _torch() -> str:
-    return version(TORCH).split("+")[0]
