@@ -90,7 +90,7 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
     if remediation is None:
         return
     for name, variant in remediation.variants.items():
-        if _is_file(variant) and variant.revision is None and context.inside(variant.module):
+        if _is_in_work_tree(variant, context):
             if not context.exists(variant.module):
                 message = f"variant {name}: there is no file {variant.module}"
                 yield Remark(variant.line, message, context.files_like(variant.module))
@@ -121,7 +121,7 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
 def example_code(document: Document, context: Context) -> Iterator[Remark]:
     """Variants whose first line still says that they are to be replaced."""
     for name, variant in document.remediation.variants.items() if document.remediation else ():
-        is_here = _is_file(variant) and variant.revision is None and context.inside(variant.module)
+        is_here = _is_in_work_tree(variant, context)
         if is_here and _first_line(context.root / variant.module).endswith(_TO_REPLACE):
             message = f"variant {name} is an example still: {variant.module}"
             yield Remark(variant.line, message, "write the ticket's own code, its first line too")
@@ -137,6 +137,10 @@ def _first_line(path: Path) -> bytes:
 
 def _is_file(variant: VariantRef) -> bool:
     return variant.module.endswith(".py")
+
+
+def _is_in_work_tree(variant: VariantRef, context: Context) -> bool:
+    return _is_file(variant) and variant.revision is None and context.inside(variant.module)
 
 
 def _functions(path: Path) -> set[str]:
