@@ -70,15 +70,18 @@ def seen(
     documents: Iterable[Document],
     settings: Settings,
     cells: Sequence[Cell],
-    verifications: Sequence[Verification],
+    verifications: Iterable[Verification],
 ) -> Matrix:
     """The matrix of documents by their evidence, and by verifications of this run that are none."""
     from finding_tickets.report.matrix import matrix
     from finding_tickets.verify.evidence import Current
 
+    by_ticket: dict[str, list[Verification]] = {}
+    for each in verifications:
+        by_ticket.setdefault(each.ticket, []).append(each)
     known: dict[str, Mapping[Cell, Current] | None] = {}
     for document in documents:
-        here = [each for each in verifications if each.ticket == document.id.value]
+        here = by_ticket.get(document.id.value, ())
         now = {cell: Current(each.verdict, each) for cell in cells for each in here if cell.has(each)}
         recorded = _known(document, settings, cells)
         known[document.id.value] = None if recorded is None else {**recorded, **now}

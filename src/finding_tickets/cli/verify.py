@@ -111,7 +111,7 @@ def verify(
         batches = by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
         done = _measure(sound, batches, verifying)
     verifications = Packed(one.verification for one in done if one.verification)
-    made = seen(sound, settings, cells, tuple(verifications)) if cells else None
+    made = seen(sound, settings, cells, verifications) if cells else None
     _show(verifications, output_format, settings, made)
     for verification in verifications:
         _say_failures(verification, circumstances(verification) if cells else "")
