@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -111,14 +112,19 @@ def verify(
     ``on_start`` is told of a document whenever a process begins to measure something of it.
     """
     planned: _Planned = {}
+    yield from _without_plan(documents, settings, planned)
+    if planned:
+        yield from (done for _, done in measure(planned, isolation, settings, on_start))
+
+
+def _without_plan(documents: Iterable[Document], settings: Settings, planned: _Planned) -> Iterator[Verified]:
+    """The documents of which there is nothing to measure; the plans of the others go to ``planned``."""
     for document in documents:
         todo = prepared(document, settings)
         if isinstance(todo, Verified):
             yield todo
         else:
             planned[document.path] = document, todo
-    if planned:
-        yield from (done for _, done in measure(planned, isolation, settings, on_start))
 
 
 def measure(
@@ -214,23 +220,10 @@ class _Run:
     def measure(self) -> _Done:
         """Each document as soon as it is done, by its key."""
         self._alone = self._needing_several_gpus()
-        tasks: dict[tuple[str, str], Task] = {}
-        expected: dict[str, int] = {}
-        for path, (document, todo) in self._planned.items():
-            try:
-                self._results(path).mkdir()
-                ordered = jobs(todo, self._settings.meter, self._results(path))
-            except (OSError, RevisionError) as error:
-                reason = NO_ROOM if isinstance(error, OSError) else str(error)
-                yield path, Verified(document, inconclusive(todo, self._settings, reason))
-                continue
-            expected[path] = len(ordered)
-            tasks |= {
-                (path, commit): self._on_gpu(path, self._ordered(job)) for commit, job in ordered.items()
-            }
-        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
-        queue = {key: tasks.pop(key) for key in order}
+        queue, troubles = self._queue()
+        for path, reason in troubles.items():
+            yield path, self._given_up(path, reason)
+        expected = Counter(path for path, _ in queue)
         arrived: dict[str, dict[str, Outcome]] = {path: {} for path in expected}
         for (path, commit), outcome in longest_first(
             self._isolation, queue, lambda key: self._on_start(self._planned[key[0]][0])
@@ -244,6 +237,28 @@ class _Run:
         # One after the other, when nothing else runs that would disturb them.
         for path in list(self._time):
             yield path, self._concluded(path, self._time.pop(path), timed=True)
+
+    def _queue(self) -> tuple[dict[tuple[str, str], Task], dict[str, str]]:
+        """What is to be measured, by key and commit; and why nothing of a document can be, by its key."""
+        tasks: dict[tuple[str, str], Task] = {}
+        troubles: dict[str, str] = {}
+        for path, (_, todo) in self._planned.items():
+            try:
+                self._results(path).mkdir()
+                ordered = jobs(todo, self._settings.meter, self._results(path))
+            except (OSError, RevisionError) as error:
+                troubles[path] = NO_ROOM if isinstance(error, OSError) else str(error)
+                continue
+            tasks |= {
+                (path, commit): self._on_gpu(path, self._ordered(job)) for commit, job in ordered.items()
+            }
+        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+        order = sorted(tasks, key=lambda task: not tasks[task].payload["graph_breaks"])
+        return {key: tasks[key] for key in order}, troubles
+
+    def _given_up(self, path: str, reason: str) -> Verified:
+        document, todo = self._planned.pop(path)
+        return Verified(document, inconclusive(todo, self._settings, reason))
 
     def _ended(self, path: str, outcomes: Mapping[str, Outcome]) -> _Done:
         """A document of which every order has ended, unless its results are still to be compared."""
