@@ -25,7 +25,8 @@ MOST_RIVALS = 3
 LONGEST_TERM_IN_MAX = 4
 SHORTEST_SUM = {1: 1, 2: 3, 3: 5}
 """The shortest description that a sum of so many terms can have."""
-
+_LAWS_KEPT, _SWEEPS_KEPT = 256, 16
+"""Enough for the metrics and lines of one verification, which often have the same values at the same points."""
 
 Point = tuple[tuple[str, int], ...]
 
@@ -48,14 +49,14 @@ def identify(
     return _identify(tuple(distinct), tuple(distinct.values()), flags)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_LAWS_KEPT)
 def _identify(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
     if found := _sum_laws(points, values, flags):
         return found
     return _shortest(list(_maxima(points, values, flags)))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_LAWS_KEPT)
 def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
     if len(set(values)) <= 1:
         return (str(values[0]),) if len(values) > SPARE_POINTS else ()
@@ -65,7 +66,7 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     return _shortest([(law.length, str(law)) for law in found])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=_SWEEPS_KEPT)
 def _directions(points: tuple[Point, ...]) -> tuple[Direction, ...]:
     return tuple(directions(terms([dict(point) for point in points])))
 
