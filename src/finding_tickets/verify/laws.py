@@ -26,7 +26,7 @@ LONGEST_TERM_IN_MAX = 4
 SHORTEST_SUM = {1: 1, 2: 3, 3: 5}
 """The shortest description that a sum of so many terms can have."""
 _LAWS_KEPT, _SWEEPS_KEPT = 256, 16
-"""Enough for the metrics and lines of one verification, which often have the same values at the same points."""
+"""Enough for one verification, whose metrics and lines often have the same values at the same points."""
 
 Point = tuple[tuple[str, int], ...]
 
