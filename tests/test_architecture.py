@@ -29,7 +29,7 @@ ROOMS = {
     "workload": {"meter", "verify"},
     "simcuda": set(),
 }
-LEAVES = {"errors", ""}
+LEAVES = {"errors", "processors", ""}
 OURS = ("finding_tickets.", "simcuda.")
 IMPORTS_TORCH = {"meter", "simcuda", "workload"}
 

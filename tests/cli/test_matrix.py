@@ -120,6 +120,9 @@ def test_what_cannot_be_measured_leaves_the_rest_alone(
     assert ExitCode.INCONCLUSIVE == ran.code
     gone = f"nothing can be measured: {repository.root}/gone/python: No such file or directory"
     assert 2 == ran.out.count(f"A-1  inconclusive: {gone}")
+    # Each page says which cell it is of.
+    for cell in ("simulated h200-cuda13, torch 2.0.1", "cuda NVIDIA Nothing, torch 2.0.1"):
+        assert f"A-1  inconclusive: {gone}\n  {cell}\n" in ran.out
     for python in ("the tool's own Python", other):
         assert f"A-1  inconclusive: there is no NVIDIA Nothing here that {python} can use" in ran.out
     # Two versions of torch simulate; a third one is not there, and none has the GPU.

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -251,12 +251,33 @@ def test_many_processes_read(register: Repository, monkeypatch: pytest.MonkeyPat
 def test_processes_that_cannot_talk(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system has no means for it, one process reads everything."""
 
-    def refused(**_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr(readings, "MANY", 2)
     monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", refused)
     assert truth(register) == seen(list_rows(register.root))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which processors a process may use")
+@pytest.mark.parametrize(("usable", "expected"), [({0}, []), ({0, 5, 6}, [3])])
+def test_no_more_processes_read_than_there_are_processors_for(
+    register: Repository, monkeypatch: pytest.MonkeyPatch, usable: set[int], expected: list[int]
+) -> None:
+    """On three processors of a large machine three read, and on one nothing is started."""
+    started: list[int] = []
+    actual = concurrent.futures.ProcessPoolExecutor
+
+    def start(number: int, **more: Any) -> concurrent.futures.ProcessPoolExecutor:
+        started.append(number)
+        return actual(number, **more)
+
+    monkeypatch.setattr(readings, "MANY", 2)
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", start)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: usable)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert truth(register) == seen(list_rows(register.root))
+    assert expected == started
 
 
 def test_an_interrupt(register: Repository) -> None:

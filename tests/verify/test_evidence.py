@@ -11,7 +11,7 @@ from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.model.verification import Evidence, VariantResult, Verification
 from finding_tickets.verify import evidence as module
 from finding_tickets.verify.evidence import current_verdict, inputs, write
 from finding_tickets.verify.plan import plan
@@ -43,7 +43,7 @@ def record(repository: Repository, verdict: Verdict = Verdict.VERIFIED, meter: s
         torch=TORCH,
         device="h200-cuda13",
         sweep=({"n": 1},),
-        variants={},
+        variants={"found": VariantResult(laws={}, samples=(), sites=())},
         claims=(),
     )
     given = inputs(planned, document, verification, ["helper.py"])

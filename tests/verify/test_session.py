@@ -311,6 +311,29 @@ def test_a_document_without_room_for_its_results_leaves_the_others_alone(
     assert ["A-2"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
 
 
+BROKEN = {"helpers/__init__.py": "", "helpers/sizes.py": "from helpers.units import BLOCK\n"}
+
+
+@pytest.mark.parametrize(
+    ("mended", "text"), [("helpers/units.py", "BLOCK = 512\n"), ("helpers/sizes.py", "BLOCK = 512\n")]
+)
+def test_code_that_cannot_be_imported_is_stale_once_that_may_have_changed(
+    repository: Repository, isolation: Isolation, mended: str, text: str
+) -> None:
+    """Nobody knows what it would have imported: all that its text names counts, what is not there too."""
+    add(repository, "A-1", verifier=f"from helpers import sizes\n{VERIFIER.format(ticket='A-1')}")
+    for path, content in BROKEN.items():
+        repository.write(path, content)
+    found = run(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert "No module named 'helpers.units'" in found.reason
+    document = repository.load().find("A-1")
+    assert Verdict.INCONCLUSIVE is current_verdict(document, repository.root).verdict
+    repository.write(mended, text)
+    current = current_verdict(document, repository.root)
+    assert (Verdict.STALE, (mended,)) == (current.verdict, current.changed)
+
+
 def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:
     """Nothing was run, and the verdict says so."""
     repository.ticket("A-1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.processors import usable
 from finding_tickets.register.files import SIDECAR, File, State, is_settled, read_file
 from finding_tickets.register.index import Reading
 from finding_tickets.register.particulars import Particulars, claims_of, particulars_of
@@ -32,7 +32,7 @@ Taken = tuple[Reading, State | None]
 def read_rows(files: Sequence[File], vocabulary: Vocabulary) -> Iterator[Taken]:
     """What is read of each file, in their order, and its state where a change of it would show in that."""
     read = partial(read_row, vocabulary=vocabulary)
-    pool = _pool() if len(files) >= MANY and (os.cpu_count() or 1) > 1 else None
+    pool = _pool(usable()) if len(files) >= MANY and usable() > 1 else None
     if pool is None:
         yield from map(read, files)
         return
@@ -45,13 +45,15 @@ def read_rows(files: Sequence[File], vocabulary: Vocabulary) -> Iterator[Taken]:
         pool.shutdown(cancel_futures=True)
 
 
-def _pool() -> ProcessPoolExecutor | None:
-    """A process for each core; None where the system does not let them talk to each other."""
+def _pool(processes: int) -> ProcessPoolExecutor | None:
+    """So many processes; None where the system does not let them talk to each other."""
     from concurrent.futures import ProcessPoolExecutor
 
     try:
         # An interrupt is for this process, which ends the others.
-        return ProcessPoolExecutor(initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+        return ProcessPoolExecutor(
+            processes, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+        )
     except (OSError, ImportError, NotImplementedError):
         return None
 

@@ -45,23 +45,23 @@ def lines(verification: Verification, style: Styler) -> Iterator[str]:
     """The verification for a reader at a terminal; ``style`` colours a text."""
     verdict = style(verification.verdict, COLOURS.get(verification.verdict, "red"))
     yield f"{style(printable(verification.ticket), 'bold')}  {verdict}: {printable(verification.reason)}"
-    if not verification.variants:
-        return
-    yield f"{INDENT}{circumstances(verification)}"
-    for title, rows in _sections(verification):
+    if verification.verdict is not Verdict.UNVERIFIED:
+        yield f"{INDENT}{circumstances(verification)}"
+    for title, rows in _sections(verification) if verification.variants else ():
         if rows:
             yield f"{INDENT}{style(title, 'bold')}"
             yield from (INDENT * 2 + printable(row) for row in rows)
 
 
 def circumstances(verification: Verification) -> str:
-    """The meter, the device, the version of torch and the number of points at which was measured.
+    """The meter, the device, the version of torch and the number of points at which was measured, if any.
 
     And the revision, where code of the work tree was not what was measured.
     """
-    points = len(verification.sweep) - len(verification.not_measured)
+    number = len(verification.sweep) - len(verification.not_measured)
+    points = f", {number} points" if number else ""
     at = f", at {verification.revision}" if verification.revision else ""
-    return f"{verification.meter} {verification.device}, torch {verification.torch}{at}, {points} points"
+    return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
 
 
 def _sections(verification: Verification) -> Iterator[tuple[str, list[str]]]:

@@ -16,6 +16,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name
 from finding_tickets.verify.cells import Cell
+from finding_tickets.verify.imports import reach
 from finding_tickets.verify.plan import EVERY, Plan, plan
 from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.statement import NoStatementError, written
@@ -176,12 +177,13 @@ def inputs(
 ) -> tuple[Input, ...]:
     """What a verification depends on: versions of what measures, the Remediation section, commits and code.
 
-    ``imported`` are files of the work tree, relative to its root, beyond those that the plan knows. Code at a
-    revision is known by its commit.
+    ``imported`` are files of the work tree, relative to its root, beyond those that the plan knows. Where
+    nothing was measured nobody knows them, and what could be imported counts. Code at a revision is known by
+    its commit.
     """
     subjects = set(planned.files) - {planned.verifier}
     revisions = {str(revision): revision.commit for revision in planned.revisions.values()}
-    files = sorted({*planned.files, *imported})
+    files = sorted({*planned.files, *(imported if done.variants else _importable(planned))})
     return (
         Input(name=TOOL, kind="version", value=__version__),
         Input(name=TORCH, kind="version", value=done.torch),
@@ -192,6 +194,18 @@ def inputs(
             for name in files
         ),
     )
+
+
+def _importable(planned: Plan) -> Iterator[str]:
+    """The files of the work tree that could be imported, as far as the text of the code says."""
+    here = (source.module for name, source in planned.variants.items() if name not in planned.revisions)
+    modules = (module for module in here if not module.endswith(".py"))
+
+    def read(path: str) -> bytes | None:
+        file = planned.root / path
+        return file.read_bytes() if file.is_file() else None
+
+    return (path for path in reach(read, planned.files, modules) if (planned.root / path).is_file())
 
 
 def own_torch() -> str:

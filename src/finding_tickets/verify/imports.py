@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
-
-from finding_tickets.register.objects import Snapshot
 
 _FOLDERS = ("", "src/")
 """Where modules are looked for, as ``meter.loading`` has them looked for."""
 _TEXTS = 4096
 
 
-def reach(snapshot: Snapshot, files: Iterable[str], modules: Iterable[str]) -> dict[str, str | None]:
-    """The objects of files that code rests on by their paths, beginning with these; None where nothing is.
+def reach(
+    read: Callable[[str], bytes | None], files: Iterable[str], modules: Iterable[str]
+) -> tuple[str, ...]:
+    """The paths that code rests on, beginning with these, whether or not something is there.
 
-    A module may stand in several places: each of them counts, whether something is there or not.
+    ``read`` gives the text of a file of Python, or None where nothing is. A module may stand in several
+    places: each of them counts.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, None] = {}
     waiting = [*files, *(place for module in modules for place in places_of(module))]
     while waiting:
         path = waiting.pop()
         if path not in found:
-            found[path] = name = snapshot.file(path)
-            if name and path.endswith(".py"):
-                text = snapshot.objects.content(name) or b""
+            found[path] = None
+            if path.endswith(".py") and (text := read(path)):
                 waiting += (place for module in _imported(path, text) for place in places_of(module))
-    return found
+    return tuple(found)
 
 
 def places_of(module: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
+from finding_tickets.processors import usable
 from finding_tickets.verify.folders import TOKEN
 from finding_tickets.verify.interpreter import command, environment
 from finding_tickets.verify.sandbox import bubblewrap
@@ -92,7 +92,7 @@ class Isolation:
         self._again = partial(Isolation, preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
         program = bubblewrap() if sandbox else ""
-        server = ["finding_tickets.verify.forkserver", str(workers or _processors()), *preload]
+        server = ["finding_tickets.verify.forkserver", str(workers or usable()), *preload]
         janitor = ["finding_tickets.verify.janitor", TOKEN, program, *command(interpreter), *server]
         self._interpreter = interpreter
         self._command = [*command(""), *janitor]
@@ -224,8 +224,3 @@ class Isolation:
 
 def _last_line(text: str) -> str:
     return next(filter(None, reversed(text.split("\n"))), "it said nothing")
-
-
-def _processors() -> int:
-    """How many processors this process may use, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -38,7 +38,7 @@ class Subject:
         remediation = self.stated.remediation
         refs = remediation.variants.values() if remediation else ()
         modules = (ref.module for ref in refs if not ref.revision and not ref.module.endswith(".py"))
-        return reach(snapshot, self.files, modules)
+        return {path: snapshot.file(path) for path in reach(snapshot.content, self.files, modules)}
 
 
 class Subjects:

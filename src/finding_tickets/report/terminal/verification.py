@@ -54,7 +54,7 @@ class Measured:
         verification = self._verification
         yield Text.assemble((verification.ticket, "bold"), "  ", verdict_text(verification.verdict))
         yield _indented(Text(verification.reason))
-        if verification.variants:
+        if verification.verdict is not Verdict.UNVERIFIED:
             yield _indented(Text(circumstances(verification), style="dim"))
         for title, content in self._sections(options.max_width):
             yield Text()
