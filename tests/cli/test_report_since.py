@@ -9,6 +9,7 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.verify.evidence import own_torch
 from finding_tickets.verify.statement import written
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ Tickets = Callable[..., "Ran"]
 
 
 def evidence(
-    repository: Repository, name: str, verdict: Verdict, meter: str = "simulated", file: str = "a"
+    repository: Repository,
+    name: str,
+    verdict: Verdict,
+    meter: str = "simulated",
+    file: str = "a",
+    torch: str = "2",
 ) -> None:
     """Record a verdict on a ticket."""
     done = Verification(
@@ -27,7 +33,7 @@ def evidence(
         verdict=verdict,
         reason="so",
         meter=meter,
-        torch="2",
+        torch=torch,
         device="h200",
         sweep=(),
         variants={},
@@ -143,6 +149,20 @@ def test_evidence_that_cannot_be_read(tickets: Tickets, repository: Repository, 
         "- A-1: verdict unreadable -> verified",
         "- A-2: verdict verified -> failed",
     ] == section(tickets("report", "--since", "HEAD").out)[-2:]
+
+
+def test_of_a_matrix_the_tools_own_torch_counts(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """What another torch says is no change of the verdict, though its file is the first."""
+    for name in ("A-1", "A-2"):
+        repository.ticket(name)
+        evidence(repository, name, Verdict.VERIFIED, torch="1.99.0", file="a")
+        evidence(repository, name, Verdict.VERIFIED, torch=own_torch(), file="b")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "two tickets")
+    evidence(repository, "A-1", Verdict.FAILED, torch=own_torch(), file="b")
+    evidence(repository, "A-2", Verdict.FAILED, torch="1.99.0", file="a")
+    told = section(tickets("report", "--since", "HEAD").out)[5:]
+    assert ["- A-1: verdict verified -> failed"] == told
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--all", "HEAD~99", ""])

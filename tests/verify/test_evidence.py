@@ -30,7 +30,13 @@ def verified(repository: Repository) -> Repository:
     return repository
 
 
-def record(repository: Repository, verdict: Verdict = Verdict.VERIFIED, meter: str = "simulated") -> Path:
+def record(
+    repository: Repository,
+    verdict: Verdict = Verdict.VERIFIED,
+    meter: str = "simulated",
+    torch: str = TORCH,
+    device: str = "h200-cuda13",
+) -> Path:
     """Write evidence for the ticket as it is now."""
     document = repository.load().find("B1-PT-01")
     planned = plan(document, repository.root)
@@ -40,8 +46,8 @@ def record(repository: Repository, verdict: Verdict = Verdict.VERIFIED, meter: s
         verdict=verdict,
         reason="so it is",
         meter=meter,
-        torch=TORCH,
-        device="h200-cuda13",
+        torch=torch,
+        device=device,
         sweep=({"n": 1},),
         variants={"found": VariantResult(laws={}, samples=(), sites=())},
         claims=(),
@@ -201,6 +207,25 @@ def test_a_verdict_outranks_none(verified: Repository) -> None:
     current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
     expected = (Verdict.REPRODUCED, "cuda: inconclusive, simulated: reproduced")
     assert expected == (current.verdict, current.disagreement)
+
+
+@pytest.mark.parametrize("other", ["0.1.0", "99.0.0"])
+def test_of_two_torches_the_tools_own_counts(verified: Repository, other: str) -> None:
+    """On real GPUs too, whatever their files are called; what differs is said with device and torch."""
+    record(verified, Verdict.VERIFIED, meter="cuda", device="NVIDIA H200")
+    record(verified, Verdict.FAILED, meter="cuda", device="NVIDIA H200", torch=other)
+    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    verdicts = {other: "failed", TORCH: "verified"}
+    expected = ", ".join(f"cuda (NVIDIA H200, torch {each}): {verdicts[each]}" for each in sorted(verdicts))
+    assert (Verdict.VERIFIED, expected) == (current.verdict, current.disagreement)
+
+
+def test_a_gpu_with_another_torch_outranks_the_simulation(verified: Repository) -> None:
+    """Where it is the only one: whoever has the GPU may have another torch."""
+    record(verified, Verdict.VERIFIED)
+    record(verified, Verdict.FAILED, meter="cuda", torch="0.1.0")
+    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    assert (Verdict.FAILED, "cuda: failed, simulated: verified") == (current.verdict, current.disagreement)
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b'{"schema_version": 1}', b'{"schema_version": 2}'])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -48,7 +49,8 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
     """The verdict on a document from its evidence in ``folder``; nothing that it speaks of is imported.
 
     A fresh verdict on a real GPU outranks a simulated one, and one that decides outranks one that does not.
-    With evidence, but none of it fresh, it is stale.
+    Of several like that, the one with the tool's own torch counts. With evidence, but none of it fresh, it is
+    stale.
 
     Raises:
         BadDataError: A file of evidence cannot be read, or was edited.
@@ -63,9 +65,25 @@ def current_verdict(document: Document, root: Path, folder: str = "evidence") ->
         # Evidence of another version of torch says least about what has changed here.
         nearest = min(range(len(recorded)), key=lambda place: len(changes[place]))
         return Current(Verdict.STALE, recorded[nearest].verification, changed=changes[nearest])
-    disagree = {f"{one.meter}: {one.verdict}" for one in fresh} if len({o.verdict for o in fresh}) > 1 else ()
-    counts = min(fresh, key=lambda one: one.verdict is Verdict.INCONCLUSIVE)
-    return Current(counts.verdict, counts, ", ".join(sorted(disagree)) or None)
+    counts = min(fresh, key=rank)
+    return Current(counts.verdict, counts, _disagreement(fresh))
+
+
+def rank(done: Verification) -> tuple[bool, bool, bool]:
+    """To sort by, what counts most first: what decides, then a real GPU's, then of the tool's own torch."""
+    return done.verdict is Verdict.INCONCLUSIVE, done.meter != "cuda", done.torch != own_torch()
+
+
+def _disagreement(fresh: Sequence[Verification]) -> str | None:
+    """The verdicts where they differ, each by its meter, and by device and torch where it has several."""
+    if len({one.verdict for one in fresh}) == 1:
+        return None
+    meters = Counter(one.meter for one in fresh)
+
+    def name(one: Verification) -> str:
+        return one.meter if meters[one.meter] == 1 else f"{one.meter} ({one.device}, torch {one.torch})"
+
+    return ", ".join(sorted(f"{name(one)}: {one.verdict}" for one in fresh))
 
 
 def in_cells(document: Document, root: Path, folder: str, cells: Sequence[Cell]) -> dict[Cell, Current]:

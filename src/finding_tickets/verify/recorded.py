@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.git import objects
 from finding_tickets.register.revision import files_at
+from finding_tickets.verify.evidence import rank
 from finding_tickets.verify.statement import NoStatementError, read
 
 UNREADABLE = "unreadable"
@@ -37,15 +38,14 @@ def changes(root: Path, folder: str, commit: str, before: str) -> Mapping[str, t
 
 
 def _verdict(files: Iterable[bytes]) -> str:
-    """The verdict of the file that counts: of a real GPU before a simulated one, one that decides first."""
+    """The verdict of the file that counts, fresh or not."""
     try:
         recorded = [read(content).verification for content in files]
     except NoStatementError:
         return UNREADABLE
     if not recorded:
         return Verdict.UNVERIFIED
-    counts = min(recorded, key=lambda one: (one.verdict is Verdict.INCONCLUSIVE, one.meter != "cuda"))
-    return counts.verdict
+    return min(recorded, key=rank).verdict
 
 
 def _is_evidence(path: str, folder: str) -> bool:
