@@ -177,6 +177,19 @@ def test_evidence_of_another_machine_cannot_be_checked_here(
     assert (ExitCode.INCONCLUSIVE, ["gate-unchecked"]) == (code, rules(items["A-1"]))
 
 
+def test_other_cells_of_a_matrix_cannot_be_checked_here(base: Repository, git: Git, tickets: Tickets) -> None:
+    """What another torch says is not the recorded verdict, though its file is the first; it can be accepted."""
+    forged(base, "A-1", torch="1.99.0", verdict=Verdict.FAILED)
+    (file,) = (base.root / "evidence/A-1").glob("*.json")
+    file.rename(file.with_name("simulated-torch1.99.0-h200-cuda13.json"))
+    git("checkout", "--quiet", "main", "--", "evidence")
+    commit(git, "measured with another torch")
+    code, items = checked(tickets)
+    assert (ExitCode.INCONCLUSIVE, ["gate-unchecked"]) == (code, rules(items["A-1"]))
+    assert ("verified", "verified") == (items["A-1"]["recorded"], items["A-1"]["measured"])
+    assert ExitCode.OK == checked(tickets, "--accept", "A-1")[0]
+
+
 @pytest.mark.usefixtures("base")
 def test_evidence_that_is_removed_is_worse(git: Git, tickets: Tickets) -> None:
     """A ticket that was verified at the base is no longer, though it would be."""

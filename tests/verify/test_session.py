@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -287,8 +288,19 @@ def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, iso
     assert (Verdict.VERIFIED, "evidence") == (done.verification.verdict, done.error.file)
 
 
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (errno.ENOSPC, "there is no room for its temporary files"),
+        (errno.EACCES, "it cannot be prepared: Permission denied"),
+    ],
+)
 def test_a_document_without_room_for_its_results_leaves_the_others_alone(
-    repository: Repository, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+    repository: Repository,
+    isolation: Isolation,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: int,
+    reason: str,
 ) -> None:
     """Its folder is the last thing that fits on the disk or not; nothing is recorded of it."""
     add(repository, "A-1")
@@ -298,7 +310,7 @@ def test_a_document_without_room_for_its_results_leaves_the_others_alone(
 
     def mkdir(path: Path, *arguments: Any, **more: Any) -> None:
         if path.is_relative_to(isolation.folder) and next(full, False):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(trouble, os.strerror(trouble))
         actual(path, *arguments, **more)
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
@@ -306,7 +318,7 @@ def test_a_document_without_room_for_its_results_leaves_the_others_alone(
     first, second = (done[name].verification for name in ("A-1", "A-2"))
     assert first is not None
     assert second is not None
-    assert "there is no room for its temporary files" == first.reason
+    assert reason == first.reason
     assert (Verdict.INCONCLUSIVE, Verdict.VERIFIED) == (first.verdict, second.verdict)
     assert ["A-2"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
 
@@ -332,6 +344,65 @@ def test_code_that_cannot_be_imported_is_stale_once_that_may_have_changed(
     repository.write(mended, text)
     current = current_verdict(document, repository.root)
     assert (Verdict.STALE, (mended,)) == (current.verdict, current.changed)
+
+
+EDITING = """
+from pathlib import Path
+
+file = Path(__file__).parents[1] / "fixes/a_1/found.py"
+file.write_text(file.read_text() + "# Edited.\\n")
+"""
+MENDING = """
+from pathlib import Path
+
+Path(__file__).write_text("# Mended.\\n")
+raise ValueError("not yet mended")
+"""
+EDITED_MEANWHILE = VERIFIER.format(ticket="A-1").replace(
+    "    return ([", f"{indent(EDITING, '    ')}\n    return (["
+)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "verdict", "edited"),
+    [
+        (EDITED_MEANWHILE, Verdict.VERIFIED, "fixes/a_1/found.py"),
+        (MENDING, Verdict.INCONCLUSIVE, "verifiers/a_1.py"),
+    ],
+    ids=["code that was measured", "code that could not be imported"],
+)
+def test_evidence_is_of_code_as_it_was_measured(
+    repository: Repository, isolation: Isolation, verifier: str, verdict: Verdict, edited: str
+) -> None:
+    """A file that is edited while the measurement runs makes its evidence stale, and is never certified."""
+    add(repository, "A-1", verifier=verifier)
+    found = run(repository, isolation)["A-1"].verification
+    current = current_verdict(repository.load().find("A-1"), repository.root)
+    assert found is not None
+    assert (verdict, Verdict.STALE, (edited,)) == (found.verdict, current.verdict, current.changed)
+
+
+@pytest.mark.parametrize("edited", [None, CLAIMS.replace("syncs: 1", "syncs: 2")], ids=["removed", "edited"])
+def test_evidence_is_of_the_claims_that_were_checked(
+    repository: Repository, isolation: Isolation, edited: str | None
+) -> None:
+    """A ticket that is edited or removed while it is measured ends no run; edited, it is stale."""
+    add(repository, "A-1")
+    (document,) = repository.load().documents
+
+    def edit(_: object) -> None:
+        file = repository.root / document.path
+        file.unlink() if edited is None else add(repository, "A-1", claims=edited)
+
+    settings = Settings(
+        root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
+    )
+    (done,) = verify([document], isolation, settings, edit)
+    assert done.verification is not None
+    assert (Verdict.VERIFIED, None) == (done.verification.verdict, done.error)
+    add(repository, "A-1", claims=edited or CLAIMS)
+    current = current_verdict(repository.load().find("A-1"), repository.root)
+    assert (("Remediation",) if edited else ()) == current.changed
 
 
 def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:

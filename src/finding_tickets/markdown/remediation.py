@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Literal
 
 from finding_tickets.markdown.claims import read_claims
@@ -58,6 +59,7 @@ def _remediation(root: YamlNode | None, source: Source, span: Span) -> Remediati
         checklist=tuple(_answers(keys.get("checklist"))),
         path=source.path,
         span=span,
+        digest=sha256(source.data[span.start : span.end]).hexdigest(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -88,6 +89,16 @@ def imported_files(root: Path) -> tuple[str, ...]:
     loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = (Path(name) for name in loaded if name)
     return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
+
+
+def imported_digests(root: Path) -> dict[str, str]:
+    """The SHA-256 of each of these files as it is now, that of nothing where it is gone."""
+    return {file: digest(root / file) for file in imported_files(root)}
+
+
+def digest(file: Path) -> str:
+    """The SHA-256 of a file, that of nothing where there is none."""
+    return hashlib.sha256(file.read_bytes() if file.is_file() else b"").hexdigest()
 
 
 def import_from(root: Path) -> None:

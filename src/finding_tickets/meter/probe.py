@@ -18,7 +18,7 @@ import simcuda
 from finding_tickets.meter.choice import choose
 from finding_tickets.meter.counting import measurement_of
 from finding_tickets.meter.installed import torch_version
-from finding_tickets.meter.loading import import_from, imported_files, load_function, load_workload
+from finding_tickets.meter.loading import import_from, imported_digests, load_function, load_workload
 from finding_tickets.meter.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.meter.pytest_node import run_node
 from finding_tickets.meter.report import At, CannotMeasureError, Report, Run, WrongTargetError
@@ -97,7 +97,7 @@ def probe(order: Order) -> Probe:
     function = _loaded(order, root) if order.kind == "function" else None
     report = _swept(order, function, root, meter) if function else _once(order, root, meter)
     return Probe(
-        report=replace(report, files=imported_files(root)),
+        report=replace(report, files=imported_digests(root)),
         lines=_lines(report.runs[NAME], root),
         function=_variant(order.name, root) if function else "",
         positional=function is None or _is_positional(function, order),

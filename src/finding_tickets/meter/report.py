@@ -147,7 +147,9 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Report:
-    """All runs of one ticket on one meter; ``files`` are the files below the root that were imported.
+    """All runs of one ticket on one meter; ``files`` are those below the root that were imported.
+
+    Each has its SHA-256 as it was then, for it may be edited while the measurement runs.
 
     ``timed_on`` is the workload's. Times are taken afterwards, in processes of their own.
     """
@@ -159,6 +161,6 @@ class Report:
     runs: dict[str, tuple[Run, ...]]
     agreements: tuple[Agreement, ...] = ()
     not_measured: tuple[Skipped, ...] = ()
-    files: tuple[str, ...] = field(default=())
+    files: dict[str, str] = field(default_factory=dict)
     timed_on: str = "cuda"
     times: Times | None = None

@@ -15,7 +15,7 @@ from finding_tickets.meter.agreement import agreement
 from finding_tickets.meter.choice import choose
 from finding_tickets.meter.installed import torch_version
 from finding_tickets.meter.kept import keep
-from finding_tickets.meter.loading import imported_files, load_function, load_workload
+from finding_tickets.meter.loading import imported_digests, load_function, load_workload
 from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.places import portable
 from finding_tickets.meter.repeated import check_repeated
@@ -38,6 +38,7 @@ def measure(
     torch.set_num_threads(1)
     workload = load_workload(job.verifier, root, code)
     loaded = {name: _loaded(name, source, code) for name, source in job.variants.items()}
+    files = imported_digests(root)
     functions = standing_in(loaded) if standing_in else loaded
 
     def keep_result(variant: str, place: int, result: Any) -> None:
@@ -47,7 +48,7 @@ def measure(
     meter = choose(job.meter)
     report = run(workload, functions, meter, code, job.comparisons, job.graph_breaks, keep_result)
     check_repeated(report, workload, functions, meter, code)
-    return replace(report, files=imported_files(root))
+    return replace(report, files=imported_digests(root) | files)
 
 
 def run(

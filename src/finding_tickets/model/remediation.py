@@ -63,7 +63,8 @@ class Answer(Record):
 class Remediation(Record):
     """The Remediation block of a ticket; what it leaves out follows from the convention of the house.
 
-    ``path`` is the file that it stands in, the ticket's own or one beside it, and ``span`` where it is there.
+    ``path`` is the file that it stands in, the ticket's own or one beside it, ``span`` where it is there, and
+    ``digest`` the SHA-256 of what it was read from.
     ``verifier`` and ``variants`` are the block's own: empty where the convention (``verifiers/<id>.py``,
     ``fixes/<id>/*.py``) applies. ``variants`` keeps the order of the block.
     """
@@ -76,3 +77,4 @@ class Remediation(Record):
     checklist: tuple[Answer, ...]
     path: str
     span: Span
+    digest: str

@@ -133,8 +133,7 @@ def _read(data: bytes | None, path: str, config: Config) -> Stated | None:
     if document is None:
         return None
     remediation = document.remediation
-    section = data[remediation.span.start : remediation.span.end] if remediation else b""
-    return Stated(document.id.value, path, remediation, _digest(section), _first_problem(problems))
+    return Stated(document.id.value, path, remediation, _digest(remediation), _first_problem(problems))
 
 
 def _beside(stated: Stated, data: bytes, sidecar: str) -> Stated:
@@ -142,11 +141,13 @@ def _beside(stated: Stated, data: bytes, sidecar: str) -> Stated:
         problem = f"the ticket has a Remediation section, and {sidecar} beside it is one too"
         return replace(stated, problem=problem)
     remediation, problems = read_sidecar(data, sidecar)
-    return replace(stated, remediation=remediation, digest=_digest(data), problem=_first_problem(problems))
+    return replace(
+        stated, remediation=remediation, digest=remediation.digest, problem=_first_problem(problems)
+    )
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _digest(remediation: Remediation | None) -> str:
+    return remediation.digest if remediation else hashlib.sha256(b"").hexdigest()
 
 
 def _first_problem(problems: tuple[Problem, ...]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -30,6 +30,7 @@ TOOL = "finding-tickets"
 TORCH = "torch"
 REMEDIATION = "Remediation"
 ABSENT = hashlib.sha256(b"").hexdigest()
+_AS_THEY_ARE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -191,26 +192,31 @@ def _shadows(imported: Iterable[str], root: Path) -> Iterator[str]:
 
 
 def inputs(
-    planned: Plan, document: Document, done: Verification, imported: Iterable[str] = ()
+    planned: Plan,
+    document: Document,
+    done: Verification,
+    imported: Iterable[str] = (),
+    digests: Mapping[str, str] = _AS_THEY_ARE,
 ) -> tuple[Input, ...]:
     """What a verification depends on: versions of what measures, the Remediation section, commits and code.
 
     ``imported`` are files of the work tree, relative to its root, beyond those that the plan knows. Where
-    nothing was measured nobody knows them, and what could be imported counts. Code at a revision is known by
-    its commit.
+    nothing was measured nobody knows them, and what could be imported counts. ``digests`` are those of files
+    as they were measured; the others are taken as they are now. Code at a revision is known by its commit.
     """
     subjects = set(planned.files) - {planned.verifier}
     revisions = {str(revision): revision.commit for revision in planned.revisions.values()}
     files = sorted({*planned.files, *(imported if done.variants else _importable(planned))})
+
+    def value(name: str) -> str:
+        return digests.get(name) or digest(planned.root / name)
+
     return (
         Input(name=TOOL, kind="version", value=__version__),
         Input(name=TORCH, kind="version", value=done.torch),
-        Input(name=REMEDIATION, kind="file", value=_remediation_digest(document, planned.root)),
+        Input(name=REMEDIATION, kind="file", value=_remediation_digest(document)),
         *(Input(name=name, kind="commit", value=revisions[name]) for name in sorted(revisions)),
-        *(
-            Input(name=name, kind="file", value=_digest(planned.root / name), is_subject=name in subjects)
-            for name in files
-        ),
+        *(Input(name=name, kind="file", value=value(name), is_subject=name in subjects) for name in files),
     )
 
 
@@ -237,14 +243,12 @@ def _torch_of(evidence: Evidence) -> str:
     return own_torch() if done.meter == "simulated" else done.torch
 
 
-def _remediation_digest(document: Document, root: Path) -> str:
-    if document.remediation is None:
-        return ABSENT
-    path, span = root / document.remediation.path, document.remediation.span
-    return hashlib.sha256(path.read_bytes()[span.start : span.end]).hexdigest()
+def _remediation_digest(document: Document) -> str:
+    return document.remediation.digest if document.remediation else ABSENT
 
 
-def _digest(file: Path) -> str:
+def digest(file: Path) -> str:
+    """The SHA-256 of a file, that of nothing where there is none."""
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ABSENT
 
 

@@ -16,7 +16,7 @@ from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.branch import Base, Pair, Standing
-from finding_tickets.verify.evidence import name_of
+from finding_tickets.verify.evidence import name_of, rank
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.remembered import digest
 from finding_tickets.verify.session import Settings, Verified, verify
@@ -224,8 +224,7 @@ def _likest(standing: Standing, like: Verification | None) -> Verification | Non
     """The recorded verification of the same environment, else the one that counts most."""
     recorded = [evidence.verification for evidence in standing.evidence]
     same = [one for one in recorded if like and name_of(one) == name_of(like)]
-    decided = sorted(recorded, key=lambda one: one.verdict is Verdict.INCONCLUSIVE)
-    return next(iter([*same, *decided]), None)
+    return next(iter([*same, *sorted(recorded, key=rank)]), None)
 
 
 def _problems(case: _Case) -> Iterator[Problem]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from finding_tickets.meter.report import Agreement, Code, Job, Times
 from finding_tickets.verify.checkouts import Checkouts
+from finding_tickets.verify.evidence import ABSENT
 from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan
 
@@ -54,20 +55,26 @@ def joined(todo: Plan, parts: Iterable[Measured]) -> Measured | str:
     if len(sweeps) > 1:
         return "the verifier makes another sweep at another revision"
     metrics, sites, runs = dict(first.metrics), dict(first.sites), dict(first.report.runs)
-    agreements, files = list(first.report.agreements), set(first.report.files)
+    agreements, files = list(first.report.agreements), dict(first.report.files)
     for part in others:
         metrics |= part.metrics
         sites |= part.sites
         runs |= part.report.runs
         agreements += part.report.agreements
-        files |= set(part.report.files)
+        # Of a file that was edited between two orders nobody can say which one was measured.
+        files = {**part.report.files, **files, **dict.fromkeys(_edited(files, part.report.files), ABSENT)}
     report = replace(
         first.report,
         runs={name: runs[name] for name in todo.variants},
         agreements=tuple(agreements),
-        files=tuple(sorted(files)),
+        files=files,
     )
     return Measured(report, metrics, sites)
+
+
+def _edited(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[str]:
+    """The files of both that were not the same."""
+    return (file for file in one.keys() & other.keys() if one[file] != other[file])
 
 
 def comparison(todo: Plan, measured: Measured, results: Path) -> dict[str, Any]:

@@ -217,7 +217,7 @@ def _probed(kind: str, done: Probe) -> Probed:
         printed=_printed(),
         function=done.function,
         positional=done.positional,
-        files=report.files,
+        files=tuple(report.files),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import tempfile
 from collections import Counter
@@ -21,7 +22,7 @@ from finding_tickets.model.verification import ClaimResult, Evidence, Verificati
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check, trouble, unchecked
-from finding_tickets.verify.evidence import inputs, own_torch, recorded_as, write
+from finding_tickets.verify.evidence import digest, inputs, own_torch, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
 from finding_tickets.verify.measuring import (
@@ -46,6 +47,7 @@ from finding_tickets.verify.worker import NO_ROOM
 
 _AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
 _TIMINGS = TypeAdapter(tuple[Timing, ...])
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _Planned = dict[str, tuple[Document, Plan]]
 _Done = Iterator[tuple[str, "Verified"]]
 
@@ -213,6 +215,8 @@ class _Run:
         self._settings = replace(settings, meter=_taken(isolation, settings))
         self._gpus = _gpus(isolation, self._settings)
         self._alone: set[str] = set()
+        self._before: dict[str, dict[str, str]] = {}
+        """The digests of the files of each plan before a process began to load them."""
         self._folder = folder
         self._compare: dict[str, Measured] = {}
         self._time: dict[str, Measured] = {}
@@ -243,11 +247,12 @@ class _Run:
         tasks: dict[tuple[str, str], Task] = {}
         troubles: dict[str, str] = {}
         for path, (_, todo) in self._planned.items():
+            self._before[path] = {file: digest(todo.root / file) for file in todo.files}
             try:
                 self._results(path).mkdir()
                 ordered = jobs(todo, self._settings.meter, self._results(path))
             except (OSError, RevisionError) as error:
-                troubles[path] = NO_ROOM if isinstance(error, OSError) else str(error)
+                troubles[path] = _trouble(error)
                 continue
             tasks |= {
                 (path, commit): self._on_gpu(path, self._ordered(job)) for commit, job in ordered.items()
@@ -281,7 +286,10 @@ class _Run:
         measured = self._compare.pop(path)
         if outcome.reason is not None:
             return f"results cannot be compared: {outcome.reason}"
-        return with_agreements(measured, _AGREEMENTS.validate_python(outcome.value))
+        try:
+            return with_agreements(measured, _AGREEMENTS.validate_python(outcome.value))
+        except ValidationError as error:
+            return f"what came back is no comparison: {error.errors()[0]['msg']}"
 
     def _concluded(
         self, path: str, measured: Measured | str, *, never_ran: bool = False, timed: bool = False
@@ -290,7 +298,8 @@ class _Run:
         try:
             if isinstance(measured, Measured) and timed:
                 measured = with_times(measured, self._timed(document, todo, measured.report))
-            return _conclude(document, todo, measured, self._settings, never_ran=never_ran)
+            before = self._before.pop(path)
+            return _conclude(document, todo, measured, before, self._settings, never_ran=never_ran)
         except BadDataError as error:
             place = error.file or document.path
             located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
@@ -304,13 +313,16 @@ class _Run:
         asked = questions(todo.claims, report)
         try:
             order = time_job(todo, codes(todo), asked, report, self._settings.timeout)
-        except RevisionError as error:
-            return Times(device, why=str(error))
+        except (OSError, RevisionError) as error:
+            return Times(device, why=_trouble(error))
         task = self._on_gpu(document.path, self._task(TIMING, asdict(order), todo.root))
         ((_, outcome),) = self._isolation.run({document.path: task}, lambda _: self._on_start(document))
         if outcome.reason is not None:
             return Times(device, why=outcome.reason)
-        return Times(device, _TIMINGS.validate_python(outcome.value))
+        try:
+            return Times(device, _TIMINGS.validate_python(outcome.value))
+        except ValidationError as error:
+            return Times(device, why=f"what came back are no times: {error.errors()[0]['msg']}")
 
     def _results(self, path: str) -> Path:
         return self._folder / hashlib.sha256(path.encode()).hexdigest()
@@ -347,6 +359,13 @@ class _Run:
             memory=settings.memory,
             code=code or Path(payload["code"]),
         )
+
+
+def _trouble(error: OSError | RevisionError) -> str:
+    """Why a measurement cannot be prepared."""
+    if isinstance(error, OSError):
+        return NO_ROOM if error.errno in _FULL else f"it cannot be prepared: {error.strerror}"
+    return str(error)
 
 
 def _unfit(isolation: Isolation, settings: Settings) -> str | None:
@@ -411,9 +430,18 @@ def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
 
 
 def _conclude(
-    document: Document, todo: Plan, measured: Measured | str, settings: Settings, *, never_ran: bool
+    document: Document,
+    todo: Plan,
+    measured: Measured | str,
+    before: Mapping[str, str],
+    settings: Settings,
+    *,
+    never_ran: bool,
 ) -> Verified:
     """Check what was measured and record it; a tool or a GPU that did not work is no evidence.
+
+    The evidence is that of files as they were measured, or at least ``before`` that. Whoever edited one
+    meanwhile makes it stale.
 
     Raises:
         BadDataError: A claim has no meaning on the sweep.
@@ -430,8 +458,9 @@ def _conclude(
             return Verified(document, verification)
     if (settings.overrides and not settings.cell) or settings.verifiers:
         return Verified(document, verification)
-    files = measured.report.files if isinstance(measured, Measured) else ()
-    evidence = Evidence(inputs=inputs(todo, document, verification, files), verification=kept or verification)
+    files = measured.report.files if isinstance(measured, Measured) else {}
+    given = inputs(todo, document, verification, files, {**before, **files})
+    evidence = Evidence(inputs=given, verification=kept or verification)
     return record(Verified(document, verification, evidence=evidence), settings)
 
 
