@@ -178,7 +178,7 @@ def test_evidence_of_another_machine_cannot_be_checked_here(
 
 
 def test_other_cells_of_a_matrix_cannot_be_checked_here(base: Repository, git: Git, tickets: Tickets) -> None:
-    """What another torch says is not the recorded verdict, though its file is the first; it can be accepted."""
+    """What another torch says is not the recorded verdict, whichever file is first; it can be accepted."""
     forged(base, "A-1", torch="1.99.0", verdict=Verdict.FAILED)
     (file,) = (base.root / "evidence/A-1").glob("*.json")
     file.rename(file.with_name("simulated-torch1.99.0-h200-cuda13.json"))
