@@ -196,6 +196,52 @@ def test_a_merge_that_undoes_a_fix_is_told_of() -> None:
     assert [(1, Turn.IMPROVEMENT)] == [(step[0], step[3]) for step in steps(kept)]
 
 
+def test_a_merge_undoes_a_fix_also_with_a_branch_that_went_its_own_way_and_came_back() -> None:
+    """1 of main mends what 0 had; the branch makes it worse at 2 and as it was at 3; 4 takes its side."""
+    good, bad, worse = fixed(), fixed("n", holds=False), fixed("2*n", holds=False)
+    found = course([bad, good, worse, bad, bad], nodes((), (0,), (0,), (2,), (1, 3)))
+    assert [
+        (1, Turn.IMPROVEMENT),
+        (2, Turn.REGRESSION),
+        (3, Turn.IMPROVEMENT),
+        (4, Turn.REGRESSION),
+    ] == [(step[0], step[3]) for step in steps(found)]
+    assert ([False, True], True) == (opened(found), found.is_worse)
+
+
+def test_a_merge_undoes_a_fix_also_with_a_branch_that_had_merged_it_and_kept_its_own() -> None:
+    """1 mends it on main, 2 changes the branch and 3 changes it back; 4 merges 1 there, 5 merges that."""
+    good, bad, worse = fixed(), fixed("n", holds=False), fixed("2*n", holds=False)
+    commits = nodes((), (0,), (0,), (2,), (3, 1), (1, 4))
+    found = course([bad, good, worse, bad, bad, bad], commits)
+    assert (5, "1", "n (not as claimed)", Turn.REGRESSION) == steps(found)[-1]
+    assert found.is_worse
+
+
+def test_a_merge_of_branches_that_merged_each_other_undoes_a_fix() -> None:
+    """1 mends it on main; 3 and 4 merge either into the other, each as it was itself; 5 takes the branch."""
+    good, bad = fixed(), fixed("n", holds=False)
+    commits = nodes((), (0,), (0,), (1, 2), (2, 1), (3, 4))
+    found = course([bad, good, bad, good, bad, bad], commits)
+    assert [(1, Turn.IMPROVEMENT), (5, Turn.REGRESSION)] == [(step[0], step[3]) for step in steps(found)]
+
+
+def test_a_merge_that_takes_the_lesser_of_two_fixes_makes_the_difference() -> None:
+    """1 of main mends all of what 0 had and 2 half of it; 3 takes the half."""
+    good, half, bad = fixed(), fixed("n", holds=False), fixed("2*n", holds=False)
+    found = course([bad, good, half, half], nodes((), (0,), (0,), (1, 2)))
+    assert (3, "1", "n (not as claimed)", Turn.REGRESSION) == steps(found)[-1]
+    assert found.is_worse
+
+
+def test_what_a_branch_of_a_branch_made_is_told_of_once() -> None:
+    """2 is a branch of the branch 1; 3 merges it there, and 5 merges that into main, which went on to 4."""
+    good, bad = fixed(), fixed("n", holds=False)
+    commits = nodes((), (0,), (1,), (1, 2), (0,), (4, 3))
+    found = course([good, good, bad, bad, good, bad], commits)
+    assert [(2, Turn.REGRESSION)] == [(step[0], step[3]) for step in steps(found)]
+
+
 def test_a_branch_from_before_the_range_brings_no_change_by_being_old() -> None:
     """0 is where the branch began, 1 where the range does, mended; 2 is the branch, 3 the merge."""
     good, bad = fixed(), fixed("n", holds=False)

@@ -1,8 +1,9 @@
 """What became better and what became worse in the course of a ticket, and at which commit.
 
 A commit is compared with its parents. Where nothing is known of one, what was known before it counts. What a
-merge brings along is put to the commit of the branch that made it; a merge makes a change itself where it is
-none of its parents, or where it undoes what was changed on the side that it was merged into.
+merge brings along is put to the commits of the branch, where one of them changed what there is on the side
+that it was merged into. Else the merge makes the change itself: it is none of its parents, or undoes what was
+changed on that side.
 """
 
 from __future__ import annotations
@@ -111,19 +112,20 @@ class _Kind(Generic[T]):
 
 
 def _row(name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Kind[T]) -> Row:
-    known: list[T | None] = []
+    known: dict[int, T] = {}
     found: dict[int, tuple[T | None, T]] = {}
     for place, (thing, node) in enumerate(zip(things, nodes, strict=True)):
-        parents = [parent for parent in node.parents if known[parent] is not None]
+        parents = [parent for parent in node.parents if parent in known]
         if thing is None:
-            known.append(known[parents[0]] if parents else None)
+            if parents:
+                known[place] = known[parents[0]]
             continue
-        known.append(thing)
+        known[place] = thing
         if not parents:
             found[place] = None, thing
         elif not _came_along(thing, parents, known, nodes, found, kind):
             found[place] = known[parents[0]], thing
-    still = _open(found, known[-1], nodes, kind)
+    still = _open(found, known.get(len(nodes) - 1), nodes, kind)
     steps = (
         Step(
             place,
@@ -141,20 +143,26 @@ def _row(name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Ki
 def _came_along(
     thing: T,
     parents: Sequence[int],
-    known: Sequence[T | None],
+    known: Mapping[int, T],
     nodes: Sequence[Node],
     found: Mapping[int, tuple[T | None, T]],
     kind: _Kind[T],
 ) -> bool:
-    """Whether a commit is what the first of its parents was, or what a branch that it merged made of it."""
-    changes = sum(1 << place for place, (before, _) in found.items() if before is not None)
-    for parent in parents:
-        before = known[parent]
-        if before is not None and kind.is_same(before, thing):
-            brought = nodes[parent].ancestors & ~nodes[parents[0]].ancestors
-            if parent == parents[0] or brought & changes:
-                return True
-    return False
+    """Whether a commit is what the first of its parents was, or what a branch that it merged made of that."""
+    first, *merged = parents
+    here = known[first]
+    if kind.is_same(here, thing):
+        return True
+    # A branch that never had what is here, or got it by a merge, has made nothing of it.
+    left = sum(
+        1 << place
+        for place, (before, _) in found.items()
+        if before is not None and kind.is_same(before, here)
+    )
+    return any(
+        kind.is_same(known[parent], thing) and nodes[parent].ancestors & ~nodes[first].ancestors & left
+        for parent in merged
+    )
 
 
 def _open(
