@@ -255,6 +255,14 @@ def test_a_merge_that_is_none_of_its_parents_makes_a_change_itself() -> None:
     assert [(3, "1", "n", Turn.REGRESSION)] == steps(found)
 
 
+def test_what_has_no_law_is_another_where_it_costs_more_or_less() -> None:
+    """Though the range is the same, which is then told with the value at the last point."""
+    before, after = (line("no law, 1..33", values=values) for values in ((1, 33, 20), (1, 33, 25)))
+    found = course([state(Verdict.VERIFIED, each) for each in (before, before, after, before)])
+    less, more = ("no law, 1..33, 20 at n=5", "no law, 1..33, 25 at n=5")
+    assert [(2, less, more, Turn.REGRESSION), (3, more, less, Turn.IMPROVEMENT)] == steps(found)
+
+
 def test_values_are_those_at_the_last_point_that_most_sweeps_have() -> None:
     """None where nothing is known."""
     short = fixed().model_copy(update={"lines": (line("n", points=N[:2], values=(1, 2)),)})

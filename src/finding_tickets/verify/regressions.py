@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from finding_tickets.model.verdict import BEST_FIRST
 from finding_tickets.register.commits import Node
-from finding_tickets.verify.states import Gap, Kind, Line, Moment, State
+from finding_tickets.verify.states import NO_LAW, Gap, Kind, Line, Moment, State
 from finding_tickets.verify.survey import Course
 from finding_tickets.verify.verdict import DECIDING, FOUND
 
@@ -256,14 +256,21 @@ def _line(state: State | None, name: str) -> Line | None:
 
 
 def _is_same_line(one: Line, other: Line) -> bool:
-    """Whether the law is the same and no claim came out otherwise; of what is not counted there is no law."""
+    """Whether cost and law are the same and no claim came out otherwise; what is not counted has no law."""
     counted = bool(one.points or other.points)
-    return not ((counted and one.law != other.law) or _broken(one, other) or _broken(other, one))
+    if counted and (one.law != other.law or _growth(one, other)):
+        return False
+    return not (_broken(one, other) or _broken(other, one))
 
 
 def _text_of_line(line: Line) -> str:
+    text = line.law
+    if text.startswith(NO_LAW) and line.points:
+        # The range alone would not tell two of them apart.
+        where = ", ".join(f"{name}={value}" for name, value in line.points[-1].items())
+        text += f", {line.values[-1]} at {where}"
     surprise = any(outcome is False for outcome in line.outcomes.values())
-    return f"{line.law}{NOT_AS_CLAIMED}" if surprise else line.law
+    return f"{text}{NOT_AS_CLAIMED}" if surprise else text
 
 
 def _gap(moment: Moment) -> Gap | None:

@@ -12,7 +12,7 @@ from finding_tickets.model.verification import ClaimResult, VariantResult, Verif
 UNKNOWN = frozenset({Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.STALE})
 """Verdicts that say nothing of the code."""
 
-_NO_LAW = "no law"
+NO_LAW = "no law"
 
 
 class Line(Record):
@@ -106,4 +106,4 @@ def _lines(verification: Verification) -> Iterator[Line]:
 
 def _law(result: VariantResult | None, metric: str) -> str:
     known = (result.laws.get(metric) or result.growth.get(metric)) if result else None
-    return known or _NO_LAW
+    return known or NO_LAW
