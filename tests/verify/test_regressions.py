@@ -263,6 +263,23 @@ def test_what_has_no_law_is_another_where_it_costs_more_or_less() -> None:
     assert [(2, less, more, Turn.REGRESSION), (3, more, less, Turn.IMPROVEMENT)] == steps(found)
 
 
+@pytest.mark.parametrize(
+    ("last", "is_open"),
+    [
+        (ABSENT, False),
+        (state(Verdict.VERIFIED, line("n", name="found.syncs")), False),
+        (state(Verdict.INCONCLUSIVE), True),
+        (Gap(kind=Kind.UNKNOWN, why="no such revision"), True),
+        (Gap(kind=Kind.WRONG, why="unknown metric"), True),
+    ],
+)
+def test_of_what_head_does_not_have_any_more_nothing_is_open(last: Moment, *, is_open: bool) -> None:
+    """The ticket or its verifier is gone, or the claim; where it only is not known, what was still counts."""
+    found = course([fixed(), fixed("n", holds=False), last])
+    assert [Turn.REGRESSION] == [step[3] for step in steps(found)]
+    assert ([is_open], is_open) == (opened(found), found.is_worse)
+
+
 def test_values_are_those_at_the_last_point_that_most_sweeps_have() -> None:
     """None where nothing is known."""
     short = fixed().model_copy(update={"lines": (line("n", points=N[:2], values=(1, 2)),)})

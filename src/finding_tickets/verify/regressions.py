@@ -91,15 +91,16 @@ def timeline(course: Course, nodes: Sequence[Node]) -> Timeline:
     """What became of a ticket."""
     states = [moment if isinstance(moment, State) else None for moment in course.moments]
     verdicts = [state if state and state.is_known else None for state in states]
-    rows = [_row(VERDICT, verdicts, nodes, _verdict_of)]
+    last = course.moments[-1]
+    rows = [_row(VERDICT, verdicts, nodes, _verdict_of, is_gone=_is_gone(last))]
     names = dict.fromkeys(line.name for state in reversed(states) if state for line in state.lines)
     at = _most_common([line for state in states if state for line in state.lines])
     for name in names:
         lines = [_line(state, name) for state in states]
-        row = _row(name, lines, nodes, _line_of)
+        row = _row(name, lines, nodes, _line_of, is_gone=_is_gone(last) or _is_dropped(last, name))
         rows.append(replace(row, values=tuple(_value(line, at) for line in lines)))
     gaps = tuple(map(_gap, course.moments))
-    return Timeline(course.ticket, tuple(rows), at, gaps, course.moments[-1], course.measured)
+    return Timeline(course.ticket, tuple(rows), at, gaps, last, course.measured)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,10 @@ class _Kind(Generic[T]):
     turn: Callable[[T, T], Turn]
 
 
-def _row(name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Kind[T]) -> Row:
+def _row(
+    name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Kind[T], *, is_gone: bool
+) -> Row:
+    """The row of things at commits; where they are gone from the last one, nothing is open."""
     known: dict[int, T] = {}
     found: dict[int, tuple[T | None, T]] = {}
     for place, (thing, node) in enumerate(zip(things, nodes, strict=True)):
@@ -125,7 +129,7 @@ def _row(name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Ki
             found[place] = None, thing
         elif not _came_along(thing, parents, known, nodes, found, kind):
             found[place] = known[parents[0]], thing
-    still = _open(found, known.get(len(nodes) - 1), nodes, kind)
+    still = set() if is_gone else _open(found, known.get(len(nodes) - 1), nodes, kind)
     steps = (
         Step(
             place,
@@ -253,6 +257,16 @@ def _value(line: Line | None, at: Mapping[str, int] | None) -> int | None:
 
 def _line(state: State | None, name: str) -> Line | None:
     return next((line for line in state.lines if line.name == name), None) if state else None
+
+
+def _is_gone(moment: Moment) -> bool:
+    """Whether there is nothing to measure any more."""
+    return isinstance(moment, Gap) and moment.kind is Kind.ABSENT
+
+
+def _is_dropped(moment: Moment, name: str) -> bool:
+    """Whether nothing is claimed any more of a metric of a variant."""
+    return isinstance(moment, State) and moment.is_known and _line(moment, name) is None
 
 
 def _is_same_line(one: Line, other: Line) -> bool:
