@@ -13,7 +13,7 @@ from tests.verify.test_session import FOUND, add
 from finding_tickets.errors import ExitCode
 from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Evidence, Verification
+from finding_tickets.model.verification import ClaimResult, Evidence, Sample, VariantResult, Verification
 from finding_tickets.verify.evidence import inputs, own_torch, write
 from finding_tickets.verify.plan import EVERY, plan
 
@@ -38,6 +38,15 @@ def claim(measured: str, holds: bool | None = True, metric: str = "syncs") -> Cl
     )
 
 
+def samples(*counts: int | None, metric: str = "syncs", raised: int = 0) -> list[Sample]:
+    """What the fix cost at n = 1, 2, 3, where that was measured; it raised at that n."""
+    return [
+        Sample(at={"n": n}, metrics={metric: count}, error="RuntimeError" if n == raised else None)
+        for n, count in enumerate(counts, 1)
+        if count is not None
+    ]
+
+
 def record(
     repository: Repository,
     ticket: str,
@@ -45,8 +54,9 @@ def record(
     *claims: ClaimResult,
     torch: str | None = None,
     revision: str | None = None,
+    samples: Sequence[Sample] = (),
 ) -> None:
-    """Write evidence for a ticket as it is now, in the cell of a torch and of a revision."""
+    """Write evidence for a ticket as it is now, in the cell of a torch and a revision; samples are the fix's."""
     document = repository.load().find(ticket)
     planned = plan(document, repository.root, {EVERY: revision} if revision else {})
     assert planned is not None
@@ -58,7 +68,7 @@ def record(
         torch=torch or own_torch(),
         device=SIMULATED_DEVICE,
         sweep=({"n": 1},),
-        variants={},
+        variants={"fix": VariantResult(laws={}, samples=tuple(samples), sites=())} if samples else {},
         claims=claims,
         revision=revision,
     )
@@ -243,6 +253,73 @@ def test_what_is_a_difference(
     record(repository, "A-1", Verdict.VERIFIED, *there, torch="1.98.0")
     matrix = tickets("report", "--format", "json").envelope["status"]["matrix"]
     assert (1, differing) == (matrix["compared"], [each["what"] for each in matrix["differences"]])
+
+
+@pytest.mark.parametrize(
+    ("here", "less", "there", "more", "differing"),
+    [
+        # What was measured in both is the same, whatever fits the fewer points.
+        (claim("4*n, at 2 of 3 points"), samples(4, 8), claim("4*n"), samples(4, 8, 12), []),
+        (claim("8, at 1 of 3 points"), samples(None, 8), claim("4*n"), samples(4, 8, 12), []),
+        # Nothing was measured in both.
+        (
+            claim("4, at 1 of 3 points"),
+            samples(4),
+            claim("9..12, at 2 of 3 points"),
+            samples(None, 9, 12),
+            [],
+        ),
+        # Something was, and is not the same.
+        (claim("4..9, at 2 of 3 points"), samples(4, 9), claim("4*n"), samples(4, 8, 12), ["fix.syncs"]),
+        # Nor is an outcome, wherever it comes from.
+        (claim("4*n"), samples(4, 8), claim("4..99", holds=False), samples(4, 8, 99), ["fix.syncs"]),
+        # At as many points as were measured.
+        (
+            claim("equal at 2 of 2 points", metric="same_result"),
+            samples(4, 8),
+            claim("equal at 3 of 3 points", metric="same_result"),
+            samples(4, 8, 12),
+            [],
+        ),
+        # What was counted up to an exception is no cost of the whole, but that it raised is a result.
+        (claim("4, at 1 of 2 points"), samples(4, 7, raised=2), claim("4*n"), samples(4, 8), []),
+        (
+            claim("n-1", metric="raised"),
+            samples(0, 1, metric="raised", raised=2),
+            claim("0", metric="raised"),
+            samples(0, 0, 0, metric="raised"),
+            ["fix.raised"],
+        ),
+    ],
+)
+def test_what_was_not_measured_makes_no_difference(
+    repository: Repository,
+    tickets: Tickets,
+    here: ClaimResult,
+    less: Sequence[Sample],
+    there: ClaimResult,
+    more: Sequence[Sample],
+    differing: list[str],
+) -> None:
+    """Where a cell lacks points of the sweep, those count that both have."""
+    add(repository, "A-1")
+    repository.write("tickets.toml", MATRIX)
+    record(repository, "A-1", Verdict.VERIFIED, here, samples=less)
+    record(repository, "A-1", Verdict.VERIFIED, there, samples=more, torch="1.98.0")
+    matrix = tickets("report", "--format", "json").envelope["status"]["matrix"]
+    assert differing == [each["what"] for each in matrix["differences"]]
+
+
+def test_a_cell_with_fewer_points_hides_no_difference(repository: Repository, tickets: Tickets) -> None:
+    """One that agrees with two that do not stands beside the first, with what that says of more points."""
+    add(repository, "A-1")
+    repository.write("tickets.toml", MATRIX)
+    record(repository, "A-1", Verdict.VERIFIED, claim("n, at 2 of 3 points"), samples=samples(1, 2))
+    record(repository, "A-1", Verdict.VERIFIED, claim("n"), samples=samples(1, 2, 3), torch="1.98.0")
+    record(repository, "A-1", Verdict.VERIFIED, claim("1..9"), samples=samples(1, 2, 9), torch="1.99.0")
+    both = f"torch {own_torch()} and torch 1.98.0"
+    expected = f"- A-1, `fix.syncs`: `n (holds)` in {both}; `1..9 (holds)` in torch 1.99.0"
+    assert expected == section(tickets("report").out)[-1]
 
 
 def test_what_came_to_nothing_is_compared_with_nothing(repository: Repository, tickets: Tickets) -> None:

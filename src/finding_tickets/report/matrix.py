@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.meter.report import at_text
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.matrix import CUDA
@@ -14,7 +15,7 @@ from finding_tickets.report.verification import MARKS
 from finding_tickets.verify.cells import Cell, cells, labels
 
 if TYPE_CHECKING:
-    from finding_tickets.model.verification import ClaimResult, Verification
+    from finding_tickets.model.verification import Sample, Verification
     from finding_tickets.register.matrix import Matrix as Declared
     from finding_tickets.register.query import Facts
     from finding_tickets.report.rows import Row
@@ -218,33 +219,79 @@ def _measured(known: Mapping[Cell, Current]) -> dict[Cell, Verification]:
 
 
 def _decides(done: Verification) -> bool:
-    return bool(_verdict(done)) or any(map(_outcome, done.claims))
+    return done.verdict is not Verdict.INCONCLUSIVE or any(claim.holds is not None for claim in done.claims)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How a verdict or a claim came out in a cell, and in words what was measured.
+
+    ``samples`` are those of the variant that a claim is about, of which it is about ``metric``.
+    """
+
+    result: str
+    text: str
+    metric: str = ""
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int | None]:
+        """By the points that were measured; None of results, which are compared and not counted."""
+        from finding_tickets.verify.fitting import ENDINGS
+
+        done = (each for each in self.samples if each.error is None or self.metric in ENDINGS)
+        return {at_text(each.at): each.metrics.get(self.metric) for each in done}
+
+    def agrees(self, other: _Outcome) -> bool:
+        """Whether both say the same; where they have other points, what is said of those that both have.
+
+        These may be more than the claim is about, which evidence does not tell.
+        """
+        if self.result != other.result:
+            return False
+        if self.text == other.text:
+            return True
+        here, there = self.counts, other.counts
+        both = here.keys() & there.keys()
+        return here.keys() != there.keys() and all(here[at] == there[at] for at in both)
 
 
 def _differences(
     ticket: str, measured: Mapping[Cell, Verification], names: Mapping[Cell, str]
 ) -> Iterator[Difference]:
     """Verdicts that differ, and claims; what was left open in a cell is neither agreement nor the reverse."""
-    found = {VERDICT: {cell: _verdict(done) for cell, done in measured.items()}}
+    found: dict[str, dict[str, _Outcome]] = {VERDICT: {}}
     for cell, done in measured.items():
-        for claim in done.claims:
-            found.setdefault(claim.id, {})[cell] = _outcome(claim)
-    for what, values in found.items():
-        cells: dict[str, list[str]] = {}
-        for cell, value in values.items():
-            if value:
-                cells.setdefault(value, []).append(names[cell])
-        if len(cells) > 1:
-            yield Difference(ticket, what, tuple((value, tuple(each)) for value, each in cells.items()))
+        for what, outcome in _outcomes(done):
+            found.setdefault(what, {})[names[cell]] = outcome
+    for what, outcomes in found.items():
+        groups = _agreeing(outcomes)
+        if len(groups) > 1:
+            yield Difference(ticket, what, tuple((_text(group), tuple(group)) for group in groups))
 
 
-def _verdict(done: Verification) -> str:
-    return "" if done.verdict is Verdict.INCONCLUSIVE else done.verdict
+def _outcomes(done: Verification) -> Iterator[tuple[str, _Outcome]]:
+    """What was decided, each by what it is about; of times, which are never the same, the result alone."""
+    if done.verdict is not Verdict.INCONCLUSIVE:
+        yield VERDICT, _Outcome(done.verdict, done.verdict)
+    for claim in done.claims:
+        if claim.holds is not None:
+            mark, variant = MARKS[claim.holds], done.variants.get(claim.variant)
+            text = mark if claim.metric == SECONDS else f"{claim.measured} ({mark})"
+            yield claim.id, _Outcome(mark, text, claim.metric, variant.samples if variant else ())
 
 
-def _outcome(claim: ClaimResult) -> str:
-    """What was measured and how the claim came out; of times the latter alone, which are never the same."""
-    if claim.holds is None:
-        return ""
-    mark = MARKS[claim.holds]
-    return mark if claim.metric == SECONDS else f"{claim.measured} ({mark})"
+def _agreeing(outcomes: Mapping[str, _Outcome]) -> list[dict[str, _Outcome]]:
+    """Outcomes by cells, in groups in which each agrees with all; one that fits several is in the first."""
+    groups: list[dict[str, _Outcome]] = []
+    for name, outcome in outcomes.items():
+        fitting = (group for group in groups if all(map(outcome.agrees, group.values())))
+        if (group := next(fitting, None)) is None:
+            groups.append(group := {})
+        group[name] = outcome
+    return groups
+
+
+def _text(group: Mapping[str, _Outcome]) -> str:
+    """What the cell says that was measured at most points."""
+    return max(group.values(), key=lambda outcome: len(outcome.counts)).text
