@@ -46,6 +46,34 @@ def test_files_are_what_git_says_they_are(repository: Repository, git: Git) -> N
         )
 
 
+def test_folders_that_are_links_are_what_they_lead_to(repository: Repository, git: Git) -> None:
+    """On the way to a file, one through another, also out of the register's folder; not out of git's."""
+    repository.write("lib/pkg/mod.py", "1\n")
+    repository.write("lib/pkg/in/side.py", "2\n")
+    links = {
+        "part/src/pkg": "../../lib/pkg",
+        "part/again": "src/pkg/in",
+        "part/up.py": "again/../mod.py",
+        "part/out": "../../..",
+        "part/absolute": str(repository.root / "lib"),
+        "part/round": "round/x",
+    }
+    (repository.root / "part/src").mkdir(parents=True)
+    for link, target in links.items():
+        (repository.root / link).symlink_to(target)
+    tree = commit(git)
+    with Objects(repository.root) as objects:
+        part = Snapshot(objects, tree, "part/")
+        # What follows the link counts from where that leads: "again/.." is lib/pkg, as it is on disk.
+        for path in ("src/pkg/mod.py", "src/pkg/in/side.py", "again/side.py", "up.py"):
+            assert (repository.root / "part" / path).read_bytes() == part.content(path)
+        assert git("rev-parse", "HEAD:lib/pkg").strip() == part.folder("src/pkg")
+        assert ["again/side.py"] == [path for path, _ in part.files("again")]
+        outside = ("out/lib/pkg/mod.py", "absolute/pkg/mod.py", "round/mod.py", "up.py/x", "src/pkg")
+        assert [None] * len(outside) == [part.file(path) for path in outside]
+        assert tree == part.folder("..")
+
+
 def test_what_a_clone_does_not_have_is_not_there(repository: Repository, git: Git) -> None:
     """A missing object is None, and the ones after it are still read."""
     tree = commit(git)

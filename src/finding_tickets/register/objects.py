@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -114,14 +113,8 @@ class Snapshot:
 
     def file(self, path: str) -> str | None:
         """The object of a file, or of the file that a link leads to; None where there is no such file."""
-        place = f"{self.prefix}{path}"
-        for _ in range(_MOST_LINKS):
-            entry = self._entry(place)
-            if entry is None or entry.mode != _LINK:
-                return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
-            target = os.fsdecode(self.objects.content(entry.object) or b"")
-            place = posixpath.normpath(posixpath.join(posixpath.dirname(place), target))
-        return None
+        entry = self._entry(path)
+        return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
@@ -135,19 +128,37 @@ class Snapshot:
 
     def folder(self, path: str) -> str | None:
         """The object of a folder, itself where the path is empty; None where there is no such folder."""
-        place = f"{self.prefix}{path}".rstrip("/")
-        entry = self._entry(place) if place else Entry(_FOLDER, self.tree)
+        entry = self._entry(path)
         return entry.object if entry and entry.mode == _FOLDER else None
 
     def _entry(self, path: str) -> Entry | None:
-        name = self.tree
-        *folders, last = path.split("/")
-        for folder in folders:
-            entry = self.objects.folder(name).get(folder)
-            if entry is None or entry.mode != _FOLDER:
+        """What a path leads to, links on the way followed; None for nothing, and outside the repository."""
+        here = [Entry(_FOLDER, self.tree)]
+        waiting = f"{self.prefix}{path}".split("/")[::-1]
+        links = 0
+        while waiting:
+            name = waiting.pop()
+            if name in {"", "."}:
+                continue
+            if here[-1].mode != _FOLDER:
                 return None
-            name = entry.object
-        return self.objects.folder(name).get(last)
+            if name == "..":
+                here.pop()
+                if not here:
+                    return None
+                continue
+            entry = self.objects.folder(here[-1].object).get(name)
+            if entry is None:
+                return None
+            if entry.mode != _LINK:
+                here.append(entry)
+                continue
+            target = os.fsdecode(self.objects.content(entry.object) or b"")
+            links += 1
+            if links > _MOST_LINKS or target.startswith("/"):
+                return None
+            waiting += target.split("/")[::-1]
+        return here[-1]
 
     def _below(self, tree: str, place: str) -> Iterator[tuple[str, str]]:
         for name, entry in self.objects.folder(tree).items():
