@@ -56,7 +56,7 @@ def record(
     revision: str | None = None,
     samples: Sequence[Sample] = (),
 ) -> None:
-    """Write evidence for a ticket as it is now, in the cell of a torch and a revision; samples are the fix's."""
+    """Write evidence for a ticket as it is now, of a torch and of a revision, with samples of the fix."""
     document = repository.load().find(ticket)
     planned = plan(document, repository.root, {EVERY: revision} if revision else {})
     assert planned is not None

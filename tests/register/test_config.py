@@ -205,6 +205,18 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
             "matrix = {revisions = ['v1', 'v1']}",
             "matrix: revisions must have each text once, and none that is empty: ['v1', 'v1']",
         ),
+        (
+            "matrix = {revisions = ['v1', 'HEAD~1', 'HEAD^1']}",
+            "matrix: revisions 'HEAD~1' and 'HEAD^1' share a folder; name a commit",
+        ),
+        (
+            "matrix = {revisions = ['feature_x', 'feature/x']}",
+            "matrix: revisions 'feature_x' and 'feature/x' share a folder; name a commit",
+        ),
+        (
+            "matrix = {revisions = ['x.json']}",
+            "matrix: revisions must not end like evidence, as 'x.json'; name a commit",
+        ),
         ("severities = {P9 = []}", "severities: no such word as 'P9'; the words are P0, P1, P2, P3, P4"),
         ("severities = ['bad']", "severities: no such word as 'bad'; the words are P0, P1, P2, P3, P4"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from finding_tickets.register.config_values import WrongValueError, amounts
+from finding_tickets.register.convention import safe_name
 
 SIMULATED, CUDA = METERS = ("simulated", "cuda")
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")
@@ -73,7 +74,17 @@ def _gpus(value: Any) -> Mapping[str, Mapping[str, float]]:
 
 
 def _revisions(value: Any) -> tuple[str, ...]:
-    return _texts(value, "revisions")
+    """A list of revisions, each with a folder of evidence of its own that does not look like a file of it."""
+    found = _texts(value, "revisions")
+    folders: dict[str, str] = {}
+    for revision in found:
+        folder = safe_name(revision)
+        other = folders.setdefault(folder, revision)
+        if other != revision:
+            raise WrongValueError(f"revisions {other!r} and {revision!r} share a folder; name a commit")
+        if folder.endswith(".json"):
+            raise WrongValueError(f"revisions must not end like evidence, as {revision!r}; name a commit")
+    return found
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:
