@@ -87,8 +87,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--tickets-meter",
         choices=("auto", "simulated", "cuda"),
-        default="auto",
-        help="what counts: a real GPU where one is usable (auto, the default), simulated or cuda",
+        help="what counts, by default what is configured: a real GPU where one is usable is auto",
     )
 
 
@@ -136,7 +135,7 @@ def _settings(register: Register, config: pytest.Config) -> Settings:
     return Settings(
         root=register.root,
         evidence=register.config.evidence,
-        meter=config.getoption("tickets_meter"),
+        meter=config.getoption("tickets_meter") or register.config.meter,
         timeout=register.config.timeout,
         memory=register.config.memory,
         record=False,

@@ -338,16 +338,24 @@ def test_a_configuration_that_hides_tickets_is_named(base: Repository, git: Git,
     assert ExitCode.OK == tickets("check", "--base", "main", "--accept", "configuration").code
 
 
+def test_a_configuration_that_counts_elsewhere_is_named(base: Repository, git: Git, tickets: Tickets) -> None:
+    """Another meter would be compared with other evidence of the base's, or with none."""
+    base.write("tickets.toml", 'meter = "simulated"\n')
+    commit(git, "meter")
+    ran = tickets("check", "--base", "main")
+    assert ExitCode.GATE_FAILED == ran.code
+    assert "[gate-configuration] the configuration is another one than the base's: meter (" in ran.out
+
+
 def test_a_file_that_python_runs_by_itself_is_named(base: Repository, git: Git, tickets: Tickets) -> None:
-    """It could replace whatever measures, and no ticket depends on it; in JSON it is said beside the data."""
+    """It could replace whatever measures, and no ticket depends on it; in JSON it stands beside the data."""
     base.write("src/sitecustomize.py", "import simcuda\n")
     commit(git, "first")
     ran = tickets("check", "--base", "main", "--format", "json")
     assert (ExitCode.GATE_FAILED, []) == (ran.code, ran.data)
-    said = (
-        "error [gate-configuration] src/sitecustomize.py is another one than the base's, and Python runs it"
-    )
-    assert said in ran.err
+    (problem,) = json.loads(ran.out)["problems"]
+    assert ("src/sitecustomize.py", 1, "error", "gate-configuration") == tuple(problem.values())[:4]
+    assert problem["message"].startswith("src/sitecustomize.py is another one than the base's, and Python")
     assert ExitCode.OK == tickets("check", "--base", "main", "--accept", "configuration").code
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.model.vocabulary import Vocabulary, word_for
 from finding_tickets.register.config import Config, read_config
 from finding_tickets.register.matrix import Matrix
 
@@ -23,7 +24,7 @@ def test_defaults(tmp_path: Path) -> None:
     config = read_config(tmp_path)
     assert (("tickets",), "evidence", "templates") == (config.tickets, config.evidence, config.templates)
     # 8 GiB = 8 * 1024^3 bytes.
-    assert (120.0, 8_589_934_592) == (config.timeout, config.memory)
+    assert ("auto", 120.0, 8_589_934_592) == (config.meter, config.timeout, config.memory)
 
 
 def test_every_key(tmp_path: Path) -> None:
@@ -34,6 +35,7 @@ def test_every_key(tmp_path: Path) -> None:
         tickets = ["findings", "reviews"]
         evidence = "measured"
         templates = "ours"
+        meter = "simulated"
         timeout = 2.5
         memory = "512MiB"
         id_pattern = "T-[0-9]+"
@@ -54,7 +56,7 @@ def test_every_key(tmp_path: Path) -> None:
         config.templates,
     )
     # 512 MiB = 512 * 1024^2 bytes.
-    assert (2.5, 536_870_912) == (config.timeout, config.memory)
+    assert ("simulated", 2.5, 536_870_912) == (config.meter, config.timeout, config.memory)
     words = config.vocabulary
     assert ("T-[0-9]+", {"security": ()}, {"core": ("kernel",)}) == (
         words.id_pattern,
@@ -63,10 +65,31 @@ def test_every_key(tmp_path: Path) -> None:
     )
     assert {"Leak": ()} == words.categories
     assert {"H100": 1.0, "rack": 0.5} == config.ray
-    assert (("critical",), ("todo",)) == (words.severities["P0"], words.statuses["open"])
-    assert (("shipped",), ("approve",)) == (words.outcomes["fixed"], words.opinions["ENDORSE"])
+    assert (("critical",), "todo") == (words.severities["P0"], words.statuses["open"][0])
+    assert (("shipped",), "approve") == (words.outcomes["fixed"], words.opinions["ENDORSE"][0])
     # Words that are not mentioned keep their place.
     assert ["P0", "P1", "P2", "P3", "P4"] == list(words.severities)
+
+
+def test_spellings_are_added(tmp_path: Path) -> None:
+    """What a word was called before it still is, but for what the register calls another word."""
+    configure(tmp_path, "[statuses]\nclosed = ['erledigt']\nfixed = ['Done']")
+    statuses = read_config(tmp_path).vocabulary.statuses
+    assert ("erledigt", "resolved", "complete", "completed", "duplicate") == statuses["closed"]
+    assert ("Done", "already fixed", "implemented") == statuses["fixed"]
+    assert ["closed", "closed", "fixed"] == [
+        word_for(each, statuses) for each in ("Erledigt", "resolved", "done")
+    ]
+
+
+def test_the_documentation_has_all_spellings() -> None:
+    """Who replaces or adds one finds there what is known without it."""
+    page = (Path(__file__).parents[2] / "docs/configuration.md").read_text("utf-8")
+    words = Vocabulary()
+    for key in ("severities", "statuses", "outcomes", "opinions"):
+        for word, others in getattr(words, key).items():
+            also = ", ".join(f"`{each}`" for each in others)
+            assert f"| `{key}` | `{word}` | {also} |\n".replace("|  |", "| |") in page
 
 
 def test_a_matrix(tmp_path: Path) -> None:
@@ -138,6 +161,7 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
     [
         ("timout = 5", "unknown key 'timout' (did you mean 'timeout'?)"),
         ("timeout = '5'", "timeout: must be a number of seconds above 0, not '5'"),
+        ("meter = 'gpu'", "meter: must be one of auto, simulated, cuda, not 'gpu'"),
         ("timeout = true", "timeout: must be a number of seconds above 0, not True"),
         ("timeout = -1", "timeout: must be a number of seconds above 0, not -1"),
         ("timeout = nan", "timeout: must be a number of seconds above 0, not nan"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, sound_ones, timeout_option
+from finding_tickets.cli.measuring import Meter, Sandbox, settings_of, sound_ones, timeout_option
 from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
 from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
 from finding_tickets.cli.reading import find_all
@@ -29,7 +29,7 @@ def audit(
         list[str] | None, typer.Option(metavar="NAME", help="Try this cheat alone (repeatable).")
     ] = None,
     root: Root = HERE,
-    meter: Meter = MeterName.AUTO,
+    meter: Meter = None,
     timeout: Annotated[float | None, timeout_option("Stop a cheat after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,

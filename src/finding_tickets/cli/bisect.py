@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.editing import Id
-from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, timeout_option
+from finding_tickets.cli.measuring import Meter, Sandbox, settings_of, timeout_option
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
 from finding_tickets.errors import BadDataError, ExitCode
@@ -29,7 +29,7 @@ def bisect(
         str, typer.Option(metavar="NAME", help="The variant whose code and claims are meant.")
     ] = "found",
     root: Root = HERE,
-    meter: Meter = MeterName.AUTO,
+    meter: Meter = None,
     timeout: Annotated[float | None, timeout_option("Stop measuring a commit after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,

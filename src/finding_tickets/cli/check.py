@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, settings_of, timeout_option
+from finding_tickets.cli.measuring import Meter, Sandbox, settings_of, timeout_option
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import counted, say, style, write, write_json
 from finding_tickets.cli.summary import add_to
@@ -40,9 +40,9 @@ def check(
     root: Root = HERE,
     accept: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A ticket whose changed claims or worse verdict are meant."),
+        typer.Option(metavar="ID", help="A ticket whose changes are meant, or configuration (repeatable)."),
     ] = None,
-    meter: Meter = MeterName.AUTO,
+    meter: Meter = None,
     timeout: Annotated[float | None, timeout_option("Stop a verification after this time.")] = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Add the outcome as Markdown to a file as well.")
@@ -90,11 +90,11 @@ def _print(
     judged: Sequence[Judged], others: Sequence[Problem], base: str, output_format: CheckFormat
 ) -> None:
     from finding_tickets.report.annotations import annotation
-    from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
+    from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
 
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
-        write_json("check", [gate_item(each) for each in judged])
+        write_json("check", map(gate_item, judged), problems=[other_item(each) for each in others])
         for problem in others:
             say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:

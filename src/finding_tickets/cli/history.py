@@ -12,7 +12,6 @@ import typer
 from finding_tickets.cli.delivery import deliver, kept_by
 from finding_tickets.cli.measuring import (
     Meter,
-    MeterName,
     Sandbox,
     revision_option,
     settings_of,
@@ -50,7 +49,7 @@ def history(
         bool, typer.Option("--all", help="Every document that had a verifier since then.")
     ] = False,
     root: Root = HERE,
-    meter: Meter = MeterName.AUTO,
+    meter: Meter = None,
     timeout: Annotated[float | None, timeout_option("Stop a measurement after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: Annotated[
@@ -75,7 +74,7 @@ def history(
         return ExitCode.worst(*map(_code, timelines))
     if everything or not ids or len(ids) > 1:
         raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
-    if timeout or sandbox or meter is not MeterName.AUTO or how is HistoryFormat.HTML:
+    if timeout or sandbox or meter or how is HistoryFormat.HTML:
         raise UsageError("nothing is measured or drawn without --since REV")
     return _recorded(register, ids[0], how)
 

@@ -29,7 +29,9 @@ class MeterName(StrEnum):
     CUDA = "cuda"
 
 
-Meter = Annotated[MeterName, typer.Option(help="What counts during a run.")]
+Meter = Annotated[
+    MeterName | None, typer.Option(help="What counts during a run, by default what is configured.")
+]
 Sandbox = Annotated[
     bool,
     typer.Option(
@@ -50,14 +52,14 @@ def revision_option(what: str) -> typer.models.OptionInfo:
     return option
 
 
-def settings_of(register: Register, meter: MeterName, timeout: float | None, **more: Any) -> Settings:
+def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:
     """How a command verifies documents of a register: as configured, but for what was said to it."""
     from finding_tickets.verify.session import Settings
 
     return Settings(
         root=register.root.resolve(),
         evidence=register.config.evidence,
-        meter=meter,
+        meter=meter or register.config.meter,
         timeout=timeout or register.config.timeout,
         memory=register.config.memory,
         **more,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, MeterName, Sandbox, timeout_option
+from finding_tickets.cli.measuring import Meter, Sandbox, timeout_option
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
@@ -44,7 +44,7 @@ def probe(
     agent: Annotated[str | None, typer.Option(metavar="WORD", help="Who found it, for its ID.")] = None,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,
-    meter: Meter = MeterName.AUTO,
+    meter: Meter = None,
     timeout: Annotated[float | None, timeout_option("Stop the target after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
@@ -68,7 +68,7 @@ def probe(
             arguments=arguments or (),
             sweep=sweep or (),
             verifier=verifier,
-            meter=meter,
+            meter=meter or config.meter,
             devices=devices,
             timeout=timeout or config.timeout,
             memory=config.memory,

@@ -16,7 +16,6 @@ from finding_tickets.cli.choosing import Query, chosen, named
 from finding_tickets.cli.matrix import Batch, by_cell, declared, seen, show
 from finding_tickets.cli.measuring import (
     Meter,
-    MeterName,
     Sandbox,
     revision_option,
     settings_of,
@@ -66,7 +65,7 @@ def verify(
         bool, typer.Option("--stale", help="Every document with stale evidence or none.")
     ] = False,
     root: Root = HERE,
-    meter: Meter = MeterName.AUTO,
+    meter: Meter = None,
     timeout: Annotated[float | None, timeout_option("Stop a verification after this time.")] = None,
     at: Annotated[
         str | None, revision_option("Measure variants that name no revision at this one; record nothing.")
@@ -90,7 +89,7 @@ def verify(
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
     overrides = _overrides(at, base, head)
-    if matrix and (overrides or meter is not MeterName.AUTO):
+    if matrix and (overrides or meter):
         raise UsageError("--matrix says itself what measures, and at which revision", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")

@@ -16,6 +16,7 @@ from finding_tickets.register.config_values import (
     WrongValueError,
     folder,
     folders,
+    meter,
     names,
     pattern,
     ray,
@@ -33,6 +34,7 @@ _SETTINGS: Mapping[str, Callable[[Any, Path], Any]] = {
     "tickets": folders,
     "evidence": folder,
     "templates": folder,
+    "meter": meter,
     "timeout": seconds,
     "memory": size,
     "largest_file": size,
@@ -58,6 +60,7 @@ class Config:
         tickets: Folders that hold documents.
         evidence: Folder that holds recorded verifications.
         templates: Folder whose templates replace those of the tool.
+        meter: What counts where no command says otherwise; ``auto`` is a real GPU where one is usable.
         timeout: Seconds after which a verification is stopped.
         memory: Bytes that a verification may use.
         largest_file: Bytes that a document may have; a larger one is not read.
@@ -71,6 +74,7 @@ class Config:
     tickets: tuple[str, ...] = ("tickets",)
     evidence: str = "evidence"
     templates: str = "templates"
+    meter: str = "auto"
     timeout: float = 120.0
     memory: int = 8 * 1024**3
     largest_file: int = 1024**2

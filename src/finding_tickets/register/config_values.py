@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from finding_tickets.model.vocabulary import Vocabulary, Words
+from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze
 
+_METERS = ("auto", "simulated", "cuda")
 _SIZE = re.compile(r"(?P<number>\d{1,18})\s*(?P<unit>B|[KMGT]i?B)?", re.IGNORECASE)
 _OF_RAY = ("CPU", "GPU", "memory", "object_store_memory")
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -52,6 +53,13 @@ def size(value: Any, _root: Path) -> int:
         raise WrongValueError(f"must be a number of bytes such as '8GiB', not {value!r}")
     unit = (match["unit"] or "B").upper()
     return int(match["number"]) * int((1024 if "I" in unit else 1000) ** _POWERS[unit[0]])
+
+
+def meter(value: Any, _root: Path) -> str:
+    """What counts where nobody says otherwise."""
+    if value not in _METERS:
+        raise WrongValueError(f"must be one of {', '.join(_METERS)}, not {value!r}")
+    return str(value)
 
 
 def names(value: Any, _root: Path) -> tuple[str, ...]:
@@ -112,7 +120,10 @@ def words(value: Any, _root: Path) -> Words:
 
 
 def spellings_of(name: str) -> Callable[[Any, Path], Words]:
-    """A reader of further spellings for the words of the vocabulary ``name``, whose words are given."""
+    """A reader of further spellings for the words of the vocabulary ``name``, whose words are given.
+
+    A spelling of one word that the register gives to another one is that one's alone.
+    """
     given: Words = getattr(Vocabulary(), name)
 
     def spellings(value: Any, root: Path) -> Words:
@@ -120,7 +131,11 @@ def spellings_of(name: str) -> Callable[[Any, Path], Words]:
         for word in found:
             if word not in given:
                 raise WrongValueError(f"no such word as {word!r}; the words are {', '.join(given)}")
-        return {**given, **found}
+        taken = {squeeze(each) for others in found.values() for each in others}
+        return {
+            word: (*found.get(word, ()), *(each for each in others if squeeze(each) not in taken))
+            for word, others in given.items()
+        }
 
     return spellings
 

@@ -35,10 +35,21 @@ def gate_item(judged: Judged) -> dict[str, object]:
             }
             for change in judged.pair.changes
         ],
-        "problems": [
-            {"level": each.level, "rule": each.rule, "message": each.message, "hint": each.hint}
-            for each in judged.problems
-        ],
+        "problems": [_problem_item(each) for each in judged.problems],
+    }
+
+
+def other_item(problem: Problem) -> dict[str, object]:
+    """A problem that is no ticket's for JSON, with its place."""
+    return {"file": problem.file, "line": problem.line, **_problem_item(problem)}
+
+
+def _problem_item(problem: Problem) -> dict[str, object]:
+    return {
+        "level": problem.level,
+        "rule": problem.rule,
+        "message": problem.message,
+        "hint": problem.hint,
     }
 
 

@@ -27,9 +27,9 @@ NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or
 ACCEPT = "where that is meant: --accept {id}"
 
 REMEDIATION_RULES = "remediation-"
-GUARDED = ("tickets", "evidence", "largest_file")
+GUARDED = ("tickets", "evidence", "meter", "largest_file")
 GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
-"""Settings that decide which tickets there are, which are closed, and where evidence is looked for."""
+"""Settings that decide which tickets there are and which are closed, what counts, and where evidence is."""
 
 STARTUP = ("sitecustomize", "usercustomize")
 """Modules that Python runs before any other, where it finds them."""
