@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,10 @@ from tests.conftest import Git, Repository
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.verify.checkouts import Checkouts, RevisionError
+from finding_tickets.verify import checkouts
+from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.folders import release
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings, Verified, verify
 
@@ -59,6 +63,17 @@ claims:
   found: {{syncs: n}}
   fix: {{syncs: 1, same_result_as: found}}
 ```
+"""
+
+
+USING = """
+import sys
+from pathlib import Path
+from finding_tickets.verify.checkouts import Checkouts, Revision
+
+Checkouts(Path(sys.argv[1])).files(Revision("", sys.argv[2]))
+print("ready", flush=True)
+sys.stdin.read()
 """
 
 
@@ -227,17 +242,59 @@ def test_a_name_is_ambiguous_only_where_it_leads_to_two_commits(
     assert [history[0]] * 2 == [checkouts.revision(name).commit for name in ("release", "both")]
 
 
+@contextmanager
+def another_run(repository: Repository, commit: str) -> Iterator[None]:
+    """A process that has checked out a commit and goes on meanwhile."""
+    command = [sys.executable, "-c", USING, str(repository.root), commit]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout
+        assert "ready\n" == run.stdout.readline()
+        yield
+
+
+def checked_out(repository: Repository, *commits: str) -> list[Path]:
+    """The commits as files, for a run that begins now."""
+    release()
+    return [Checkouts(repository.root).files(Revision("", commit)) for commit in commits]
+
+
+def test_a_run_has_all_that_it_checks_out_however_much(
+    repository: Repository, isolation: Isolation, history: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was checked out first is there when it is measured, though fewer are kept in the end."""
+    monkeypatch.setattr(checkouts, "_KEEP", 1)
+    repository.ticket(more=BLOCK.format(found=history[0], fix=f"@{history[1]}"))
+    done = measured(repository, isolation)
+    assert (Verdict.VERIFIED, "every claim about found and fix holds") == (done.verdict, done.reason)
+
+
+def test_a_run_that_begins_keeps_the_checkouts_that_were_used_last(
+    repository: Repository, history: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others go, unless they may be in use by another run; it does not matter which were made last."""
+    monkeypatch.setattr(checkouts, "_KEEP", 1)
+    first, last = checked_out(repository, *history)
+    with another_run(repository, history[0]):
+        checked_out(repository, history[0])
+        assert (True, True) == (first.is_dir(), last.is_dir())
+    checked_out(repository, history[0])
+    assert (True, False) == (first.is_dir(), last.is_dir())
+
+
 def test_what_a_killed_process_left_of_a_checkout_goes(
     repository: Repository, history: list[str], cache: Path
 ) -> None:
-    """After a day; what is younger may still be written by another process."""
-    left = [cache / f"finding-tickets/checkouts/.{age}" for age in ("new", "old")]
-    for folder in left:
-        folder.mkdir(parents=True)
-    os.utime(left[1], (0, 0))
-    checkouts = Checkouts(repository.root)
-    checkouts.files(checkouts.revision(history[0]))
-    assert [True, False] == [folder.exists() for folder in left]
+    """Unless another run is under way, which may still be writing it."""
+    left = cache / "finding-tickets/checkouts/.left"
+    left.mkdir(parents=True)
+    with another_run(repository, history[0]):
+        # It was alone when it began.
+        assert not left.exists()
+        left.mkdir()
+        checked_out(repository, history[0])
+        assert left.exists()
+    checked_out(repository, history[0])
+    assert not left.exists()
 
 
 def test_a_revision_is_written_by_its_own_attributes(

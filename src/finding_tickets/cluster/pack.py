@@ -80,12 +80,10 @@ def unpacked(pack: Pack, objects: bytes) -> Path:
     if cache is None:
         raise OSError("there is no cache folder")
     folder = cache / FOLDER / hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
-    if not folder.is_dir():
-        try:
-            make(folder, lambda aside: _unpack(pack, objects, aside), _KEEP)
-        except GitError as error:
-            raise GitError(f"the work tree cannot be unpacked: {error}") from None
-    os.utime(folder)
+    try:
+        make(folder, lambda aside: _unpack(pack, objects, aside), _KEEP)
+    except GitError as error:
+        raise GitError(f"the work tree cannot be unpacked: {error}") from None
     return (folder / pack.folder).resolve()
 
 

@@ -21,6 +21,7 @@ from finding_tickets.register.history import Commit
 from finding_tickets.verify.checkouts import Revision, RevisionError
 from finding_tickets.verify.claims import check
 from finding_tickets.verify.expressions import Comparison
+from finding_tickets.verify.folders import release
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import jobs
@@ -35,7 +36,7 @@ TARGET = f"{__name__}:measure"
 OLDER = "the defect is older than the commits that were looked at"
 EQUAL = "=="
 AT_ONCE = 16
-"""Commits that are checked out together; far fewer than are kept."""
+"""Commits that are checked out together, and needed no longer than they are measured."""
 
 COMPARING = frozenset({SAME_RESULT, SECONDS})
 """Metrics whose claims compare with another variant, which a commit does not have."""
@@ -214,6 +215,7 @@ class _Search:
         return list(kinds.values())[:AT_ONCE]
 
     def _results(self, wanted: Iterable[Stage]) -> Iterator[tuple[Stage, _Result]]:
+        release()
         tasks: dict[str, Task] = {}
         stages_by_id = {}
         for stage in wanted:

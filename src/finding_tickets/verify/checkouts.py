@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +15,7 @@ FOLDER = "checkouts"
 SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
-"""Checkouts that are kept, those used last."""
+"""Checkouts that are kept when nobody uses any, those used last."""
 
 
 class RevisionError(Exception):
@@ -95,7 +94,7 @@ class Checkouts:
         return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
 
     def files(self, revision: Revision) -> Path:
-        """The folder ``root`` as it is at a revision.
+        """The folder ``root`` as it is at a revision, which stays as ``folders.make`` says.
 
         Raises:
             RevisionError: Git cannot write it, or there is no room.
@@ -105,12 +104,10 @@ class Checkouts:
             raise RevisionError(f"{revision.name} cannot be checked out: there is no cache folder")
         # A commit's hash says what is in it, whichever clone it came from.
         folder = cache / FOLDER / revision.commit
-        if not folder.is_dir():
-            try:
-                make(folder, lambda aside: self._write(revision.commit, aside), _KEEP)
-            except (GitError, OSError) as error:
-                raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
-        os.utime(folder)
+        try:
+            make(folder, lambda aside: self._write(revision.commit, aside), _KEEP)
+        except (GitError, OSError) as error:
+            raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
         return folder / self._prefix
 
     @cached_property

@@ -63,9 +63,7 @@ def _links() -> Path:
             (aside / name).symlink_to(place, target_is_directory=True)
 
     try:
-        if not folder.is_dir():
-            make(folder, write, _KEEP)
-        os.utime(folder)
+        make(folder, write, _KEEP)
     except OSError as error:
         raise UnreachableError(f"{folder} cannot be made: {error.strerror}") from None
     return folder

@@ -17,7 +17,6 @@ from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
 from finding_tickets.processors import usable
-from finding_tickets.verify.folders import TOKEN
 from finding_tickets.verify.interpreter import command, environment
 from finding_tickets.verify.sandbox import bubblewrap
 from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT
@@ -93,7 +92,7 @@ class Isolation:
         self._others: dict[str, Isolation] = {}
         program = bubblewrap() if sandbox else ""
         server = ["finding_tickets.verify.forkserver", str(workers or usable()), *preload]
-        janitor = ["finding_tickets.verify.janitor", TOKEN, program, *command(interpreter), *server]
+        janitor = ["finding_tickets.verify.janitor", program, *command(interpreter), *server]
         self._interpreter = interpreter
         self._command = [*command(""), *janitor]
         self._folder = ""

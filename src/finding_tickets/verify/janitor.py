@@ -16,7 +16,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from finding_tickets.verify.folders import forget
 from finding_tickets.verify.sandbox import sandboxed
 from finding_tickets.verify.supervise import kill_descendants, reap_orphans
 from finding_tickets.verify.worker import LOG
@@ -25,11 +24,8 @@ POLL_MILLISECONDS = 100
 """How often to look whether the server has ended; that the caller has is told at once."""
 
 
-def main(token: str, program: str, command: list[str]) -> None:
-    """Serve one caller, in a sandbox of ``program`` if that is given.
-
-    ``token`` marks the unfinished folders of the caller in the cache.
-    """
+def main(program: str, command: list[str]) -> None:
+    """Serve one caller, in a sandbox of ``program`` if that is given."""
     reap_orphans()
     try:
         folder = tempfile.mkdtemp(prefix="tickets-")
@@ -43,7 +39,6 @@ def main(token: str, program: str, command: list[str]) -> None:
     finally:
         kill_descendants()
         shutil.rmtree(folder, ignore_errors=True)
-        forget(token)
 
 
 def _serve(folder: str, command: list[str]) -> None:
@@ -64,5 +59,5 @@ def _tell(**event: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2:])
     os._exit(0)
