@@ -15,7 +15,7 @@ from finding_tickets.verify.plan import Plan
 
 
 def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured() -> None:
-    """Evidence that names it so is stale, whichever of the two it is now; the other files are as they were."""
+    """Evidence that names it so is stale, whichever it is now; the other files are as they were."""
     here = Path()
     variants = {name: Source(f"{name}.py", "check") for name in ("found", "fix")}
     todo = Plan("A-1", "tickets/A-1.md", here, here, here, "verifiers/a_1.py", variants)
