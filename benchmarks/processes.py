@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+CACHE = "XDG_CACHE_HOME"
+"""The variable that says where indexes, the times of verifications and the like are kept."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,21 @@ def run(command: Sequence[str], env: Mapping[str, str], folder: Path | None = No
 def environment(folder: Path) -> dict[str, str]:
     """This process's environment, with compiled modules, and indexes, in a folder of its own."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "XDG_CACHE_HOME": str(folder / "cache")}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), CACHE: str(folder / "cache")}
+
+
+@contextmanager
+def empty_cache() -> Iterator[None]:
+    """Let this process, and what it starts, know nothing that was kept before; what it keeps is not kept."""
+    before = os.environ.get(CACHE)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[CACHE] = folder
+        try:
+            yield
+        finally:
+            del os.environ[CACHE]
+            if before is not None:
+                os.environ[CACHE] = before
 
 
 def used() -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from benchmarks.listing import peer_in
 from benchmarks.machine import Machine, this_machine
 from benchmarks.result import Bound, Number, Result, Size, amount
 from benchmarks.table import row
+from benchmarks.ten_tickets import Took
 
 from benchmarks import __main__ as command
-from benchmarks import kept, page, suite
+from benchmarks import kept, page, suite, ten_tickets, verify_all
+from finding_tickets.register.cache import cache_folder
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
@@ -123,6 +126,48 @@ def test_amounts_are_those_of_the_least_size(tried: SuiteRun) -> None:
     assert "100 live tensors / beside 10" in every["simulation"]["simulation-live"].what
     assert "an index made, 10 tickets" in [each.what for each in every["index"]["index-made"].beside]
     assert "2 verifications" in [each.what for each in every["throughput"]["throughput-one"].beside]
+
+
+def knows(cache: Path | None) -> bool:
+    """Whether something was kept by what ran before; from now on it is."""
+    assert cache is not None
+    before = cache.exists()
+    cache.mkdir(parents=True, exist_ok=True)
+    return before
+
+
+def test_ten_tickets_are_new_to_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured without the times of each alone, by which it would begin with the slowest one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    known: dict[str, list[bool]] = {}
+
+    def stand_in(what: object, *_: object) -> Took:
+        known.setdefault("together" if what == ten_tickets.TOGETHER else "", []).append(knows(cache_folder()))
+        return Took((1.0,), 1.0)
+
+    monkeypatch.setattr(ten_tickets, "alone", stand_in)
+    monkeypatch.setattr(ten_tickets, "command", stand_in)
+    for _ in range(2):
+        ten_tickets.one_round(tmp_path)
+    assert [False, False] == known["together"]
+    assert str(tmp_path) == os.environ["XDG_CACHE_HOME"]
+
+
+def test_founding_tickets_are_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with a GPU too, and whatever its user has verified before."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "finding-tickets").mkdir()
+    known, verifying = [], []
+
+    def stand_in(command: Sequence[str], _: Path) -> float:
+        known.append(knows(cache_folder()))
+        verifying.extend([command] if "verify" in command else [])
+        return 1.0
+
+    monkeypatch.setattr(verify_all, "seconds", stand_in)
+    assert [1.0] == [result.value for result in verify_all.measure(Size.LEAST)]
+    assert not known[0]
+    assert [["--meter", "simulated"]] * 2 == [each[4:6] for each in verifying]
 
 
 def test_a_missing_peer_is_said_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
