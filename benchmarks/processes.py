@@ -37,7 +37,7 @@ def run(command: Sequence[str], env: Mapping[str, str], folder: Path | None = No
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from benchmarks.kept import Kept, Ran, SuiteRun
 from benchmarks.listing import peer_in
 from benchmarks.machine import Machine, this_machine
+from benchmarks.processes import run
 from benchmarks.result import Bound, Number, Result, Size, amount
 from benchmarks.table import row
 from benchmarks.ten_tickets import Took
@@ -292,6 +294,18 @@ def test_results_are_shown_over_time(tmp_path: Path) -> None:
         "slow  1.25        2.00 NO",
         "new   -           3.00 s",
     ] == list(kept.over_time(runs, Size.FULL))
+
+
+def test_memory_is_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bounds are about units of 10^6 bytes, and the kernel counts 1024 of them at a time."""
+    wait4 = os.wait4
+
+    def waited(pid: int, options: int) -> tuple[int, int, SimpleNamespace]:
+        return *wait4(pid, options)[:2], SimpleNamespace(ru_utime=1.0, ru_stime=0.5, ru_maxrss=1000)
+
+    monkeypatch.setattr(os, "wait4", waited)
+    # 1000 * 1024 bytes.
+    assert 1.024 == pytest.approx(run([sys.executable, "-c", ""], os.environ).megabytes, abs=1e-9)
 
 
 def test_machines_of_a_kind_share_a_file(tmp_path: Path) -> None:
