@@ -11,6 +11,17 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+MEASURED = (
+    "src",
+    "tickets",
+    "fixes",
+    "verifiers",
+    "evidence",
+    "benchmarks/*.py",
+    "templates",
+    "pyproject.toml",
+)
+"""What the results depend on, as git takes paths."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ def commit() -> str:
 
 def is_changed() -> bool:
     """Whether something that is measured differs from the commit."""
-    return bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py", "templates", "pyproject.toml"))
+    return bool(_git("status", "--porcelain", "--", *MEASURED))
 
 
 def load() -> float:

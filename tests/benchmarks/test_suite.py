@@ -18,9 +18,10 @@ from benchmarks.processes import run
 from benchmarks.result import Bound, Number, Result, Size, amount
 from benchmarks.table import row
 from benchmarks.ten_tickets import Took
+from tests.conftest import Git, Repository
 
 from benchmarks import __main__ as command
-from benchmarks import kept, page, suite, ten_tickets, verify_all
+from benchmarks import kept, machine, page, suite, ten_tickets, verify_all
 from finding_tickets.register.cache import cache_folder
 
 ROOT = Path(__file__).parents[2]
@@ -306,6 +307,30 @@ def test_memory_is_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "wait4", waited)
     # 1000 * 1024 bytes.
     assert 1.024 == pytest.approx(run([sys.executable, "-c", ""], os.environ).megabytes, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("path", "changed"),
+    [
+        ("src/finding_tickets/__init__.py", True),
+        ("tickets/B7-PT-02.md", True),
+        ("fixes/b7_pt_02/fix.py", True),
+        ("verifiers/b7_pt_02.py", True),
+        ("evidence/B7-PT-02/simulated.json", True),
+        ("benchmarks/machine.py", True),
+        ("benchmarks/results/machine.json", False),
+        ("docs/README.md", False),
+    ],
+)
+def test_all_that_is_measured_is_looked_at_for_changes(
+    path: str, *, changed: bool, repository: Repository, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code, and the tickets of this repository with all that their measurements are made of."""
+    monkeypatch.setattr(machine, "ROOT", repository.root)
+    git("commit", "--allow-empty", "-m", "nothing")
+    assert not machine.is_changed()
+    repository.write(path, "changed")
+    assert changed is machine.is_changed()
 
 
 def test_machines_of_a_kind_share_a_file(tmp_path: Path) -> None:
