@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     from tests.conftest import Git, Repository
 
 SECTION = f"## Remediation\n\n```yaml\n{CLAIMS}\n```\n"
+OPTIONAL = """
+try:
+    from pkg.fast import read
+except ImportError:
+    from pkg.reading import read
+
+
+def check(tensors):
+    return read(tensors)
+"""
 HELPED = "from pkg.reading import read\n\n\ndef check(tensors):\n    return read(tensors)\n"
 ONE_BY_ONE = "def read(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
 TOGETHER = f"import torch\n\n\n{FIX.partition('import torch')[2].strip()}\n".replace("check", "read")
@@ -39,7 +49,7 @@ class Past:
     """A repository with commits by their messages, and the survey of them."""
 
     def __init__(self, repository: Repository, git: Git, isolation: Isolation) -> None:
-        self.repository, self._git, self._isolation = repository, git, isolation
+        self.repository, self._git, self.isolation = repository, git, isolation
         self.commits: dict[str, str] = {}
         self.told: list[str] = []
 
@@ -64,14 +74,14 @@ class Past:
     def verify(self) -> None:
         """Record the evidence of all tickets of the work tree."""
         assert all(
-            done.evidence for done in verify(self.repository.load().documents, self._isolation, self.settings)
+            done.evidence for done in verify(self.repository.load().documents, self.isolation, self.settings)
         )
 
     def survey(self, *ids: str, since: str = "", **more: Any) -> Surveyed:
         """What is known of tickets since the first commit that was made here, or a later one."""
         begin = self.commits.get(since, since) or next(iter(self.commits.values()))
         settings = replace(self.settings, record=False, **more)
-        return survey(settings, self._isolation, begin, ids, self.told.append)
+        return survey(settings, self.isolation, begin, ids, self.told.append)
 
 
 @pytest.fixture
@@ -145,6 +155,29 @@ def test_code_that_only_running_it_names_counts(past: Past) -> None:
     assert ["1", "1", "tensors", "1"] == laws(past.survey("a-1"))
 
 
+def test_a_module_that_code_can_do_without_is_an_input_once_it_is_there(past: Past) -> None:
+    """Whoever tries to import it and goes on without it has another result from the commit that adds it."""
+    add(past.repository, "A-1", fix=OPTIONAL)
+    past.commit("begun", {"src/pkg/__init__.py": "", "src/pkg/reading.py": ONE_BY_ONE})
+    past.survey()
+    past.commit("beside", {"src/pkg/other.py": "x = 1\n"})
+    past.commit("there", {"src/pkg/fast.py": TOGETHER})
+    past.commit("gone", {"src/pkg/fast.py": None})
+    done = past.survey()
+    assert (["tensors", "tensors", "1", "tensors"], {"A-1": 1}) == (laws(done), measured(done))
+
+
+def test_evidence_does_not_speak_of_a_module_that_came_later(past: Past) -> None:
+    """Its digests are those of what was imported, and say nothing of what would be now."""
+    add(past.repository, "A-1", fix=OPTIONAL)
+    past.commit("begun", {"src/pkg/__init__.py": "", "src/pkg/reading.py": ONE_BY_ONE})
+    past.verify()
+    past.commit("evidence")
+    past.commit("there", {"src/pkg/fast.py": TOGETHER})
+    after = past.survey()
+    assert (["tensors", "tensors", "1"], {"A-1": 1}) == (laws(after), measured(after))
+
+
 def test_a_module_that_comes_before_one_is_another_input(past: Past) -> None:
     """A package of the same name is what Python imports, though the module is as it was."""
     add(past.repository, "A-1", fix=HELPED)
@@ -201,6 +234,21 @@ def test_a_link_is_what_it_leads_to(past: Past) -> None:
     )
     done = past.survey()
     assert (["1", "it has no verifier", "1", "1"], {"A-1": 2}) == (laws(done), measured(done))
+
+
+def test_code_behind_a_linked_folder_is_what_the_link_leads_to(past: Past) -> None:
+    """What failed there is tried again once it is mended, and what did not is measured once."""
+    variants = "variants: {found: 'fixes/a_1/found.py:check', fix: 'pkg.mod:check'}"
+    add(past.repository, "A-1", f"{variants}\n{CLAIMS}")
+    (past.repository.root / "src").mkdir()
+    (past.repository.root / "src/pkg").symlink_to("../lib/pkg")
+    past.commit("broken", {"lib/pkg/__init__.py": "", "lib/pkg/mod.py": f"import gone\n{FIX}"})
+    past.commit("mended", {"lib/pkg/mod.py": FIX})
+    past.commit("beside", {"README.md": "one"})
+    past.commit("undone", {"lib/pkg/mod.py": FOUND})
+    done = past.survey()
+    missing = "src/pkg/mod.py:1: ModuleNotFoundError: No module named 'gone'"
+    assert ([missing, "1", "1", "tensors"], {"A-1": 3}) == (laws(done), measured(done))
 
 
 def test_a_commit_without_the_ticket_says_why(past: Past, repository: Repository) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -115,6 +115,12 @@ class Snapshot:
         """The object of a file, or of the file that a link leads to; None where there is no such file."""
         entry = self._entry(path)
         return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
+
+    def has_any(self, folder: str, names: Iterable[str]) -> bool:
+        """Whether any of the names is that of a file in a folder."""
+        found = self.folder(folder)
+        there = self.objects.folder(found) if found else {}
+        return any(name in there and self.file(f"{folder}/{name}") for name in names)
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""

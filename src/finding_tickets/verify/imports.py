@@ -10,6 +10,8 @@ from pathlib import PurePosixPath
 _FOLDERS = ("", "src/")
 """Where modules are looked for, as ``meter.loading`` has them looked for."""
 _TEXTS = 4096
+_TOOL = frozenset({"finding_tickets", "simcuda"})
+"""What measures, and is loaded already: no code of a repository is imported by these names."""
 
 
 def reach(
@@ -18,17 +20,23 @@ def reach(
     """The paths that code rests on, beginning with these, whether or not something is there.
 
     ``read`` gives the text of a file of Python, or None where nothing is. A module may stand in several
-    places: each of them counts.
+    places: each of them counts. The tool itself is no part of any repository, also where it is its own.
     """
     found: dict[str, None] = {}
-    waiting = [*files, *(place for module in modules for place in places_of(module))]
+    waiting = [*files, *_places(modules)]
     while waiting:
         path = waiting.pop()
         if path not in found:
             found[path] = None
             if path.endswith(".py") and (text := read(path)):
-                waiting += (place for module in _imported(path, text) for place in places_of(module))
+                waiting += _places(_imported(path, text))
     return tuple(found)
+
+
+def _places(modules: Iterable[str]) -> Iterator[str]:
+    for module in modules:
+        if module.partition(".")[0] not in _TOOL:
+            yield from places_of(module)
 
 
 def places_of(module: str) -> Iterator[str]:

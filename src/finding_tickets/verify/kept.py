@@ -3,6 +3,7 @@
 Which files a measurement depends on is known only after it: those that it imported. So what it depends on
 beside code makes a key, under which measurements are kept with the files that each rests on; a commit that
 has the same ones has the same result. One that came to nothing rests on all that its code says it imports.
+Each also rests on what is not there: code can try to import a file, and do without.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.states import Moment
 
 FOLDER = "history"
-_FORM = 2
+_FORM = 3
 """Of what is kept; another form has other keys."""
 _KEEP = 50_000
 """Measurements that are kept, those used last; each takes a kilobyte or two."""
@@ -36,14 +37,14 @@ _SUFFIX = ".json.z"
 class Kept(Record):
     """A measurement and what it rests on, beside what its ``key`` stands for.
 
-    ``files`` are the objects of files by their paths, and at ``absent`` there is nothing. ``limits`` stand
-    for what else a measurement that came to nothing may have come from.
+    ``files`` are the objects of files by their paths, and ``absent`` are names by the folder in which no
+    file has them. ``limits`` stand for what else a measurement that came to nothing may have come from.
     """
 
     key: str
     moment: Moment
     files: dict[str, str]
-    absent: tuple[str, ...]
+    absent: dict[str, tuple[str, ...]]
     limits: str = ""
 
     def is_of(self, snapshot: Snapshot, limits: str) -> bool:
@@ -51,13 +52,19 @@ class Kept(Record):
         if self.limits not in {"", limits}:
             return False
         same = all(snapshot.file(path) == name for path, name in self.files.items())
-        return same and not any(map(snapshot.file, self.absent))
+        return same and not any(snapshot.has_any(*names) for names in self.absent.items())
 
 
-def resting_on(key: str, objects: Mapping[str, str | None], moment: Moment, limits: str = "") -> Kept:
-    """A measurement that rests on these objects of files by their paths, None where nothing is."""
-    files = {path: name for path, name in sorted(objects.items()) if name}
-    absent = tuple(path for path, name in sorted(objects.items()) if not name)
+def resting_on(key: str, paths: Iterable[str], snapshot: Snapshot, moment: Moment, limits: str = "") -> Kept:
+    """A measurement that rests on what a commit has at these paths, and on what it does not have."""
+    files: dict[str, str] = {}
+    absent: dict[str, tuple[str, ...]] = {}
+    for path in sorted(set(paths)):
+        if name := snapshot.file(path):
+            files[path] = name
+        else:
+            folder, _, called = path.rpartition("/")
+            absent[folder] = (*absent.get(folder, ()), called)
     return Kept(key=key, moment=moment, files=files, absent=absent, limits=limits)
 
 

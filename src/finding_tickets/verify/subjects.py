@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -14,7 +14,7 @@ from finding_tickets.register.objects import Snapshot
 from finding_tickets.register.snapshots import Stated
 from finding_tickets.verify.checkouts import Checkouts, RevisionError
 from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, own_torch
-from finding_tickets.verify.imports import reach
+from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.kept import key_of
 from finding_tickets.verify.plan import named_in
 from finding_tickets.verify.statement import NoStatementError, read
@@ -33,12 +33,16 @@ class Subject:
     files: tuple[str, ...]
     commits: Mapping[str, str]
 
-    def reach(self, snapshot: Snapshot) -> Mapping[str, str | None]:
-        """The objects of the files that running it at a commit could import; None where nothing is."""
+    def reach(self, snapshot: Snapshot, imported: Sequence[str] = ()) -> tuple[str, ...]:
+        """The paths that running it at a commit could import, whether or not something is there.
+
+        ``imported`` are files that it is known to import, also where no text says so.
+        """
         remediation = self.stated.remediation
         refs = remediation.variants.values() if remediation else ()
-        modules = (ref.module for ref in refs if not ref.revision and not ref.module.endswith(".py"))
-        return {path: snapshot.file(path) for path in reach(snapshot.content, self.files, modules)}
+        modules = [ref.module for ref in refs if not ref.revision and not ref.module.endswith(".py")]
+        modules += map(module_of, imported)
+        return reach(snapshot.content, (*self.files, *imported), modules)
 
 
 class Subjects:
@@ -94,7 +98,8 @@ class Subjects:
     def _speaks_of(self, evidence: Evidence, subject: Subject, snapshot: Snapshot) -> bool:
         """Whether evidence is what measuring a subject with this tool would give, and not that of a failure.
 
-        Evidence of real GPUs may be another machine's.
+        Evidence of real GPUs may be another machine's. None knows what code that is
+        there now would be imported.
         """
         done = evidence.verification
         if done.ticket != subject.stated.id or (done.meter, self._meter) != ("simulated",) * 2:
@@ -109,7 +114,10 @@ class Subjects:
                 ("file", file): self._digest(snapshot, file) for file in (*subject.files, *files_of(evidence))
             },
         }
-        return bool(done.variants) and given == expected
+        if not done.variants or given != expected:
+            return False
+        imported = tuple(files_of(evidence))
+        return all(path in imported for path in subject.reach(snapshot, imported) if snapshot.file(path))
 
     def _digest(self, snapshot: Snapshot, file: str) -> str:
         """The SHA-256 of a file at a commit; empty where there is none."""

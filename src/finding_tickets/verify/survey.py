@@ -20,7 +20,6 @@ from finding_tickets.register.objects import Objects, Snapshot
 from finding_tickets.register.snapshots import Registers, Stated
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.folders import release
-from finding_tickets.verify.imports import module_of, places_of
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.kept import Kept, Store, installed, key_of, resting_on
 from finding_tickets.verify.past import SHALLOW
@@ -198,8 +197,8 @@ class Survey:
 
     def _learned(self, subject: Subject, snapshot: Snapshot, evidence: Evidence) -> Kept:
         """The measurement that evidence tells of."""
-        objects = _objects(files_of(evidence), snapshot)
-        kept = resting_on(subject.key, objects, state_of(evidence.verification))
+        paths = _paths(subject, snapshot, files_of(evidence))
+        kept = resting_on(subject.key, paths, snapshot, state_of(evidence.verification))
         self._store.learn(kept)
         return kept
 
@@ -255,11 +254,11 @@ class Survey:
         """Put down what came of a ticket at a commit, for all that have the same files."""
         search.found[place] = moment
         subject, snapshot = search.subjects[place], self._snapshots[place]
-        # A file that was imported through a folder that is a link is none that git has under this name.
+        # A file that was imported through a link out of the repository is none that git has.
         if is_kept and all(map(snapshot.file, files)):
             limits = "" if files else self._limits
-            objects = _objects(files, snapshot) if files else subject.reach(snapshot)
-            self._store.add(resting_on(subject.key, objects, moment, limits))
+            paths = _paths(subject, snapshot, files)
+            self._store.add(resting_on(subject.key, paths, snapshot, moment, limits))
         said = moment.why if isinstance(moment, Gap) else moment.verdict
         self._tell(f"{subject.stated.id} at {self._nodes[place].commit.id[:10]}: {said}")
 
@@ -306,11 +305,16 @@ class _Search:
         return list(kinds.values())
 
 
-def _objects(files: Iterable[str], snapshot: Snapshot) -> dict[str, str | None]:
-    """The objects of files that were imported, and the places at which nothing was that would come first."""
-    own = {path: snapshot.file(path) for path in files}
-    rivals = (place for path in own if path.endswith(".py") for place in places_of(module_of(path)))
-    return {rival: None for rival in rivals if not snapshot.file(rival)} | own
+def _paths(subject: Subject, snapshot: Snapshot, files: Iterable[str]) -> tuple[str, ...]:
+    """What a measurement rests on: the files that were imported, and what would have been if it were there.
+
+    Of one that came to nothing nobody knows what was imported, and all that could be counts.
+    """
+    imported = tuple(files)
+    could = subject.reach(snapshot, imported)
+    if not imported:
+        return could
+    return *imported, *(path for path in could if not snapshot.file(path))
 
 
 def _imported(verified: Verified) -> tuple[str, ...]:
