@@ -98,11 +98,13 @@ class Subjects:
     def _speaks_of(self, evidence: Evidence, subject: Subject, snapshot: Snapshot) -> bool:
         """Whether evidence is what measuring a subject with this tool would give, and not that of a failure.
 
-        Evidence of real GPUs may be another machine's. None knows what code that is
-        there now would be imported.
+        Evidence of real GPUs may be another machine's. That of a revision is not of what a commit has, and
+        none knows what code that is there now would be imported.
         """
         done = evidence.verification
         if done.ticket != subject.stated.id or (done.meter, self._meter) != ("simulated",) * 2:
+            return False
+        if done.revision is not None:
             return False
         given = {(each.kind, each.name): each.value for each in evidence.inputs}
         expected = {
