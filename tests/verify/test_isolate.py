@@ -189,6 +189,11 @@ def test_a_server_that_cannot_start_says_why() -> None:
 INTERRUPTED = """
 import sys
 from pathlib import Path
+def test_no_file_of_the_server_is_open_in_a_task(isolation: Isolation) -> None:
+    """However many there are: a task that keeps a pipe of the server open has it wait for ever."""
+    assert Outcome([]) == run(isolation, task("descriptors", loads="bad_targets:load_many"))
+
+
 from finding_tickets.verify.isolate import Isolation, Task
 
 with Isolation(preload=()) as server:

@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Any
 
 from finding_tickets.verify.supervise import die_with, kill_descendants, reap_orphans, supervise
-from finding_tickets.verify.worker import INHERITED
+from finding_tickets.verify.worker import close_inherited
 
 CHUNK = 1 << 16
 WATCHER_KILLED = "the process that watched over it was killed"
@@ -156,7 +156,7 @@ def _forked(run: Callable[[], None], loads: str) -> Child:
     try:
         os.dup2(stdin, 0)
         os.dup2(stdout, 1)
-        os.closerange(3, INHERITED)
+        close_inherited()
         run()
         os._exit(0)
     finally:

@@ -9,7 +9,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,8 +26,6 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 NO_ROOM = "there is no room for its temporary files"
 UNWRITABLE = 74
 """The exit code for what cannot be written, EX_IOERR of sysexits.h."""
-INHERITED = 256
-"""More file descriptors than the server has open."""
 
 
 def work(task: dict[str, Any]) -> NoReturn:
@@ -91,11 +89,21 @@ def _silence(log: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in [(nothing, 0), (output, 1), (output, 2)]:
         os.dup2(source, target)
-    os.closerange(3, INHERITED)
+    close_inherited()
     faulthandler.enable(file=2)
 
 
 def _keep_temporary_files(folder: Path) -> None:
+def close_inherited() -> None:
+    """Close all files but stdin, stdout and stderr: whoever keeps a pipe of the server makes it wait."""
+    # Of numbers that a file may have there are a thousand million in some containers.
+    for file in list(Path("/dev/fd").iterdir()):
+        if (descriptor := int(file.name)) > 2:
+            # That of the list is closed by now.
+            with suppress(OSError):
+                os.close(descriptor)
+
+
     """Have temporary files made where they go away with the task."""
     folder.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
