@@ -55,9 +55,9 @@ def litter(_: Any) -> str:
     return subprocess.run(["mktemp"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def kill_itself(_: Any) -> None:
-    """End as if the system had run out of memory."""
-    os.kill(os.getpid(), 9)
+def kill_itself(number: int | None) -> None:
+    """End by a signal; as if the system had run out of memory, if no other is named."""
+    os.kill(os.getpid(), number or 9)
 
 
 def eat_memory(_: Any) -> None:
@@ -119,6 +119,16 @@ def load() -> None:
     LOADED_BY.append(os.getpid())
 
 
+def load_many() -> None:
+    """Have so many files open that the next has a high number."""
+    os.dup2(0, 300)
+
+
+def descriptors(_: Any) -> list[int]:
+    """The numbers of the open files, but for the first three."""
+    return [number for number in range(3, 1024) if Path(f"/dev/fd/{number}").exists()]
+
+
 def fail_to_load() -> None:
     """Fail where no task runs yet."""
     raise ImportError("not installed")
@@ -140,16 +150,6 @@ def kill_after(order: dict[str, Any]) -> None:
 def write(path: str) -> str:
     """Write a file; why that was not possible, or nothing."""
     try:
-def load_many() -> None:
-    """Have so many files open that the next has a high number."""
-    os.dup2(0, 300)
-
-
-def descriptors(_: Any) -> list[int]:
-    """The numbers of the open files, but for the first three."""
-    return [number for number in range(3, 1024) if Path(f"/dev/fd/{number}").exists()]
-
-
         Path(path).write_text("was here", encoding="utf-8")
     except OSError as error:
         return str(error.strerror)

@@ -92,6 +92,12 @@ def test_what_is_no_json_is_no_result(isolation: Isolation) -> None:
     assert "ended with exit code 1 before it had a result" == run(isolation, task("no_json")).reason
 
 
+def test_a_signal_without_a_name_is_told_by_its_number(isolation: Isolation) -> None:
+    """Of the signals for real time only the first and the last have names."""
+    number = signal.SIGRTMIN + 1
+    assert f"killed by signal {number}" == run(isolation, task("kill_itself", number)).reason
+
+
 def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:
     """A task that never returns ends when its time is up."""
     assert Outcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))
@@ -153,6 +159,11 @@ def test_what_some_tasks_load_is_loaded_once_and_for_them_alone(isolation: Isola
     assert alive(a[0])
 
 
+def test_no_file_of_the_server_is_open_in_a_task(isolation: Isolation) -> None:
+    """However many there are: a task that keeps a pipe of the server open has it wait for ever."""
+    assert Outcome([]) == run(isolation, task("descriptors", loads="bad_targets:load_many"))
+
+
 def test_what_loads_and_is_killed_takes_its_tasks_alone(isolation: Isolation, tmp_path: Path) -> None:
     """What they have started is gone, other tasks go on, and the next that loads has it loaded anew."""
     note = tmp_path / "pids"
@@ -189,11 +200,6 @@ def test_a_server_that_cannot_start_says_why() -> None:
 INTERRUPTED = """
 import sys
 from pathlib import Path
-def test_no_file_of_the_server_is_open_in_a_task(isolation: Isolation) -> None:
-    """However many there are: a task that keeps a pipe of the server open has it wait for ever."""
-    assert Outcome([]) == run(isolation, task("descriptors", loads="bad_targets:load_many"))
-
-
 from finding_tickets.verify.isolate import Isolation, Task
 
 with Isolation(preload=()) as server:

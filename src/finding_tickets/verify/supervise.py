@@ -90,10 +90,18 @@ def _reason(status: int | None, task: dict[str, Any]) -> str:
     if code == UNWRITABLE:
         return NO_ROOM
     if code < 0:
-        return f"killed by {signal.Signals(-code).name}{_place(task)}"
+        return f"killed by {_name(-code)}{_place(task)}"
     if code or not (Path(task["folder"]) / RESULT).exists():
         return f"ended with exit code {code} before it had a result"
     return ""
+
+
+def _name(number: int) -> str:
+    """What a signal is called; most of those for real time are not."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _place(task: dict[str, Any]) -> str:
