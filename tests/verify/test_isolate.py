@@ -98,6 +98,36 @@ def test_a_signal_without_a_name_is_told_by_its_number(isolation: Isolation) -> 
     assert f"killed by signal {number}" == run(isolation, task("kill_itself", number)).reason
 
 
+def test_what_has_no_encoding_is_told_without_it(isolation: Isolation) -> None:
+    """Half a surrogate pair, or a byte of a name that is no UTF-8, comes back as what can be written."""
+    where = f"bad_targets.py:{line_of('raise ValueError(text)')}"
+    text = "\ud800 and \udcff"
+    assert f"{where}: ValueError: ? and ?" == run(isolation, task("fail_with", text)).reason
+    assert "? and ?" == run(isolation, task("answer", text)).value["payload"]
+
+
+FORGED = {
+    "no JSON": "{",
+    "nothing": "",
+    "no object": "[]",
+    "another object": '{"verdict": "verified"}',
+    "a reason that is no text": '{"error": 5}',
+    "no encoding": '{"error": "\\ud800"}',
+    "too deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
+def test_what_a_task_leaves_in_place_of_a_result_is_none(isolation: Isolation, text: str) -> None:
+    """Code that writes where its result would be, and is gone, ends with a reason as all others do."""
+    assert Outcome(reason="what came back is no result") == run(isolation, task("forge", text))
+
+
+def test_a_pipe_in_place_of_a_result_is_not_waited_for(isolation: Isolation) -> None:
+    """Nobody will ever write to it."""
+    assert "ended with exit code 0 before it had a result" == run(isolation, task("forge_a_pipe")).reason
+
+
 def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:
     """A task that never returns ends when its time is up."""
     assert Outcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))

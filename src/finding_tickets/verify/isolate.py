@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
+from finding_tickets.model.record import Record
 from finding_tickets.processors import usable
 from finding_tickets.verify.interpreter import command, environment
 from finding_tickets.verify.sandbox import bubblewrap
@@ -66,6 +67,13 @@ class Outcome:
     value: Any = None
     reason: str | None = None
     never_ran: bool = False
+
+
+class _Written(Record):
+    """What a worker leaves as JSON, unless the code that it runs has left something else."""
+
+    value: Any = None
+    error: str | None = None
 
 
 class Isolation:
@@ -210,8 +218,11 @@ class Isolation:
     def _outcome(self, folder: str, reason: str) -> Outcome:
         if reason:
             return Outcome(reason=reason, never_ran=reason == NO_ROOM)
-        written = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
-        return Outcome(written.get("value"), written.get("error"))
+        try:
+            written = _Written.model_validate_json((Path(folder) / RESULT).read_bytes())
+        except (OSError, ValueError):
+            return Outcome(reason="what came back is no result")
+        return Outcome(written.value, written.error)
 
     def _failure(self) -> str:
         try:

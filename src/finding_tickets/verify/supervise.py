@@ -91,7 +91,8 @@ def _reason(status: int | None, task: dict[str, Any]) -> str:
         return NO_ROOM
     if code < 0:
         return f"killed by {_name(-code)}{_place(task)}"
-    if code or not (Path(task["folder"]) / RESULT).exists():
+    # What is no file, but a pipe for instance, might be read for ever.
+    if code or not (Path(task["folder"]) / RESULT).is_file():
         return f"ended with exit code {code} before it had a result"
     return ""
 

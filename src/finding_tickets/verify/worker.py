@@ -79,7 +79,8 @@ def _writing() -> Iterator[None]:
 
 def _write(folder: Path, outcome: dict[str, Any]) -> None:
     aside = folder / f"{RESULT}.part"
-    aside.write_text(json.dumps(outcome), encoding="utf-8")
+    # Messages and names may hold what no encoding has, such as half a surrogate pair.
+    aside.write_bytes(json.dumps(outcome, ensure_ascii=False).encode(errors="replace"))
     aside.replace(folder / RESULT)
 
 
@@ -93,7 +94,6 @@ def _silence(log: Path) -> None:
     faulthandler.enable(file=2)
 
 
-def _keep_temporary_files(folder: Path) -> None:
 def close_inherited() -> None:
     """Close all files but stdin, stdout and stderr: whoever keeps a pipe of the server makes it wait."""
     # Of numbers that a file may have there are a thousand million in some containers.
@@ -104,6 +104,7 @@ def close_inherited() -> None:
                 os.close(descriptor)
 
 
+def _keep_temporary_files(folder: Path) -> None:
     """Have temporary files made where they go away with the task."""
     folder.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
