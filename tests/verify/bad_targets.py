@@ -71,9 +71,12 @@ def forge(text: str) -> None:
     os._exit(0)
 
 
-def forge_a_pipe(_: Any) -> None:
-    """Leave something to read that never ends."""
+def forge_pipes(number: int) -> None:
+    """Leave what to read never ends in place of the result and the log, and end by a signal, or by none."""
+    (_result().parent / "output.log").unlink()
+    os.mkfifo(_result().parent / "output.log")
     os.mkfifo(_result())
+    os.kill(os.getpid(), number)
     os._exit(0)
 
 

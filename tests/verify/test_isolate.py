@@ -123,9 +123,10 @@ def test_what_a_task_leaves_in_place_of_a_result_is_none(isolation: Isolation, t
     assert Outcome(reason="what came back is no result") == run(isolation, task("forge", text))
 
 
-def test_a_pipe_in_place_of_a_result_is_not_waited_for(isolation: Isolation) -> None:
+def test_a_pipe_in_place_of_a_result_or_a_log_is_not_waited_for(isolation: Isolation) -> None:
     """Nobody will ever write to it."""
-    assert "ended with exit code 0 before it had a result" == run(isolation, task("forge_a_pipe")).reason
+    assert "ended with exit code 0 before it had a result" == run(isolation, task("forge_pipes", 0)).reason
+    assert "killed by SIGKILL" == run(isolation, task("forge_pipes", int(signal.SIGKILL))).reason
 
 
 def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:

@@ -20,7 +20,7 @@ from finding_tickets.model.record import Record
 from finding_tickets.processors import usable
 from finding_tickets.verify.interpreter import command, environment
 from finding_tickets.verify.sandbox import bubblewrap
-from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT
+from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT, said
 
 K = TypeVar("K", bound=Hashable)
 
@@ -117,14 +117,14 @@ class Isolation:
         """
         if not self._folder:
             self._server = self._server or self._started()
-            said = json.loads(cast("IO[bytes]", self._server.stdout).readline() or "{}")
-            if "folder" not in said:
+            told = json.loads(cast("IO[bytes]", self._server.stdout).readline() or "{}")
+            if "folder" not in told:
                 errors = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")
                 # Whoever asks again is told the same by another one.
                 self._end(self._server)
                 self._server = None
-                raise UnreachableError(f"nothing can be measured: {said.get('error') or _last_line(errors)}")
-            self._folder = said["folder"]
+                raise UnreachableError(f"nothing can be measured: {told.get('error') or _last_line(errors)}")
+            self._folder = told["folder"]
         return self._folder
 
     def on(self, interpreter: str) -> Isolation:
@@ -225,11 +225,7 @@ class Isolation:
         return Outcome(written.value, written.error)
 
     def _failure(self) -> str:
-        try:
-            said = (Path(self.folder) / LOG).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            said = ""
-        return f"the measuring process ended: {_last_line(said)}"
+        return f"the measuring process ended: {_last_line(said(Path(self.folder) / LOG))}"
 
 
 def _last_line(text: str) -> str:

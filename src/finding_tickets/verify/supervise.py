@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT, UNWRITABLE, work
+from finding_tickets.verify.worker import LOG, NO_ROOM, RESULT, UNWRITABLE, said, work
 
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
@@ -107,11 +107,7 @@ def _name(number: int) -> str:
 
 def _place(task: dict[str, Any]) -> str:
     """Where the interpreter was when it crashed: the innermost frame in the caller's own files."""
-    try:
-        log = (Path(task["folder"]) / LOG).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    _, _, trace = log.rpartition("Fatal Python error")
+    _, _, trace = said(Path(task["folder"]) / LOG).rpartition("Fatal Python error")
     for frame in FRAME.finditer(trace):
         for root in (Path(task["root"]), Path(task["code"])):
             if Path(frame["file"]).is_relative_to(root):

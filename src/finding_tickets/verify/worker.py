@@ -28,6 +28,14 @@ UNWRITABLE = 74
 """The exit code for what cannot be written, EX_IOERR of sysexits.h."""
 
 
+def said(log: Path) -> str:
+    """What a log says: nothing where code of a ticket has removed it, or put a pipe without end there."""
+    try:
+        return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    except OSError:
+        return ""
+
+
 def work(task: dict[str, Any]) -> NoReturn:
     """Call the task's target with its payload and write what it returns, or why it failed; never returns."""
     # What is measured is left as it was, also where caches of compiled files are not ignored by git.
