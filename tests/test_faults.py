@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -20,7 +20,7 @@ import pytest
 from tests.test_nothing_touched import MARK, Place, processes, ticket
 from tests.verify.test_session import CLAIMS, FIX, FOUND
 
-from finding_tickets.verify import replacing
+from finding_tickets.verify import folders, replacing
 from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.statement import read
 
@@ -32,7 +32,8 @@ KILLS = 50
 ROUNDS = 5
 SEED = 6
 SECONDS_TO_END = 5.0
-VERIFY = (sys.executable, "-m", "finding_tickets", "verify")
+TICKETS = (sys.executable, "-m", "finding_tickets")
+VERIFY = (*TICKETS, "verify")
 IDS = ("A-1", "A-2", "A-3", "A-4")
 # The last one waits as long as there is such a file.
 VERIFIER = """
@@ -63,6 +64,14 @@ USABLE = shutil.which("bwrap") is not None and (
 )
 needs_bubblewrap = pytest.mark.skipif(not USABLE, reason="bubblewrap is not installed, or not allowed here")
 Files = Mapping[str, bytes]
+REMOVING = """
+import os, shutil, signal, sys
+from pathlib import Path
+from finding_tickets.verify import folders
+
+shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+folders.make(Path(sys.argv[1]), lambda _: None, 1)
+"""
 
 
 class Broken(Place):
@@ -87,11 +96,15 @@ class Broken(Place):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
-    @contextmanager
-    def verifying(self, mark: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    def verifying(self, mark: str, *options: str) -> AbstractContextManager[subprocess.Popen[str]]:
         """A run of ``verify`` that goes on meanwhile."""
+        return self.running(mark, *VERIFY, *(options or ("--all",)))
+
+    @contextmanager
+    def running(self, mark: str, *command: str) -> Iterator[subprocess.Popen[str]]:
+        """A run of a command that goes on meanwhile."""
         with subprocess.Popen(
-            [*VERIFY, *(options or ("--all",))],
+            command,
             cwd=self.root,
             env=self.environment | {MARK: mark},
             stdout=subprocess.DEVNULL,
@@ -198,6 +211,34 @@ def test_a_killed_run_leaves_valid_evidence_and_nothing_else(
     ]
 
 
+def test_a_check_that_is_killed_while_git_writes_its_base_leaves_nothing(place: Broken) -> None:
+    """Nothing is measured yet; what git goes on to write for a moment is gone too."""
+    shutil.rmtree(place.around / "cache", ignore_errors=True)
+    attributes = place.root / ".git/info/attributes"
+    attributes.write_text("A-1.md filter=slow\n")
+    place.git("config", "filter.slow.smudge", "sleep 1; cat")
+    mark = uuid4().hex
+    unfinished = (place.around / "cache/finding-tickets/checkouts").glob
+    try:
+        with place.running(mark, *TICKETS, "check", "--base", "HEAD") as run:
+            assert [] == eventually(lambda: [] if [*unfinished(".*/files/fixes")] else ["nothing"], 60)
+            run.kill()
+        assert [] == eventually(partial(place.left, mark))
+    finally:
+        attributes.unlink()
+
+
+def test_a_run_that_is_killed_while_it_removes_checkouts_leaves_none_in_part(tmp_path: Path) -> None:
+    """What it has begun to remove has no name any more, by which another run would take it for whole."""
+    for name in ("first", "last"):
+        folders.make(tmp_path / "kind" / name, lambda _: None, 2)
+    folders.release()
+    removing = subprocess.run([sys.executable, "-c", REMOVING, str(tmp_path / "kind/next")], check=False)
+    assert -signal.SIGKILL == removing.returncode
+    assert [] == eventually(lambda: [str(file) for file in (tmp_path / "kind").glob(".*")])
+    assert ["last"] == [folder.name for folder in (tmp_path / "kind").iterdir()]
+
+
 def test_an_interrupted_run_goes_on_where_it_was(place: Broken, undisturbed: tuple[Files, float]) -> None:
     """``verify --stale`` measures what the killed run had not recorded, and nothing else."""
     complete, _ = undisturbed
@@ -274,6 +315,18 @@ def test_what_cannot_be_written_is_said(
     expected = complete if what[-1] == "cache" else old
     assert {**old, **{name: expected[name] for name in old if "A-1/" not in name}} == place.evidence()
     assert [] == eventually(lambda: place.left(mark))
+
+
+@needs_bubblewrap
+def test_a_cache_that_can_only_be_read_is_read(place: Broken, undisturbed: tuple[Files, float]) -> None:
+    """A checkout that is there serves, and all is measured."""
+    complete, _ = undisturbed
+    assert 0 == verified(place)
+    place.restore({})
+    cache = str(place.around / "cache")
+    done = place.run("bwrap", "--dev-bind", "/", "/", "--ro-bind", cache, cache, *VERIFY, "--all")
+    assert 0 == done.returncode, done.stderr
+    assert complete == place.evidence()
 
 
 @needs_bubblewrap
