@@ -149,6 +149,16 @@ def test_a_second_search_measures_nothing(
     assert 2 == changed.data[0]["measured"]
 
 
+def test_what_was_measured_on_one_gpu_is_measured_on_another(
+    tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may cost differently."""
+    arguments = ("bisect", "B1-PT-01", "--good", commits["brought back"], "--meter", "simulated")
+    for name, number in [("H100", 1), ("H200", 1), ("H100", 0)]:
+        monkeypatch.setattr("finding_tickets.verify.bisect.devices", lambda *_, name=name: (name,))
+        assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
+
+
 def test_a_range_begins_at_good_and_ends_at_bad(tickets: Tickets, commits: Commits) -> None:
     """What is outside has no say in whether something came back."""
     good, bad = commits["begun"], commits["not mended"]

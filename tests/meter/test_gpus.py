@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from finding_tickets.meter.gpus import called, visible, wanted
+from finding_tickets.meter.gpus import called, devices, visible, wanted
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload
@@ -51,6 +51,14 @@ def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch
     )
     assert ["7", "5"] == called("NVIDIA H200")
     assert [] == called("NVIDIA H100")
+
+
+def test_devices_are_named_as_evidence_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them, with the version of CUDA that torch was built for."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4"].__getitem__)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    assert ["NVIDIA H200, CUDA 13.0", "NVIDIA L4, CUDA 13.0"] == devices()
 
 
 def test_the_point_that_needs_most_decides(tmp_path: Path) -> None:

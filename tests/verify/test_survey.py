@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ from finding_tickets.errors import UsageError
 from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import own_torch
-from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.measuring import TARGET
+from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
+from finding_tickets.verify.measuring import DEVICES, TARGET, VISIBLE
 from finding_tickets.verify.session import Settings, verify
 from finding_tickets.verify.states import Gap, State
 from finding_tickets.verify.survey import Surveyed, survey
@@ -39,6 +39,27 @@ def check(tensors):
 HELPED = "from pkg.reading import read\n\n\ndef check(tensors):\n    return read(tensors)\n"
 ONE_BY_ONE = "def read(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
 TOGETHER = f"import torch\n\n\n{FIX.partition('import torch')[2].strip()}\n".replace("check", "read")
+
+
+class OnGpu(Isolation):
+    """Stands for a machine with a GPU of this name, on which code costs what it does on the simulated one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(at_once=False)
+        self._answers = {VISIBLE: ["0"], DEVICES: [f"{name}, CUDA 13.0"]}
+
+    def run(
+        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
+    ) -> Iterator[tuple[K, Outcome]]:
+        """Say what the GPU is called, and measure without one."""
+        orders = {name: task for name, task in tasks.items() if task.target not in self._answers}
+        for name in tasks.keys() - orders.keys():
+            yield name, Outcome(value=self._answers[tasks[name].target])
+        simulated = {
+            name: replace(task, payload={**task.payload, "meter": "simulated"}, gpus=())
+            for name, task in orders.items()
+        }
+        yield from super().run(simulated, on_start)
 
 
 @pytest.fixture(scope="module")
@@ -353,6 +374,14 @@ def test_a_revision_in_a_ticket_is_the_one_that_the_repository_has_now(past: Pas
         assert ([law, law], {"A-1": number}) == (laws(done), measured(done))
     git("tag", "--delete", "past")
     assert ["fix: there is no revision past"] * 2 == laws(past.survey(since="page"))
+
+
+def test_what_was_measured_on_one_gpu_is_measured_on_another(past: Past) -> None:
+    """They may cost differently; what is known of either stays known."""
+    begin(past)
+    for name, number in [("H100", 1), ("H100", 0), ("H200", 1), ("H100", 0)]:
+        with OnGpu(name) as past.isolation:
+            assert {"A-1": number} == measured(past.survey(meter="cuda"))
 
 
 def test_git_is_not_asked_for_each_commit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:

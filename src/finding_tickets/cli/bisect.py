@@ -37,7 +37,7 @@ def bisect(
     """Find the commits that introduced, fixed and brought back what a ticket claims."""
     from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
     from finding_tickets.verify.bisect import bisect as run
-    from finding_tickets.verify.bisect import took
+    from finding_tickets.verify.environment import took
     from finding_tickets.verify.isolate import Isolation
 
     register = load(root)

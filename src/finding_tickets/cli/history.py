@@ -101,7 +101,7 @@ def _measured(
     ids: Sequence[str], since: str, settings: Settings, *, sandbox: bool
 ) -> tuple[list[Timeline], Sequence[Node]]:
     """Measure tickets at every commit, and find what became better and worse."""
-    from finding_tickets.verify.bisect import took
+    from finding_tickets.verify.environment import took
     from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.regressions import timeline
     from finding_tickets.verify.survey import survey

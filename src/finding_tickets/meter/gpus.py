@@ -24,6 +24,12 @@ def called(name: str) -> list[str]:
     return [gpu for place, gpu in enumerate(visible()) if torch.cuda.get_device_name(place) == name]
 
 
+def devices(_: object = None) -> list[str]:
+    """What the visible GPUs are called, each with the version of CUDA."""
+    names = map(torch.cuda.get_device_name, range(torch.cuda.device_count()))
+    return [f"{name}, CUDA {torch.version.cuda}" for name in names]
+
+
 def wanted(order: dict[str, str]) -> int:
     """The most devices that a point of a sweep needs; of ``verifier`` in ``root`` with ``code``."""
     workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))

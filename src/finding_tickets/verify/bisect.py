@@ -20,13 +20,14 @@ from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.checkouts import Revision, RevisionError
 from finding_tickets.verify.claims import check
+from finding_tickets.verify.environment import devices
 from finding_tickets.verify.expressions import Comparison
 from finding_tickets.verify.folders import release
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.lineage import Stage, gaps, lineage
-from finding_tickets.verify.measuring import CHOICE, Measured
+from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.remembered import digest, key_of, recall, remember
 from finding_tickets.verify.session import Settings
@@ -187,6 +188,7 @@ class _Search:
         self._variant = variant
         self._isolation = isolation
         self._settings = settings
+        self._devices = devices(isolation, settings)
         self._tell = tell
         self.measured = 0
 
@@ -272,20 +274,9 @@ class _Search:
             self._todo.verifier,
             str(self._todo.verifiers),
             [claim.metric == "graph_breaks" for claim in self._todo.claims],
-            (settings.meter, settings.timeout, settings.memory),
+            (settings.meter, self._devices, settings.timeout, settings.memory),
             (__version__, version("torch")),
         )
-
-
-def took(isolation: Isolation, settings: Settings) -> Settings:
-    """The settings with the meter that ``auto`` takes here: what is remembered belongs to one."""
-    if settings.meter != "auto":
-        return settings
-    ask = Task(
-        target=CHOICE, payload="auto", root=settings.root, timeout=settings.timeout, memory=settings.memory
-    )
-    ((_, answer),) = isolation.run({"auto": ask})
-    return replace(settings, meter=answer.value or settings.meter)
 
 
 def _same_code(stage: Stage, other: Stage, result: _Result) -> bool:

@@ -46,11 +46,12 @@ class Subject:
 
 
 class Subjects:
-    """The subjects of a repository for a meter, each made once."""
+    """The subjects of a repository for a meter and the devices that it counts on, each made once."""
 
-    def __init__(self, root: Path, meter: str) -> None:
+    def __init__(self, root: Path, meter: str, devices: Sequence[str] = ()) -> None:
         self._checkouts = Checkouts(root)
         self._meter = meter
+        self._devices = devices
         self._revisions: dict[str, str] = {}
         self._subjects: dict[tuple[object, ...], Subject] = {}
         self._evidence: dict[str, Evidence | None] = {}
@@ -72,8 +73,8 @@ class Subjects:
         usual = _usual(stated, snapshot)
         here = [ref.module for ref in refs.values() if not ref.revision and ref.module.endswith(".py")]
         commits = {ref.revision: self._commit(ref.revision) for ref in refs.values() if ref.revision}
-        depends = (__version__, own_torch(), self._meter, stated.id, stated.digest, verifier)
-        key = key_of(*depends, sorted(commits.items()), usual)
+        environment = (__version__, own_torch(), self._meter, self._devices)
+        key = key_of(*environment, stated.id, stated.digest, verifier, sorted(commits.items()), usual)
         return Subject(stated, key, tuple(dict.fromkeys([verifier, *here, *usual])), commits)
 
     def recorded(self, subject: Subject, snapshot: Snapshot, folder: str) -> Evidence | None:

@@ -19,6 +19,7 @@ from finding_tickets.register.lookup import hint_for
 from finding_tickets.register.objects import Objects, Snapshot
 from finding_tickets.register.snapshots import Registers, Stated
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.verify.environment import devices
 from finding_tickets.verify.folders import release
 from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.kept import Kept, Store, installed, key_of, resting_on
@@ -111,7 +112,7 @@ class Survey:
         self._snapshots = [Snapshot(objects, node.tree, prefix) for node in nodes]
         self._registers = Registers(settings.root)
         self._checkouts = Checkouts(settings.root)
-        self._subjects = Subjects(settings.root, settings.meter)
+        self._subjects = Subjects(settings.root, settings.meter, devices(isolation, settings))
         self._isolation = isolation
         self._settings = settings
         self._tell = tell
