@@ -149,6 +149,17 @@ def test_a_second_search_measures_nothing(
     assert 2 == changed.data[0]["measured"]
 
 
+def test_what_failed_is_tried_again_with_other_packages(
+    tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit may have lacked one; what was measured stays known."""
+    arguments = ("bisect", "B1-PT-01", "--good", commits["not mended"], "--meter", "simulated")
+    # One defect, broken, mended, moved and brought back; then the broken one alone.
+    for packages, number in [("one", 5), ("one", 0), ("one two", 1), ("one two", 0)]:
+        monkeypatch.setattr("finding_tickets.verify.bisect.installed", lambda packages=packages: packages)
+        assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
+
+
 def test_what_was_measured_on_one_gpu_is_measured_on_another(
     tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

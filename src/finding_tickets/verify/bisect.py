@@ -26,6 +26,7 @@ from finding_tickets.verify.folders import release
 from finding_tickets.verify.grammar import parse_condition
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import jobs
+from finding_tickets.verify.kept import installed
 from finding_tickets.verify.lineage import Stage, gaps, lineage
 from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan, plan
@@ -221,7 +222,7 @@ class _Search:
         tasks: dict[str, Task] = {}
         stages_by_id = {}
         for stage in wanted:
-            if kept := recall(self._key(stage), self._settings.root):
+            if kept := self._recalled(stage):
                 yield stage, _Result.of(kept)
                 continue
             try:
@@ -252,14 +253,20 @@ class _Search:
             code=Path(job.code),
         )
 
+    def _recalled(self, stage: Stage) -> Mapping[str, Any] | None:
+        """What is remembered of a commit; a failure may come from the packages that were installed then."""
+        kept = recall(self._key(stage), self._settings.root)
+        return kept if kept and kept.get("installed", installed()) == installed() else None
+
     def _kept(self, stage: Stage, outcome: Outcome) -> Mapping[str, Any]:
         """What came of a commit, remembered unless it was not for the commit's own sake."""
         files = [self._todo.verifier]
-        value: Mapping[str, Any] = {"reason": outcome.reason}
+        value: Mapping[str, Any] = {"reason": outcome.reason, "installed": installed()}
         if outcome.reason is None:
             value = outcome.value
             files += outcome.value["measured"]["report"]["files"]
-        if not outcome.never_ran:
+        # A failure on a GPU may be the GPU's.
+        if not (outcome.never_ran or (outcome.reason and self._settings.meter == "cuda")):
             place = self._todo.verifiers
             remember(self._key(stage), value, {name: digest(place / name) for name in files})
         return value
