@@ -330,19 +330,21 @@ def test_evidence_in_a_commit_is_believed_where_it_is_of_what_is_there(past: Pas
     assert (["1", "1", "tensors"], {"A-1": 1}) == (laws(done), measured(done))
 
 
-def test_evidence_of_a_revision_is_of_no_commit(past: Past, git: Git) -> None:
-    """Though its inputs are those of the commit, what was measured of the fix is the code of the revision."""
-    variants = "variants: {found: 'pkg.clip:check@v1.0', fix: 'pkg.clip:check'}"
+@pytest.mark.parametrize("now", [FIX, None])
+def test_evidence_of_a_revision_is_of_no_commit(past: Past, git: Git, now: str | None) -> None:
+    """Though its inputs are those of the commit, which has other code in the place of the fix, or none."""
+    variants = "variants: {found: 'clip:check@v1.0', fix: 'clip:check'}"
     add(past.repository, "A-1", f"{variants}\n{CLAIMS}")
-    past.commit("old", {"src/pkg/__init__.py": "", "src/pkg/clip.py": FOUND})
+    past.commit("old", {"src/clip.py": FOUND})
     git("tag", "v1.0")
-    past.commit("mended", {"src/pkg/clip.py": FIX})
+    past.commit("now", {"src/clip.py": now})
     cell = Cell(meter="simulated", torch=own_torch(), device=SIMULATED_DEVICE, revision="v1.0")
     (done,) = verify(past.repository.load().documents, past.isolation, past.settings.within(cell))
     assert done.evidence
     assert (past.repository.root / "evidence/A-1/v1.0").is_dir()
     past.commit("evidence of the revision")
-    assert ["1", "1"] == laws(past.survey(since="mended"))
+    law = "1" if now else "fix: there is no module clip"
+    assert [law, law] == laws(past.survey(since="now"))
 
 
 def test_a_ticket_that_moved_is_the_same_and_code_that_moved_is_not(past: Past) -> None:
