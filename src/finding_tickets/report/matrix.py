@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.report import at_text
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.matrix import CUDA
@@ -235,12 +234,12 @@ class _Outcome:
     samples: tuple[Sample, ...] = ()
 
     @property
-    def counts(self) -> Mapping[str, int | None]:
+    def counts(self) -> Mapping[frozenset[tuple[str, int]], int | None]:
         """By the points that were measured; None of results, which are compared and not counted."""
         from finding_tickets.verify.fitting import ENDINGS
 
         done = (each for each in self.samples if each.error is None or self.metric in ENDINGS)
-        return {at_text(each.at): each.metrics.get(self.metric) for each in done}
+        return {frozenset(each.at.items()): each.metrics.get(self.metric) for each in done}
 
     def agrees(self, other: _Outcome) -> bool:
         """Whether both say the same; where they have other points, what is said of those that both have.
