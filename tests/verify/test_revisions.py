@@ -13,7 +13,7 @@ from tests.conftest import Git, Repository
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.verify import checkouts
+from finding_tickets.verify import checkouts, survey
 from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.folders import release
@@ -110,7 +110,13 @@ def history(repository: Repository, git: Git) -> list[str]:
 
 def run(repository: Repository, isolation: Isolation, **overrides: str) -> Verified:
     """Verify the one ticket."""
-    settings = Settings(
+    (verified,) = verify(repository.load().documents, isolation, settings_of(repository, **overrides))
+    return verified
+
+
+def settings_of(repository: Repository, **overrides: str) -> Settings:
+    """How to verify, with variants at other revisions."""
+    return Settings(
         root=repository.root,
         evidence="evidence",
         meter="simulated",
@@ -118,8 +124,6 @@ def run(repository: Repository, isolation: Isolation, **overrides: str) -> Verif
         memory=1 << 32,
         overrides={"*" if name == "every" else name: at for name, at in overrides.items()},
     )
-    (verified,) = verify(repository.load().documents, isolation, settings)
-    return verified
 
 
 def measured(repository: Repository, isolation: Isolation, **overrides: str) -> Verification:
@@ -279,6 +283,27 @@ def test_a_run_that_begins_keeps_the_checkouts_that_were_used_last(
         assert (True, True) == (first.is_dir(), last.is_dir())
     checked_out(repository, history[0])
     assert (True, False) == (first.is_dir(), last.is_dir())
+
+
+def test_a_history_needs_no_more_checkouts_than_it_measures_together(
+    repository: Repository,
+    isolation: Isolation,
+    history: list[str],
+    git: Git,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of the measurements before are no more than what is kept, however long the history is."""
+    monkeypatch.setattr(checkouts, "_KEEP", 1)
+    monkeypatch.setattr(survey, "AT_ONCE", 1)
+    repository.ticket(more=BLOCK.format(found="", fix="").replace("@\n", "\n"))
+    for number in range(4):
+        repository.write("src/pkg/reading.py", f"{ONE_BY_ONE}# {number}\n")
+        git("add", ".")
+        git("commit", "-m", "change")
+    done = survey.survey(settings_of(repository), isolation, history[1], [], lambda _: None)
+    # The last but one, which is kept, and the last.
+    assert (4, 2) == (done.courses[0].measured, len([*cache.glob("finding-tickets/checkouts/*")]))
 
 
 def test_what_a_killed_process_left_of_a_checkout_goes(
