@@ -117,10 +117,10 @@ class Snapshot:
         return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
 
     def has_any(self, folder: str, names: Iterable[str]) -> bool:
-        """Whether any of the names is that of a file in a folder."""
+        """Whether something in a folder has any of these names, and leads somewhere where it is a link."""
         found = self.folder(folder)
         there = self.objects.folder(found) if found else {}
-        return any(name in there and self.file(f"{folder}/{name}") for name in names)
+        return any(self._entry(f"{folder}/{name}") for name in names if name in there)
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""

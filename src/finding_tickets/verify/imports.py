@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-_FOLDERS = ("", "src/")
+SOURCES = "src"
+_FOLDERS = ("", f"{SOURCES}/")
 """Where modules are looked for, as ``meter.loading`` has them looked for."""
 _TEXTS = 4096
 _TOOL = frozenset({"finding_tickets", "simcuda"})
@@ -52,7 +53,7 @@ def places_of(module: str) -> Iterator[str]:
 def module_of(path: str) -> str:
     """The name by which a file is imported."""
     parts = PurePosixPath(path).with_suffix("").parts
-    parts = parts[1:] if parts[0] == "src" else parts
+    parts = parts[1:] if parts[0] == SOURCES else parts
     return ".".join(parts).removesuffix(".__init__")
 
 

@@ -16,6 +16,8 @@ import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,6 +25,7 @@ from pydantic import ValidationError
 from finding_tickets.model.record import Record
 from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.objects import Snapshot
+from finding_tickets.verify.imports import SOURCES
 from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.states import Moment
 
@@ -37,8 +40,8 @@ _SUFFIX = ".json.z"
 class Kept(Record):
     """A measurement and what it rests on, beside what its ``key`` stands for.
 
-    ``files`` are the objects of files by their paths, and ``absent`` are names by the folder in which no
-    file has them. ``limits`` stand for what else a measurement that came to nothing may have come from.
+    ``files`` are the objects of files by their paths, and ``absent`` are names by the folder in which nothing
+    has them. ``limits`` stand for what else a measurement that came to nothing may have come from.
     """
 
     key: str
@@ -57,15 +60,25 @@ class Kept(Record):
 
 def resting_on(key: str, paths: Iterable[str], snapshot: Snapshot, moment: Moment, limits: str = "") -> Kept:
     """A measurement that rests on what a commit has at these paths, and on what it does not have."""
-    files: dict[str, str] = {}
-    absent: dict[str, tuple[str, ...]] = {}
-    for path in sorted(set(paths)):
-        if name := snapshot.file(path):
-            files[path] = name
-        else:
-            folder, _, called = path.rpartition("/")
-            absent[folder] = (*absent.get(folder, ()), called)
+    objects = {path: snapshot.file(path) for path in sorted(set(paths))}
+    files = {path: name for path, name in objects.items() if name}
+    missing = {_missing(path, snapshot) for path in objects if path not in files}
+    absent = {
+        folder: tuple(name for _, name in there) for folder, there in groupby(sorted(missing), itemgetter(0))
+    }
     return Kept(key=key, moment=moment, files=files, absent=absent, limits=limits)
+
+
+def _missing(path: str, snapshot: Snapshot) -> tuple[str, str]:
+    """The folder and the name of the first part of a path that is not there.
+
+    A folder of sources says nothing by being there.
+    """
+    *folders, name = path.split("/")
+    depth = 1 if folders[:1] == [SOURCES] else 0
+    while depth < len(folders) and snapshot.folder("/".join(folders[: depth + 1])):
+        depth += 1
+    return "/".join(folders[:depth]), [*folders, name][depth]
 
 
 def key_of(*parts: object) -> str:

@@ -1,0 +1,59 @@
+"""What a measurement rests on: what is there, and what is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.register.test_objects import commit
+
+from finding_tickets.register.objects import Objects, Snapshot
+from finding_tickets.verify.kept import resting_on
+from finding_tickets.verify.states import Gap, Kind
+
+if TYPE_CHECKING:
+    from tests.conftest import Git, Repository
+
+MOMENT = Gap(kind=Kind.UNKNOWN, why="so")
+
+
+def test_what_is_missing_is_known_by_the_first_part_that_is_missing(repository: Repository, git: Git) -> None:
+    """However much would be below it; a folder of sources alone is nothing that could be imported."""
+    repository.write("lib/pkg/mod.py", "1")
+    tree = commit(git)
+    paths = [
+        "lib/pkg/mod.py",
+        "lib/pkg/mod/__init__.py",
+        "lib/pkg/mod/deep.py",
+        "torch.py",
+        "torch/nn/__init__.py",
+        "src/torch/nn/__init__.py",
+        "src/torch.py",
+    ]
+    with Objects(repository.root) as objects:
+        kept = resting_on("key", paths, Snapshot(objects, tree), MOMENT)
+    assert ["lib/pkg/mod.py"] == list(kept.files)
+    assert {"": ("torch", "torch.py"), "lib/pkg": ("mod",), "src": ("torch", "torch.py")} == kept.absent
+
+
+def test_a_commit_repeats_a_measurement_until_something_comes(repository: Repository, git: Git) -> None:
+    """In a folder that was there, or in one that was not; also through a link."""
+    repository.write("lib/pkg/mod.py", "1")
+    tree = commit(git)
+    with Objects(repository.root) as objects:
+        kept = resting_on("key", ["lib/pkg/mod.py", "src/pkg/fast.py"], Snapshot(objects, tree), MOMENT)
+    fits = []
+    for step in ("beside", "broken link", "link", "gone", "file"):
+        if step == "beside":
+            repository.write("src/other.py", "1")
+        elif step == "gone":
+            (repository.root / "src/pkg").unlink()
+        elif step == "file":
+            repository.write("src/pkg/fast.py", "1")
+        else:
+            link = repository.root / "src/pkg"
+            link.unlink(missing_ok=True)
+            link.symlink_to("../lib/gone" if step == "broken link" else "../lib/pkg")
+        tree = commit(git, step)
+        with Objects(repository.root) as objects:
+            fits.append(kept.is_of(Snapshot(objects, tree), ""))
+    assert [True, True, False, True, False] == fits
