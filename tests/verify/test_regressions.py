@@ -59,7 +59,7 @@ def nodes(*parents: tuple[int, ...]) -> list[Node]:
         mask = 1 << place
         for parent in before:
             mask |= made[parent].ancestors
-        made.append(Node(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, not before, mask))
+        made.append(Node(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, mask))
     return made
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from finding_tickets.register.git import ask
 from finding_tickets.register.history import Commit
 
-# %m is - for a commit at which the range begins. NUL ends each field, for it is what no field can hold.
-_FORMAT = "--format=%m%H%x00%T%x00%P%x00%aI%x00%aN%x00%s"
+# NUL ends each field, for it is what no field can hold.
+_FORMAT = "--format=%H%x00%T%x00%P%x00%aI%x00%aN%x00%s"
 _LOG = ("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes", _FORMAT)
 
 
@@ -18,14 +18,12 @@ _LOG = ("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-no
 class Node:
     """A commit with the object of its files and the places of its parents in the range, the first one first.
 
-    ``is_start`` says that the commits before it are left out. ``ancestors`` has a bit for each commit that
-    led to it, itself among them, by its place.
+    ``ancestors`` has a bit for each commit that led to it, itself among them, by its place.
     """
 
     commit: Commit
     tree: str
     parents: tuple[int, ...]
-    is_start: bool
     ancestors: int
 
 
@@ -50,12 +48,12 @@ def _nodes(lines: Iterable[str]) -> Iterator[Node]:
     places: dict[str, int] = {}
     ancestors: list[int] = []
     for place, line in enumerate(lines):
-        named, tree, parents, *fields = line.split("\0", 5)
-        commit = Commit(named[1:], *fields)
+        name, tree, parents, *fields = line.split("\0", 5)
+        commit = Commit(name, *fields)
         before = tuple(places[parent] for parent in parents.split() if parent in places)
         mask = 1 << place
         for parent in before:
             mask |= ancestors[parent]
         places[commit.id] = place
         ancestors.append(mask)
-        yield Node(commit, tree, before, named.startswith("-"), mask)
+        yield Node(commit, tree, before, mask)

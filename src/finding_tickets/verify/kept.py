@@ -9,7 +9,6 @@ Each also rests on what is not there: code can try to import a file, and do with
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 import zlib
@@ -30,7 +29,7 @@ from finding_tickets.verify.replacing import replace
 from finding_tickets.verify.states import Moment
 
 FOLDER = "history"
-_FORM = 3
+FORM = 3
 """Of what is kept; another form has other keys."""
 _KEEP = 50_000
 """Measurements that are kept, those used last; each takes a kilobyte or two."""
@@ -79,11 +78,6 @@ def _missing(path: str, snapshot: Snapshot) -> tuple[str, str]:
     while depth < len(folders) and snapshot.folder("/".join(folders[: depth + 1])):
         depth += 1
     return "/".join(folders[:depth]), [*folders, name][depth]
-
-
-def key_of(*parts: object) -> str:
-    """A name for what a measurement depends on beside code."""
-    return _digest(json.dumps([_FORM, *parts], default=str))
 
 
 @cache

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from finding_tickets.errors import UsageError
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.register.git import GitError, ask_bytes, cut_off, objects
+from finding_tickets.register.git import GitError, ask_bytes, objects
 from finding_tickets.register.history import Commit
+from finding_tickets.verify.lineage import gaps
 from finding_tickets.verify.statement import NoStatementError, read
 
 REMOVED = "removed"
-SHALLOW = "this clone is shallow: older commits are not known"
 
 _FORMAT = "--format=%H%x00%aI%x00%aN%x00%s"
 _LOG = (
@@ -72,8 +72,7 @@ def past(ticket: str, root: Path, folder: str) -> Past:
         raise UsageError(f"the history is not known: {error}", hint=hint) from None
     steps = [_step(change.commit, change.file, _content(change.blob, contents)) for change in changes]
     latest = {change.file: _content(change.blob, contents) for change in reversed(changes)}
-    gaps = (SHALLOW,) if cut_off(root) else ()
-    return Past((*_uncommitted(root, place, latest), *steps), gaps)
+    return Past((*_uncommitted(root, place, latest), *steps), gaps(root))
 
 
 def _changes(log: str) -> Iterator[_Change]:

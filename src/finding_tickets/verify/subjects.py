@@ -15,8 +15,9 @@ from finding_tickets.register.snapshots import Stated
 from finding_tickets.verify.checkouts import Checkouts, RevisionError
 from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, own_torch
 from finding_tickets.verify.imports import module_of, reach
-from finding_tickets.verify.kept import key_of
+from finding_tickets.verify.kept import FORM
 from finding_tickets.verify.plan import named_in
+from finding_tickets.verify.remembered import key_of
 from finding_tickets.verify.statement import NoStatementError, read
 
 
@@ -73,7 +74,7 @@ class Subjects:
         usual = _usual(stated, snapshot)
         here = [ref.module for ref in refs.values() if not ref.revision and ref.module.endswith(".py")]
         commits = {ref.revision: self._commit(ref.revision) for ref in refs.values() if ref.revision}
-        environment = (__version__, own_torch(), self._meter, self._devices)
+        environment = (FORM, __version__, own_torch(), self._meter, self._devices)
         key = key_of(*environment, stated.id, stated.digest, verifier, sorted(commits.items()), usual)
         return Subject(stated, key, tuple(dict.fromkeys([verifier, *here, *usual])), commits)
 

@@ -13,7 +13,7 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.commits import Node, commits_since
-from finding_tickets.register.git import GitError, ask, cut_off
+from finding_tickets.register.git import GitError, ask
 from finding_tickets.register.ids import natural
 from finding_tickets.register.lookup import hint_for
 from finding_tickets.register.objects import Objects, Snapshot
@@ -22,9 +22,10 @@ from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.environment import devices
 from finding_tickets.verify.folders import release
 from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.kept import Kept, Store, installed, key_of, resting_on
-from finding_tickets.verify.past import SHALLOW
+from finding_tickets.verify.kept import Kept, Store, installed, resting_on
+from finding_tickets.verify.lineage import gaps
 from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.remembered import key_of
 from finding_tickets.verify.session import Settings, Verified, measure
 from finding_tickets.verify.states import Gap, Kind, Moment, state_of
 from finding_tickets.verify.subjects import Subject, Subjects, files_of, verifier_at
@@ -79,7 +80,7 @@ def survey(
         raise UsageError(f"--since {since}: {error}") from None
     except GitError as error:
         raise UsageError(f"the history is not known: {error}", hint="it is git's: commit something") from None
-    return Surveyed(nodes, courses, (SHALLOW,) if cut_off(root) else ())
+    return Surveyed(nodes, courses, gaps(root))
 
 
 def _chosen(made: Survey, ids: Iterable[str]) -> list[str]:
