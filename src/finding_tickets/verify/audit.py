@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import Code, Question, Report, Times, Timing
+from finding_tickets.meter.report import Code, Question, Report
 from finding_tickets.meter.source import Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.verify.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
@@ -23,7 +23,7 @@ from finding_tickets.verify.jobs import jobs, with_times
 from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.ratios import parse_ratio
-from finding_tickets.verify.session import Settings
+from finding_tickets.verify.session import Settings, times_of
 from finding_tickets.verify.times import cannot_time, device_of, questions
 from finding_tickets.verify.times import job as time_job
 from finding_tickets.verify.verdict import FIX, FOUND
@@ -31,7 +31,6 @@ from finding_tickets.verify.verdict import FIX, FOUND
 NOT_TRIED = frozenset({"graph_breaks"})
 """Metrics that a cheat is not held to: the compiler sees its wrapper."""
 
-_TIMINGS = TypeAdapter(tuple[Timing, ...])
 
 
 class Fate(StrEnum):
@@ -153,8 +152,7 @@ class _Timer:
         asked = questions(self.made.timed, report)
         task = self.made.timing(cheat, asked, report, self.settings)
         ((_, outcome),) = self.isolation.run({cheat: task})
-        timings = () if outcome.reason else _TIMINGS.validate_python(outcome.value)
-        return with_times(measured, Times(device_of(report), timings, outcome.reason))
+        return with_times(measured, times_of(outcome, device_of(report)))
 
 
 def subject_of(todo: Plan) -> str | None:

@@ -167,10 +167,11 @@ def probe(wanted: Wanted, isolation: Isolation) -> Probed | str:
     ((_, outcome),) = isolation.run({wanted.target: task})
     if outcome.reason is not None:
         return outcome.reason
-    if "wrong" in outcome.value:
-        raise UsageError(outcome.value["wrong"])
+    value = outcome.value if isinstance(outcome.value, dict) else {}
+    if "wrong" in value:
+        raise UsageError(str(value["wrong"]))
     try:
-        return TypeAdapter(Probed).validate_python({**outcome.value, "target": wanted.target})
+        return TypeAdapter(Probed).validate_python({**value, "target": wanted.target})
     except ValidationError as error:
         return f"what came back is no measurement: {error.errors()[0]['msg']}"
 

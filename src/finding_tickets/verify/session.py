@@ -317,12 +317,7 @@ class _Run:
             return Times(device, why=_trouble(error))
         task = self._on_gpu(document.path, self._task(TIMING, asdict(order), todo.root))
         ((_, outcome),) = self._isolation.run({document.path: task}, lambda _: self._on_start(document))
-        if outcome.reason is not None:
-            return Times(device, why=outcome.reason)
-        try:
-            return Times(device, _TIMINGS.validate_python(outcome.value))
-        except ValidationError as error:
-            return Times(device, why=f"what came back are no times: {error.errors()[0]['msg']}")
+        return times_of(outcome, device)
 
     def _results(self, path: str) -> Path:
         return self._folder / hashlib.sha256(path.encode()).hexdigest()
@@ -341,7 +336,8 @@ class _Run:
         }
         ask = {path: self._task(WANTED, order) for path, order in orders.items()}
         # One that cannot answer cannot be measured either, and then says why.
-        return {path for path, outcome in self._isolation.run(ask) if (outcome.value or 1) > 1}
+        answers = ((path, outcome.value) for path, outcome in self._isolation.run(ask))
+        return {path for path, wanted in answers if isinstance(wanted, int) and wanted > 1}
 
     def _ordered(self, job: Job) -> Task:
         return replace(self._task(TARGET, asdict(job)), loads=COMPILER if job.graph_breaks else "")
@@ -359,6 +355,16 @@ class _Run:
             memory=settings.memory,
             code=code or Path(payload["code"]),
         )
+
+
+def times_of(outcome: Outcome, device: str) -> Times:
+    """The times that a process took on a device, or why there are none."""
+    if outcome.reason is not None:
+        return Times(device, why=outcome.reason)
+    try:
+        return Times(device, _TIMINGS.validate_python(outcome.value))
+    except ValidationError as error:
+        return Times(device, why=f"what came back are no times: {error.errors()[0]['msg']}")
 
 
 def _trouble(error: OSError | RevisionError) -> str:
