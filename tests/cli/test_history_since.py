@@ -91,6 +91,20 @@ def test_what_is_not_mended_fails(
     assert not re.search(r"<script|\ssrc=|\shref=\"(?!#)", html)
 
 
+@pytest.mark.parametrize("gone", ["tickets/A-1.md", "verifiers/a_1.py"])
+def test_what_head_does_not_have_any_more_fails_nothing(
+    repository: Repository, git: Git, commits: dict[str, str], tickets: Tickets, gone: str
+) -> None:
+    """A regression of a ticket that was removed, or that is not measured any more, is told and not open."""
+    undo(repository, git)
+    git("rm", "--quiet", gone)
+    git("commit", "--quiet", "-m", "removed")
+    ran = tickets("history", "A-1", "--since", commits["mend"], *MEASURED)
+    assert (ExitCode.OK, True) == (ran.code, ran.err.endswith("regressed and not mended: none\n"))
+    assert "A-1\n" in ran.out
+    assert "    REGRESSION  fix.syncs  1 -> tensors (not as claimed)\n" in ran.out
+
+
 def test_json_has_every_step_and_gap(
     repository: Repository, git: Git, commits: dict[str, str], tickets: Tickets
 ) -> None:
