@@ -170,6 +170,60 @@ def test_what_was_measured_on_one_gpu_is_measured_on_another(
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 
+def test_a_module_that_code_can_do_without_is_looked_at_once_it_is_there(
+    repository: Repository, tickets: Tickets, git: Git
+) -> None:
+    """Whoever tries to import it and goes on without it is mended by the commit that adds it."""
+    optional = "try:\n    from pkg.fast import read\nexcept ImportError:\n    from pkg.slow import read\n"
+    repository.write("src/pkg/__init__.py", "")
+    repository.write("src/pkg/slow.py", ONE_BY_ONE)
+    repository.write("src/pkg/sums.py", optional + TOTALS.partition("\n")[2])
+    git("add", "src")
+    git("commit", "--quiet", "-m", "begun")
+    repository.write("src/pkg/fast.py", TOGETHER)
+    git("add", "src")
+    git("commit", "--quiet", "-m", "faster")
+    git("rm", "--quiet", "src/pkg/fast.py")
+    git("commit", "--quiet", "-m", "gone")
+    repository.write("verifiers/b1_pt_01.py", VERIFIER)
+    git("add", "verifiers")
+    git("commit", "--quiet", "-m", "last")
+    repository.ticket(more=TICKET)
+    ran = tickets("bisect", "B1-PT-01", "--format", "json", "--meter", "simulated")
+    assert [
+        ("begun", "defect", "introduced", "n"),
+        ("faster", "clean", "fixed", "1"),
+        ("gone", "defect", "brought back", "n"),
+    ] == steps(ran)
+    # The last commit has the code of the one before it, and so has the first.
+    assert 2 == ran.data[0]["measured"]
+
+
+def test_code_behind_a_linked_folder_is_what_the_link_leads_to(
+    repository: Repository, tickets: Tickets, git: Git
+) -> None:
+    """A helper that is imported through the link is mended where it stands, and then by another link."""
+    repository.write("src/app/sums.py", TOTALS)
+    for folder in ("old", "new"):
+        repository.write(f"lib/{folder}/reading.py", ONE_BY_ONE)
+    link = repository.root / "src/pkg"
+    link.symlink_to("../lib/old")
+    git("add", "src", "lib")
+    git("commit", "--quiet", "-m", "begun")
+    repository.write("lib/old/reading.py", TOGETHER)
+    git("commit", "--quiet", "--all", "-m", "mended")
+    link.unlink()
+    link.symlink_to("../lib/new")
+    git("commit", "--quiet", "--all", "-m", "linked to the other")
+    repository.write("verifiers/b1_pt_01.py", VERIFIER)
+    repository.ticket(more=TICKET.replace("src/pkg/sums.py", "src/app/sums.py"))
+    assert [
+        ("begun", "defect", "introduced", "n"),
+        ("mended", "clean", "fixed", "1"),
+        ("linked to the other", "defect", "brought back", "n"),
+    ] == steps(tickets("bisect", "B1-PT-01", "--format", "json", "--meter", "simulated"))
+
+
 def test_a_range_begins_at_good_and_ends_at_bad(tickets: Tickets, commits: Commits) -> None:
     """What is outside has no say in whether something came back."""
     good, bad = commits["begun"], commits["not mended"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets import __version__
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.markdown.reading import Document
+from finding_tickets.meter.report import Job
 from finding_tickets.meter.source import Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult
@@ -24,6 +26,7 @@ from finding_tickets.verify.environment import devices
 from finding_tickets.verify.expressions import Comparison
 from finding_tickets.verify.folders import release
 from finding_tickets.verify.grammar import parse_condition
+from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.kept import installed
@@ -103,8 +106,9 @@ def bisect(
 ) -> Bisected:
     """Hold the claims about a variant to its code at every commit that may have changed it.
 
-    A commit is measured unless all files that a measured one imported are the same in it. ``tell`` is told of
-    each measurement. What was measured is remembered, and not measured again.
+    A commit is measured unless all that a measured one rests on is the same in it: the files that it
+    imported, and those that it would have if they were there. ``tell`` is told of each measurement. What was
+    measured is remembered, and not measured again.
 
     Raises:
         UsageError: There is nothing to hold to the commits, or the revisions make no range.
@@ -126,13 +130,30 @@ def bisect(
 
 
 def measure(payload: dict[str, Any]) -> dict[str, Any]:
-    """Measure a job, in a process of its own; also the files of the code that it has imported."""
+    """Measure a job, in a process of its own; also the paths of the code that it rests on."""
     from finding_tickets.meter.loading import imported_files
     from finding_tickets.meter.run import measure as run
     from finding_tickets.verify.measuring import fitted, job_of
 
     job = job_of(payload)
-    return {"measured": fitted(run(job)), "code": imported_files(Path(job.code))}
+    return {"measured": fitted(run(job)), "code": _rested_on(job, imported_files(Path(job.code)))}
+
+
+def _rested_on(job: Job, imported: Sequence[str]) -> list[str]:
+    """The files that were imported, what would have been if it were there, and where links of these lead."""
+    code = Path(job.code)
+
+    def read(path: str) -> bytes | None:
+        file = Path(job.root if path == job.verifier else code, path)
+        return file.read_bytes() if file.is_file() else None
+
+    could = reach(read, (job.verifier, *imported), map(module_of, imported))
+    missing = (path for path in could if path != job.verifier and not (code / path).exists())
+    paths = {*imported, *missing}
+    above = {str(folder) for path in imported for folder in PurePosixPath(path).parents}
+    links = {folder for folder in above if (code / folder).is_symlink()}
+    whole = os.path.realpath(code)
+    return sorted(paths | links | {os.path.relpath(os.path.realpath(code / path), whole) for path in paths})
 
 
 def _planned(document: Document, settings: Settings, variant: str) -> tuple[Plan, tuple[Claim, ...]]:
@@ -163,7 +184,7 @@ def _planned(document: Document, settings: Settings, variant: str) -> tuple[Plan
 
 @dataclass(frozen=True)
 class _Result:
-    """What a process returned for a commit: a measurement and the code it imported, or why there is none."""
+    """What a process returned for a commit: a measurement and what it rests on, or why there is none."""
 
     measured: Measured | None
     code: tuple[str, ...]
