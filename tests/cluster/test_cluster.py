@@ -338,7 +338,7 @@ def test_gpus_are_asked_for_as_the_workload_wants_them(
     def told(order: dict[str, Any], _: bytes) -> dict[str, Any]:
         import os
 
-        wanted = int(order["ticket"].removeprefix("T-"))
+        wanted = int(Path(order["document"]).stem.removeprefix("T-"))
         if order["gpus"] < min(wanted, order["most"]):
             return {"node": "it", "gpus": wanted}
         return {"node": "it", "reason": f"{order['meter']} with {os.environ['CUDA_VISIBLE_DEVICES']}"}

@@ -65,10 +65,11 @@ def register(repository: Repository) -> Repository:
 
 def order_of(register: Repository, ticket: str, **more: Any) -> tuple[dict[str, Any], bytes]:
     """An order as JSON carries it, and the objects of its pack."""
+    document = f"tickets/{ticket}.md"
     pack, objects = packed(register.root)
     limits: dict[str, Any] = {"timeout": 900.0, "memory": 1 << 30, "limit": 900.0}
     known = {"meter": "simulated", "sandbox": False, "versions": versions(), **limits, **more}
-    return json.loads(json.dumps(asdict(Order(ticket=ticket, pack=pack, **known)))), objects
+    return json.loads(json.dumps(asdict(Order(document=document, pack=pack, **known)))), objects
 
 
 def answer(register: Repository, ticket: str, objects: bytes | None = None, **more: Any) -> dict[str, Any]:
@@ -99,6 +100,35 @@ def test_an_error_in_a_ticket_comes_back_with_its_place(register: Repository) ->
     assert done.error is not None
     assert "tickets/A-3.md" == done.error.file
     assert "did you mean 'tensors'? known: tensors" == done.error.hint
+
+
+def test_a_ticket_that_git_ignores_is_no_fault_of_the_machine(register: Repository) -> None:
+    """It did not travel, to no machine: the reason is its own, and the others are measured."""
+    register.write(".gitignore", "tickets/A-1.md\n")
+    told = answer(register, "A-1")
+    assert "tickets/A-1.md did not travel: git ignores it, or it is in a repository inside" == told["reason"]
+    assert "of_machine" not in told
+    assert "reason" not in answer(register, "A-3")
+
+
+@pytest.mark.usefixtures("git")
+def test_a_register_that_did_not_travel_is_no_fault_of_the_machine(register: Repository) -> None:
+    """So it is with a folder of which git ignores everything."""
+    register.write(".gitignore", "below\n")
+    file = register.ticket("B-1", path="below/tickets/B-1.md")
+    below = Repository(file.parents[1])
+    told = answer(below, "B-1")
+    assert "of_machine" not in told
+    assert told["reason"].startswith("the register cannot be read there: ")
+
+
+def test_two_files_that_are_the_same_ticket_are_measured_both(register: Repository) -> None:
+    """An order says which of them is meant."""
+    text = (register.root / "tickets/A-1.md").read_text(encoding="utf-8")
+    register.write("tickets/again.md", text)
+    order, objects = order_of(register, "A-1")
+    for path in ("tickets/A-1.md", "tickets/again.md"):
+        assert "reason" not in verify_order({**order, "document": path}, objects)
 
 
 def test_an_order_ends_at_its_limit_and_the_next_one_is_done(register: Repository) -> None:

@@ -116,7 +116,7 @@ class _Run:
         except (GitError, OSError) as error:
             raise UnreachableError(f"the work tree cannot be packed for the cluster: {error}") from None
         self._order = Order(
-            ticket="",
+            document="",
             pack=pack,
             meter=self._settings.meter,
             timeout=settings.timeout,
@@ -226,7 +226,7 @@ class _Run:
         # Each revision is measured on its own, then results may be compared and times be taken.
         parts = len(set(todo.revisions.values())) + 3
         limit = parts * self._settings.timeout + _MARGIN_SECONDS
-        order = replace(self._order, ticket=todo.ticket, limit=limit)
+        order = replace(self._order, document=path, limit=limit)
         if "GPU" in asked:
             order = replace(order, gpus=int(asked["GPU"]), most=self._most_gpus(path))
         task = self._task.options(

@@ -33,14 +33,15 @@ from finding_tickets.verify.worker import VARIABLE
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to verify: a ticket of a packed work tree, and the settings of the run as far as they travel.
+    """What to verify: a document of a packed work tree, and the settings of the run as far as they travel.
 
+    ``document`` is its path from the register's root, for several may say that they are the same ticket.
     ``versions`` are those of whoever asks, since others give other evidence. ``limit`` is in seconds.
     ``cell`` is that of a matrix; its interpreter is one of the machine's. ``gpus`` is how many GPUs come with
     the order, and ``most`` how many could.
     """
 
-    ticket: str
+    document: str
     pack: Pack
     meter: str
     timeout: float
@@ -55,8 +56,8 @@ class Order:
     most: int = 0
 
 
-class _LateError(Exception):
-    """A verification that its own time limits did not end."""
+class _OwnFaultError(Exception):
+    """Why a verification has no answer, on this machine or on any other."""
 
 
 def versions() -> dict[str, str]:
@@ -91,7 +92,7 @@ def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
     try:
         with _limited(asked.limit):
             return answer | _answered(asked, unpacked(pack, objects))
-    except _LateError as error:
+    except _OwnFaultError as error:
         return answer | {"reason": str(error)}
     except (TicketsError, GitError, OSError) as error:
         return answer | {"reason": str(error), "of_machine": True}
@@ -116,7 +117,7 @@ def verified_from(answer: dict[str, Any], document: Document) -> Verified:
 
 
 def _answered(order: Order, root: Path) -> dict[str, Any]:
-    document = _register(root).find(order.ticket)
+    document = _document(root, order.document)
     interpreter = order.cell.interpreter if order.cell else ""
     isolation = _isolation(sandbox=order.sandbox, interpreter=interpreter)
     settings = Settings(
@@ -159,6 +160,16 @@ def _told(done: Verified) -> dict[str, Any]:
     }
 
 
+def _document(root: Path, path: str) -> Document:
+    try:
+        found = [each for each in _register(root).documents if each.path == path]
+    except TicketsError as error:
+        raise _OwnFaultError(f"the register cannot be read there: {error}") from None
+    if not found:
+        raise _OwnFaultError(f"{path} did not travel: git ignores it, or it is in a repository inside")
+    return found[0]
+
+
 @lru_cache(maxsize=1)
 def _register(root: Path) -> Register:
     """The register of a work tree, which nobody changes."""
@@ -199,10 +210,10 @@ def _end_servers() -> None:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise ``_LateError`` in the block when its time is up, and end what it left running."""
+    """Raise ``_OwnFaultError`` in the block when its time is up, and end what it left running."""
 
     def late(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
-        raise _LateError(f"still running after {seconds:g} s")
+        raise _OwnFaultError(f"still running after {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
