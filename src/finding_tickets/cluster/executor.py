@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from finding_tickets.cluster.leaving import MARK, temporary_folder
-from finding_tickets.cluster.node import Order, differing_from, verified_from, verify_on_ray, versions
+from finding_tickets.cluster.machines import LABEL, Machines
+from finding_tickets.cluster.node import Order, verified_from, verify_on_ray, versions
 from finding_tickets.cluster.pack import packed
 from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.markdown.reading import Document
@@ -36,8 +37,6 @@ _POLL_SECONDS = 5.0
 """How often a silent cluster is asked whether it can still do what is waiting."""
 _MARGIN_SECONDS = 60.0
 """For unpacking and for starting a server with torch loaded."""
-_MACHINE = "ray.io/node-id"
-"""The label of a machine that Ray gives each."""
 _HEAD_SECONDS = 20.0
 """A head may come back that keeps its state elsewhere; Ray waits a minute for it."""
 _RETRIES = 3
@@ -100,12 +99,10 @@ class _Run:
         how: RayCluster,
     ) -> None:
         self._ray = ray
-        self._tell = how.tell
         self._settings = replace(settings, meter=self._taken(settings.meter))
         self._planned = planned
         self._documents = documents
         self._gpus = dict.fromkeys(planned, 1)
-        self._unfit: dict[str, str] = {}
         commits = {
             str(revision): revision.commit
             for todo in planned.values()
@@ -128,7 +125,7 @@ class _Run:
             limit=0,
             cell=settings.cell,
         )
-        self._leave_out_unfit()
+        self._machines = Machines(ray, self._order.versions, how.tell)
         self._objects = ray.put(objects)
         self._task = ray.remote(verify_on_ray)
 
@@ -136,30 +133,34 @@ class _Run:
         """Each document by its path as soon as its answer is there."""
         waiting, pending = deque(self._planned), dict[Any, str]()
         most = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        is_silent = False
         while waiting or pending:
             if not self._has_head():
                 for path in (*pending.values(), *waiting):
                     yield path, self._inconclusive(path, "the head of the cluster is gone")
                 return
+            # At once: whoever asks a head that has died meanwhile waits for ever.
+            self._machines.look()
+            for reference in list(pending) if is_silent else []:
+                if not self._machines.with_all(self._asked(pending[reference])):
+                    self._ray.cancel(reference, force=True)
+                    path = pending.pop(reference)
+                    yield path, self._nowhere(path)
             while waiting and len(pending) < most:
                 path = waiting.popleft()
-                if self._machines(self._asked(path)):
+                if self._machines.with_all(self._asked(path)):
                     on_start(self._documents[path])
                     pending[self._submitted(path)] = path
                 else:
                     yield path, self._nowhere(path)
             ready, _ = self._ray.wait(list(pending), timeout=_POLL_SECONDS) if pending else ([], [])
+            is_silent = not ready
             for reference in ready:
                 path = pending.pop(reference)
                 if done := self._verified(path, reference):
                     yield path, done
                 else:
-                    pending[self._submitted(path)] = path
-            for reference in [] if ready else list(pending):
-                if not self._machines(self._asked(pending[reference])):
-                    self._ray.cancel(reference, force=True)
-                    path = pending.pop(reference)
-                    yield path, self._nowhere(path)
+                    waiting.appendleft(path)
 
     def _has_head(self) -> bool:
         """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""
@@ -174,30 +175,6 @@ class _Run:
                 return True
         return False
 
-    def _leave_out_unfit(self) -> None:
-        """Ask every machine for its versions: what has another tool cannot even take an order."""
-        ask = self._ray.remote(differing_from)
-        asked = {}
-        for node in self._ray.nodes():
-            if node["Alive"] and node["Resources"].get("CPU"):
-                there = ask.options(num_cpus=0, max_retries=0, label_selector={_MACHINE: node["NodeID"]})
-                asked[there.remote(self._order.versions)] = node
-        last = {"num_returns": len(asked), "timeout": _MARGIN_SECONDS}
-        answered, _ = self._ray.wait(list(asked), **last) if asked else ([], [])
-        for reference in answered:
-            try:
-                differing = self._ray.get(reference)
-            except self._ray.exceptions.RayError:
-                differing = f"there is no {TOOL} {self._order.versions[TOOL]}"
-            if differing:
-                node = asked[reference]
-                self._leave_out(node["NodeID"], f"on {node['NodeManagerHostname']}: {differing}")
-
-    def _leave_out(self, machine: str, reason: str) -> None:
-        if machine not in self._unfit:
-            self._unfit[machine] = reason
-            self._tell(f"nothing is measured {reason}")
-
     def _taken(self, meter: str) -> str:
         """The meter that ``auto`` takes: a real GPU where the cluster has any."""
         if meter != "auto":
@@ -208,18 +185,13 @@ class _Run:
         """What a verification asks of a machine, by Ray's names; all processors where it takes times."""
         gpu = {"GPU": float(self._gpus[path])} if self._settings.meter == "cuda" else {}
         asked = {"CPU": 1.0, "memory": float(self._settings.memory), **gpu, **self._settings.resources}
-        machines = self._machines(asked) if self._planned[path].is_timed else []
+        machines = self._machines.with_all(asked).values() if self._planned[path].is_timed else ()
         return asked | {"CPU": max((machine["CPU"] for machine in machines), default=1.0)}
-
-    def _machines(self, asked: Mapping[str, float]) -> list[dict[str, float]]:
-        """What those machines have that can measure and have all that is asked, be it in use or not."""
-        alive = {node["NodeID"]: node["Resources"] for node in self._ray.nodes() if node["Alive"]}
-        machines = (has for name, has in alive.items() if name not in self._unfit)
-        return [has for has in machines if all(has.get(name, 0) >= asked[name] for name in asked)]
 
     def _most_gpus(self, path: str) -> int:
         """How many GPUs a machine has at most that has all that is asked."""
-        return int(max((machine["GPU"] for machine in self._machines(self._asked(path))), default=1))
+        machines = self._machines.with_all(self._asked(path)).values()
+        return int(max((machine["GPU"] for machine in machines), default=1))
 
     def _submitted(self, path: str) -> Any:
         todo, asked = self._planned[path], self._asked(path)
@@ -236,12 +208,12 @@ class _Run:
             memory=int(asked.pop("memory")),
             resources=asked,
             max_retries=_RETRIES,
-            label_selector={_MACHINE: f"!in({','.join(self._unfit)})"} if self._unfit else None,
+            label_selector={LABEL: f"!in({','.join(unfit)})"} if (unfit := self._machines.unfit) else None,
         )
         return task.remote(asdict(order), self._objects)
 
     def _verified(self, path: str, reference: Any) -> Verified | None:
-        """What came back; None where another machine is to be asked, or for more GPUs."""
+        """What came back; None where it is to be given again, to another machine or with more GPUs."""
         try:
             answer = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -257,14 +229,14 @@ class _Run:
         reason = f"on {answer['node']}: {answer['reason']}"
         if not answer.get("of_machine"):
             return self._inconclusive(path, reason)
-        self._leave_out(answer["machine"], reason)
-        return None if self._machines(self._asked(path)) else self._inconclusive(path, reason)
+        self._machines.leave_out(answer["machine"], reason)
+        return None
 
     def _nowhere(self, path: str) -> Verified:
         asked = ", ".join(f"{name} {_amount(name, each)}" for name, each in self._asked(path).items())
-        which = "machine of the cluster that can measure" if self._unfit else "machine of the cluster"
-        why = f"no {which} has what it asks for: {asked}"
-        return self._inconclusive(path, "; ".join([why, *dict.fromkeys(self._unfit.values())]))
+        reasons = self._machines.reasons
+        which = "machine of the cluster that can measure" if reasons else "machine of the cluster"
+        return self._inconclusive(path, "; ".join([f"no {which} has what it asks for: {asked}", *reasons]))
 
     def _inconclusive(self, path: str, reason: str) -> Verified:
         return Verified(self._documents[path], inconclusive(self._planned[path], self._settings, reason))
