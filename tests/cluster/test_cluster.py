@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cluster.conftest import MEBIBYTE
 from tests.conftest import Git, Repository
 
 import finding_tickets
@@ -174,7 +177,46 @@ def test_what_ran_on_a_machine_that_dies_runs_on_another(
     sleeper = int(note.read_text(encoding="ascii"))
     wait_for(lambda: not Path(f"/proc/{sleeper}").exists())
     assert not Path(f"/proc/{sleeper}").exists()
-    cluster.add_node(num_cpus=1, object_store_memory=100 * 1024**2)
+    cluster.add_node(num_cpus=1, object_store_memory=100 * MEBIBYTE)
+
+
+def test_what_wanted_all_of_a_machine_that_dies_takes_all_of_another(
+    repository: Repository, cluster: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A claim about times asks for all processors of the largest machine that is left."""
+    note = tmp_path_factory.mktemp("note") / "pid"
+    add(repository, 0, SLEEPS_ONCE.format(note=str(note)))
+    file = repository.root / "tickets/T-0.md"
+    timed = FIXED.replace("found: {syncs: tensors}", "found: {syncs: tensors, seconds: '> fix'}")
+    file.write_text(file.read_text(encoding="utf-8").replace(FIXED, timed), encoding="utf-8")
+    cluster.add_node(num_cpus=2, object_store_memory=100 * MEBIBYTE)
+    cluster.wait_for_nodes()
+    killer = threading.Thread(target=kill_machine, args=(cluster, note, repository.root / "there", []))
+    killer.start()
+    with at_most(90):
+        there = run(on(cluster), repository, evidence="there", timeout=600.0)
+    killer.join()
+    with Isolation() as isolation:
+        here = run(Local(isolation), repository, evidence="here")
+    assert verdicts(here) == verdicts(there)
+    assert 1 == len(files(repository.root / "here"))
+    assert files(repository.root / "here") == files(repository.root / "there")
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Fail what would otherwise wait for ever."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"still waiting after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def kill_machine(cluster: Any, note: Path, evidence: Path, recorded: list[int]) -> None:
@@ -277,7 +319,7 @@ def test_what_one_machine_cannot_measure_others_do(
     initial.write_text(initial.read_text().replace(f'"{__version__}"', '"0.0.1"'))
     with monkeypatch.context() as patched:
         patched.setenv("PYTHONPATH", str(other))
-        unfit = cluster.add_node(num_cpus=1, object_store_memory=100 * 1024**2)
+        unfit = cluster.add_node(num_cpus=1, object_store_memory=100 * MEBIBYTE)
     where = ["--root", str(repository.root), "--executor", "ray", "--address", cluster.address]
     try:
         cluster.wait_for_nodes()
@@ -346,13 +388,15 @@ def test_gpus_are_asked_for_as_the_workload_wants_them(
     for number in (1, 2, 3):
         add(repository, number)
     monkeypatch.setattr(executor, "verify_on_ray", told)
-    nodes = [cluster.add_node(num_cpus=1, num_gpus=gpus, object_store_memory=100 << 20) for gpus in (1, 2)]
+    nodes = [
+        cluster.add_node(num_cpus=1, num_gpus=gpus, object_store_memory=100 * MEBIBYTE) for gpus in (1, 2)
+    ]
     try:
         cluster.wait_for_nodes()
         done = run(on(cluster), repository, meter="auto")
     finally:
-        for each in nodes:
-            cluster.remove_node(each)
+        for node in nodes:
+            cluster.remove_node(node)
     assert {"T-2": "cuda with 0,1", "T-3": "cuda with 0,1"} == {
         name: reason(done, name).removeprefix("on it: ") for name in ("T-2", "T-3")
     }

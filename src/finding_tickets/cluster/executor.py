@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from finding_tickets.cluster.leaving import MARK, temporary_folder
 from finding_tickets.cluster.machines import LABEL, Machines
@@ -87,6 +87,13 @@ class RayCluster:
             yield from _in_order(known, done, run.measure(on_start))
 
 
+class _Given(NamedTuple):
+    """A verification that Ray has, and the machines that it may take for it."""
+
+    path: str
+    machines: frozenset[str]
+
+
 class _Run:
     """The verifications of a run, each a task of Ray with what it asks of a machine."""
 
@@ -131,36 +138,38 @@ class _Run:
 
     def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:
         """Each document by its path as soon as its answer is there."""
-        waiting, pending = deque(self._planned), dict[Any, str]()
+        waiting, pending = deque(self._planned), dict[Any, _Given]()
         most = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        is_silent = False
         while waiting or pending:
             if not self._has_head():
-                for path in (*pending.values(), *waiting):
+                for path in (*(given.path for given in pending.values()), *waiting):
                     yield path, self._inconclusive(path, "the head of the cluster is gone")
                 return
             # At once: whoever asks a head that has died meanwhile waits for ever.
             self._machines.look()
-            for reference in list(pending) if is_silent else []:
-                if not self._machines.with_all(self._asked(pending[reference])):
-                    self._ray.cancel(reference, force=True)
-                    path = pending.pop(reference)
-                    yield path, self._nowhere(path)
+            waiting.extendleft(self._taken_back(pending))
             while waiting and len(pending) < most:
                 path = waiting.popleft()
-                if self._machines.with_all(self._asked(path)):
+                asked = self._asked(path)
+                if machines := self._machines.with_all(asked):
                     on_start(self._documents[path])
-                    pending[self._submitted(path)] = path
+                    pending[self._submitted(path, asked, machines)] = _Given(path, frozenset(machines))
                 else:
                     yield path, self._nowhere(path)
             ready, _ = self._ray.wait(list(pending), timeout=_POLL_SECONDS) if pending else ([], [])
-            is_silent = not ready
             for reference in ready:
-                path = pending.pop(reference)
+                path = pending.pop(reference).path
                 if done := self._verified(path, reference):
                     yield path, done
                 else:
                     waiting.appendleft(path)
+
+    def _taken_back(self, pending: dict[Any, _Given]) -> list[str]:
+        """What was given to machines of which none is left; it may ask less of others."""
+        gone = [each for each, given in pending.items() if not self._machines.has_any(given.machines)]
+        for reference in gone:
+            self._ray.cancel(reference, force=True)
+        return [pending.pop(reference).path for reference in gone]
 
     def _has_head(self) -> bool:
         """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""
@@ -193,22 +202,24 @@ class _Run:
         machines = self._machines.with_all(self._asked(path)).values()
         return int(max((machine["GPU"] for machine in machines), default=1))
 
-    def _submitted(self, path: str) -> Any:
-        todo, asked = self._planned[path], self._asked(path)
+    def _submitted(self, path: str, asked: dict[str, float], machines: Iterable[str]) -> Any:
+        """A task for one of the machines, which is all that Ray may take when it tries again."""
+        todo = self._planned[path]
         # Each revision is measured on its own, then results may be compared and times be taken.
         parts = len(set(todo.revisions.values())) + 3
         limit = parts * self._settings.timeout + _MARGIN_SECONDS
         order = replace(self._order, document=path, limit=limit)
         if "GPU" in asked:
             order = replace(order, gpus=int(asked["GPU"]), most=self._most_gpus(path))
+        own = {"CPU", "GPU", "memory"}
         task = self._task.options(
             name=f"verify {todo.ticket}",
-            num_cpus=asked.pop("CPU"),
-            num_gpus=asked.pop("GPU", 0),
-            memory=int(asked.pop("memory")),
-            resources=asked,
+            num_cpus=asked["CPU"],
+            num_gpus=asked.get("GPU", 0),
+            memory=int(asked["memory"]),
+            resources={name: amount for name, amount in asked.items() if name not in own},
             max_retries=_RETRIES,
-            label_selector={LABEL: f"!in({','.join(unfit)})"} if (unfit := self._machines.unfit) else None,
+            label_selector={LABEL: f"in({','.join(machines)})"},
         )
         return task.remote(asdict(order), self._objects)
 
@@ -216,6 +227,8 @@ class _Run:
         """What came back; None where it is to be given again, to another machine or with more GPUs."""
         try:
             answer = self._ray.get(reference)
+        except self._ray.exceptions.TaskUnschedulableError:  # none of its machines is left
+            return None
         except self._ray.exceptions.RayError as error:
             return self._inconclusive(path, _lost(error))
         if "reason" in answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from finding_tickets.cluster.node import differing_from
@@ -30,11 +30,6 @@ class Machines:
         self._leave_out_unfit()
 
     @property
-    def unfit(self) -> tuple[str, ...]:
-        """The names of those that were left out."""
-        return tuple(self._reasons)
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """Why machines were left out, each reason once."""
         return tuple(dict.fromkeys(self._reasons.values()))
@@ -50,6 +45,10 @@ class Machines:
         return {
             name: has for name, has in fit.items() if all(has.get(each, 0) >= asked[each] for each in asked)
         }
+
+    def has_any(self, machines: Set[str]) -> bool:
+        """Whether any of these is there, whatever it can do."""
+        return not machines.isdisjoint(self._there)
 
     def leave_out(self, machine: str, reason: str) -> None:
         """Give nothing more to a machine, and say so."""
