@@ -66,6 +66,17 @@ if not note.exists():
     note.write_text(str(os.getpid()))
     time.sleep(600)
 """
+WAITS = """
+import pathlib, time
+while not pathlib.Path({note!r}).exists():
+    time.sleep(0.1)
+"""
+WAITS_FOR_OTHERS = """
+import pathlib, time
+pathlib.Path({notes!r}, "{number}").touch()
+while len(list(pathlib.Path({notes!r}).iterdir())) < 4:
+    time.sleep(0.1)
+"""
 KILLS_ITS_WORKER = """
 import os, pathlib, signal
 process = os.getpid()
@@ -198,6 +209,7 @@ def test_what_wanted_all_of_a_machine_that_dies_takes_all_of_another(
     killer.join()
     with Isolation() as isolation:
         here = run(Local(isolation), repository, evidence="here")
+    assert reason(here, "T-0") == reason(there, "T-0")
     assert verdicts(here) == verdicts(there)
     assert 1 == len(files(repository.root / "here"))
     assert files(repository.root / "here") == files(repository.root / "there")
@@ -332,6 +344,66 @@ def test_what_one_machine_cannot_measure_others_do(
     assert [(ticket, "verified") for ticket in tickets] == verified
     (said,) = (line for line in shown.err.splitlines() if line.startswith("nothing is measured"))
     assert said.endswith(f": finding-tickets is 0.0.1 there and {__version__} here")
+
+
+def test_a_machine_that_joins_without_the_tool_measures_nothing(
+    repository: Repository,
+    cluster: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """It is asked when it is seen, and left out, which is said; no verification is lost to it."""
+    note = tmp_path_factory.mktemp("note") / "said"
+    for number in range(12):
+        add(repository, 5 * number, WAITS.format(note=str(note)) if number == 0 else "")
+    empty = tmp_path_factory.mktemp("empty")
+    (empty / "finding_tickets").mkdir()
+    (empty / "finding_tickets/__init__.py").touch()
+    said: list[str] = []
+
+    def tell(what: str) -> None:
+        said.append(what)
+        note.touch()
+
+    with monkeypatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(empty))
+        done = run_while_one_joins(cluster, repository, 1, tell)
+    assert {Verdict.VERIFIED} == set(verdicts(done).values())
+    (what,) = said
+    assert what.endswith(f": there is no finding-tickets {__version__}")
+
+
+def test_a_machine_that_joins_takes_its_share(
+    repository: Repository, cluster: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of what waits by then: four wait for each other, and three machines were there at first."""
+    notes = tmp_path_factory.mktemp("notes")
+    for number in range(8):
+        add(repository, 5 * number, WAITS_FOR_OTHERS.format(notes=str(notes), number=number))
+    said: list[str] = []
+    done = run_while_one_joins(cluster, repository, 6, said.append)
+    assert {Verdict.VERIFIED} == set(verdicts(done).values())
+    assert [] == said
+
+
+def run_while_one_joins(
+    cluster: Any, repository: Repository, after: int, tell: Callable[[str], None]
+) -> list[Verified]:
+    """Verify everything, with one more machine as soon as so many verifications are given away."""
+    begun: list[Document] = []
+    joined: list[Any] = []
+
+    def on_start(document: Document) -> None:
+        begun.append(document)
+        if len(begun) == after:
+            joined.append(cluster.add_node(num_cpus=1, object_store_memory=100 * MEBIBYTE))
+
+    how = RayCluster(address=cluster.address, tell=tell)
+    try:
+        return list(how.verify(repository.load().documents, settings_of(repository), on_start))
+    finally:
+        for node in joined:
+            cluster.remove_node(node)
 
 
 def test_a_cluster_without_what_is_asked_says_so_at_once(repository: Repository, cluster: Any) -> None:

@@ -139,7 +139,6 @@ class _Run:
     def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:
         """Each document by its path as soon as its answer is there."""
         waiting, pending = deque(self._planned), dict[Any, _Given]()
-        most = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         while waiting or pending:
             if not self._has_head():
                 for path in (*(given.path for given in pending.values()), *waiting):
@@ -148,7 +147,7 @@ class _Run:
             # At once: whoever asks a head that has died meanwhile waits for ever.
             self._machines.look()
             waiting.extendleft(self._taken_back(pending))
-            while waiting and len(pending) < most:
+            while waiting and len(pending) < _AHEAD * max(1, self._machines.processors):
                 path = waiting.popleft()
                 asked = self._asked(path)
                 if machines := self._machines.with_all(asked):

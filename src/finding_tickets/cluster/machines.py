@@ -11,37 +11,56 @@ from finding_tickets.verify.evidence import TOOL
 LABEL = "ray.io/node-id"
 """The label of a machine that Ray gives each."""
 _ANSWER_SECONDS = 60.0
-"""For starting a process of Ray's on a machine."""
+"""For starting a process of Ray's on each machine that is there at first."""
 
 
 class Machines:
-    """Those with processors; ``tell`` is told of each on which nothing can be measured.
+    """Those with processors; each is asked for its versions first: what has another tool can take no order.
 
-    Only ``look`` waits for the head of the cluster. All else is said of what was there then.
+    Of each on which nothing can be measured ``tell`` is told. Only ``look`` waits for the head of the
+    cluster; all else is said of what was there then.
     """
 
     def __init__(self, ray: Any, wanted: Mapping[str, str], tell: Callable[[str], None]) -> None:
         self._ray = ray
         self._wanted = dict(wanted)
         self._tell = tell
+        self._ask = ray.remote(differing_from)
         self._there: dict[str, dict[str, Any]] = {}
+        self._asked: set[str] = set()
+        self._unheard: dict[Any, str] = {}
         self._reasons: dict[str, str] = {}
-        self.look()
-        self._leave_out_unfit()
+        self.look(_ANSWER_SECONDS)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why machines were left out, each reason once."""
-        return tuple(dict.fromkeys(self._reasons.values()))
+        """Why machines measure nothing, each reason once."""
+        silent = [name for name in self._unheard.values() if name in self._there]
+        unheard = [f"{self._on(name)}: it has not said yet what it has" for name in silent]
+        return tuple(dict.fromkeys([*self._reasons.values(), *unheard]))
 
-    def look(self) -> None:
-        """See which there are now."""
+    @property
+    def processors(self) -> int:
+        """How many those have together that can measure."""
+        return sum(int(has["CPU"]) for has in self.with_all({}).values())
+
+    def look(self, patience: float = 0.0) -> None:
+        """See which there are now, ask the new ones, and hear what is answered in so many seconds."""
         nodes = (node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU"))
         self._there = {node["NodeID"]: node for node in nodes}
+        for name in self._there.keys() - self._asked:
+            self._asked.add(name)
+            there = self._ask.options(num_cpus=0, max_retries=0, label_selector={LABEL: name})
+            self._unheard[there.remote(self._wanted)] = name
+        if self._unheard:
+            every = {"num_returns": len(self._unheard), "timeout": patience}
+            for reference in self._ray.wait(list(self._unheard), **every)[0]:
+                self._hear(reference)
 
     def with_all(self, asked: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """What those have, by their names, that can measure and have all that is asked, in use or not."""
-        fit = {name: node["Resources"] for name, node in self._there.items() if name not in self._reasons}
+        unfit = {*self._reasons, *self._unheard.values()}
+        fit = {name: node["Resources"] for name, node in self._there.items() if name not in unfit}
         return {
             name: has for name, has in fit.items() if all(has.get(each, 0) >= asked[each] for each in asked)
         }
@@ -56,20 +75,16 @@ class Machines:
             self._reasons[machine] = reason
             self._tell(f"nothing is measured {reason}")
 
-    def _leave_out_unfit(self) -> None:
-        """Ask every machine for its versions: what has another tool cannot even take an order."""
-        ask = self._ray.remote(differing_from)
-        asked = {}
-        for name, node in self._there.items():
-            there = ask.options(num_cpus=0, max_retries=0, label_selector={LABEL: name})
-            asked[there.remote(self._wanted)] = node
-        last = {"num_returns": len(asked), "timeout": _ANSWER_SECONDS}
-        answered, _ = self._ray.wait(list(asked), **last) if asked else ([], [])
-        for reference in answered:
-            try:
-                differing = self._ray.get(reference)
-            except self._ray.exceptions.RayError:
-                differing = f"there is no {TOOL} {self._wanted[TOOL]}"
-            if differing:
-                node = asked[reference]
-                self.leave_out(node["NodeID"], f"on {node['NodeManagerHostname']}: {differing}")
+    def _hear(self, reference: Any) -> None:
+        name = self._unheard.pop(reference)
+        try:
+            trouble = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError:  # what it is asked to do cannot be imported there
+            trouble = f"there is no {TOOL} {self._wanted[TOOL]}"
+        except self._ray.exceptions.RayError as error:
+            trouble = f"it cannot be asked: {type(error).__name__}"
+        if trouble and name in self._there:
+            self.leave_out(name, f"{self._on(name)}: {trouble}")
+
+    def _on(self, name: str) -> str:
+        return f"on {self._there[name]['NodeManagerHostname']}"
