@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.conftest import MEBIBYTE
+from tests.cluster.processes import wait_for
 from tests.conftest import Git, Repository
 
 import finding_tickets
@@ -132,13 +132,6 @@ def files(folder: Path) -> dict[str, bytes]:
 def on(cluster: Any) -> RayCluster:
     """The executor for a cluster."""
     return RayCluster(address=cluster.address)
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until a condition is true, or time is up."""
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 def has_sandbox() -> bool:

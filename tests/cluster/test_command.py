@@ -10,11 +10,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cluster.processes import processes_naming, wait_for
 from tests.conftest import Repository
 from tests.other_python import other_python
 
@@ -73,7 +74,7 @@ def test_a_cluster_that_lasts_as_long_as_the_run(
     file.unlink()
     assert ExitCode.OK == verify(register, "--executor", "ray")
     assert (here, page) == (file.read_bytes(), capsys.readouterr().out)
-    wait_for(lambda: not left_in(temporary))
+    wait_for(lambda: not left_in(temporary), 20)
     assert [] == left_in(temporary)
 
 
@@ -108,7 +109,7 @@ def test_a_cluster_measures_every_cell_of_a_matrix(
     assert ["1.99.0", own_torch()] == sorted(
         file.name.split("-")[1].removeprefix("torch") for file in register.root.glob("evidence/A-1/*.json")
     )
-    wait_for(lambda: not left_in(temporary))
+    wait_for(lambda: not left_in(temporary), 20)
     assert [] == left_in(temporary)
 
 
@@ -122,31 +123,13 @@ def test_a_run_that_is_killed_takes_its_cluster_with_it(register: Repository, te
         wait_for(lambda: any(temporary.glob("tickets-*/*/output.log")), 120)
         assert len(left_in(temporary)) > 2
         killed.kill()
-    wait_for(lambda: not left_in(temporary))
+    wait_for(lambda: not left_in(temporary), 20)
     assert [] == left_in(temporary)
 
 
 def left_in(temporary: Path) -> list[str]:
     """The files in a folder, and the command lines that name it."""
     return [each.name for each in temporary.iterdir()] + processes_naming(str(temporary))
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until a condition is true, or time is up."""
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
-
-
-def processes_naming(text: str) -> list[str]:
-    """The command lines with a text in them."""
-    lines = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            lines.append(file.read_text(encoding="utf-8", errors="replace"))
-        except OSError:
-            continue  # it has ended meanwhile
-    return [line for line in lines if text in line]
 
 
 def test_an_interrupt_waits_until_ray_has_started(

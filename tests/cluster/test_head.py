@@ -7,11 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cluster.conftest import MACHINE, needs_ray
+from tests.cluster.processes import wait_for
 from tests.conftest import Repository
 
 from finding_tickets.errors import ExitCode
@@ -50,7 +50,7 @@ def test_a_head_that_dies_while_nothing_arrives_ends_the_run(
     with subprocess.Popen(
         [*command, *where, "--root", str(repository.root)], stdout=subprocess.PIPE, text=True
     ) as run:
-        wait_for(note)
+        wait_for(note.exists)
         # By now it waits for an answer, for seconds each time.
         time.sleep(1)
         (head,) = mortal.head_node.all_processes["gcs_server"]
@@ -59,10 +59,3 @@ def test_a_head_that_dies_while_nothing_arrives_ends_the_run(
     (found,) = json.loads(told)["data"]
     assert ("inconclusive", "the head of the cluster is gone") == (found["verdict"], found["reason"])
     assert ExitCode.INCONCLUSIVE == run.returncode
-
-
-def wait_for(file: Path) -> None:
-    """Wait until a file is there, or a minute is over."""
-    deadline = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests.cluster.processes import processes_naming, wait_for
 from tests.conftest import Repository
 from tests.other_python import other_python
 from tests.verify.test_session import TakesGpu
@@ -147,6 +148,31 @@ def test_a_server_that_was_killed_is_replaced(register: Repository) -> None:
     server.wait()
     again = verified_from(answer(register, "A-1"), register.load().find("A-1"))
     assert again.evidence is not None
+
+
+def test_a_server_that_is_replaced_leaves_nothing_open(register: Repository) -> None:
+    """Neither a pipe nor the processes that wait at its other end."""
+    answer(register, "A-3")
+    node._end_servers()
+    before = open_files()
+    answer(register, "A-3")
+    (isolation,) = node._servers.values()
+    folder = isolation.folder
+    assert waiting_for(folder)
+    node._end_servers()
+    assert before == open_files()
+    wait_for(lambda: not waiting_for(folder))
+    assert [] == waiting_for(folder)
+
+
+def open_files() -> set[Path]:
+    """The file descriptors of this process."""
+    return set(Path("/proc/self/fd").iterdir())
+
+
+def waiting_for(folder: str) -> list[str]:
+    """The processes that were started to remove a folder."""
+    return [line for line in processes_naming(folder) if line.startswith("/bin/sh")]
 
 
 def test_other_versions_are_said_before_anything_is_unpacked(register: Repository) -> None:

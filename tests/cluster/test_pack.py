@@ -7,11 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cluster.processes import wait_for
 from tests.conftest import Git, Repository
 
 from finding_tickets.cluster.pack import packed, unpacked
@@ -152,10 +151,3 @@ def test_who_is_killed_while_packing_leaves_no_file(
     os.kill(int(note.read_text()), signal.SIGKILL)
     wait_for(lambda: not any(temporary.iterdir()), 5.0)
     assert [] == list(temporary.iterdir())
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until a condition is true, or time is up."""
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)

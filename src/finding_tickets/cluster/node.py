@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -185,6 +185,7 @@ class _Kind(NamedTuple):
 
 
 _servers: dict[_Kind, Isolation] = {}
+_ending = ExitStack()
 
 
 def _isolation(*, sandbox: bool, interpreter: str = "") -> Isolation:
@@ -197,15 +198,15 @@ def _isolation(*, sandbox: bool, interpreter: str = "") -> Isolation:
     if is_of_others or (kind in _servers and _servers[kind].has_ended):
         _end_servers()
     if kind not in _servers:
-        _servers[kind] = Isolation(workers=1, sandbox=sandbox, interpreter=interpreter)
-        remove_afterwards(_servers[kind].folder)
+        server = Isolation(workers=1, sandbox=sandbox, interpreter=interpreter)
+        _ending.callback(os.close, remove_afterwards(server.folder))
+        _servers[kind] = _ending.enter_context(server)
     return _servers[kind]
 
 
 def _end_servers() -> None:
-    while _servers:
-        _, server = _servers.popitem()
-        server.__exit__(None, None, None)
+    _servers.clear()
+    _ending.close()
 
 
 @contextmanager
