@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+STALLS = """#!/bin/sh
+case "$*" in *{command}*) echo $$ > {note}; exec sleep 600;; esac
+exec {git} "$@"
+"""
+
+
+def with_git_that_stalls(folder: Path, command: str, note: Path) -> dict[str, str]:
+    """An environment in which git, put into ``folder``, leaves its process in a note instead of a command."""
+    program = folder / "git"
+    program.write_text(STALLS.format(command=command, note=note, git=shutil.which("git")))
+    program.chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:

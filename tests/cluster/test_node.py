@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -11,14 +14,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.cluster.processes import processes_naming, wait_for
+from tests.cluster.processes import processes_naming, wait_for, with_git_that_stalls
 from tests.conftest import Repository
 from tests.other_python import other_python
 from tests.verify.test_session import TakesGpu
 
 from finding_tickets.cluster import node
 from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
-from finding_tickets.cluster.pack import packed
+from finding_tickets.cluster.pack import FOLDER, packed
 from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.cells import Cell
@@ -213,6 +216,37 @@ def test_a_machine_without_git_says_so(register: Repository, monkeypatch: pytest
     monkeypatch.setattr("finding_tickets.register.git.shutil.which", lambda _: None)
     reason = verify_order(order, objects)["reason"]
     assert "the work tree cannot be unpacked: git is not installed" == reason
+
+
+UNPACKS = """
+import json, sys
+from pathlib import Path
+from finding_tickets.cluster.node import verify_order
+order, objects = map(Path, sys.argv[1:])
+verify_order(json.loads(order.read_text()), objects.read_bytes())
+"""
+
+
+def test_who_is_killed_while_unpacking_leaves_no_file(
+    register: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What is half unpacked is gone from the cache within seconds."""
+    folder = tmp_path_factory.mktemp("around")
+    note = folder / "note"
+    files = [folder / "order", folder / "objects"]
+    order, objects = order_of(register, "A-1")
+    files[0].write_text(json.dumps(order), encoding="utf-8")
+    files[1].write_bytes(objects)
+    packs = Path(os.environ["XDG_CACHE_HOME"]) / "finding-tickets" / FOLDER
+    with subprocess.Popen(
+        [sys.executable, "-c", UNPACKS, *files], env=with_git_that_stalls(folder, "index-pack", note)
+    ) as killed:
+        wait_for(lambda: note.exists() and note.read_text())
+        assert 1 == len(list(packs.iterdir()))
+        killed.kill()
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    wait_for(lambda: not any(packs.iterdir()), 10)
+    assert [] == list(packs.iterdir())
 
 
 class TwoGpus(TakesGpu):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.cluster.processes import wait_for
+from tests.cluster.processes import wait_for, with_git_that_stalls
 from tests.conftest import Git, Repository
 
 from finding_tickets.cluster.pack import packed, unpacked
@@ -124,10 +123,6 @@ from pathlib import Path
 from finding_tickets.cluster.pack import packed
 packed(Path(sys.argv[1]))
 """
-HANGS = """#!/bin/sh
-case "$*" in *pack-objects*) echo $$ > {note}; exec sleep 600;; esac
-exec {git} "$@"
-"""
 
 
 def test_who_is_killed_while_packing_leaves_no_file(
@@ -135,12 +130,9 @@ def test_who_is_killed_while_packing_leaves_no_file(
 ) -> None:
     """Temporary index and objects are gone within seconds."""
     folder = tmp_path_factory.mktemp("around")
-    note, temporary, program = folder / "note", folder / "temporary", folder / "bin/git"
-    for each in (temporary, program.parent):
-        each.mkdir()
-    program.write_text(HANGS.format(note=note, git=shutil.which("git")))
-    program.chmod(0o755)
-    environment = {**os.environ, "TMPDIR": str(temporary), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    note, temporary = folder / "note", folder / "temporary"
+    temporary.mkdir()
+    environment = {**with_git_that_stalls(folder, "pack-objects", note), "TMPDIR": str(temporary)}
     command = [sys.executable, "-c", PACKS, str(repository.root)]
     with subprocess.Popen(command, env=environment) as killed:
         wait_for(lambda: note.exists() and note.read_text())
