@@ -161,6 +161,23 @@ def test_a_cluster_that_is_not_there_is_said_at_once(
     assert not (register.root / "evidence").exists()
 
 
+def test_the_brackets_of_an_address_are_not_part_of_the_host(
+    register: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They keep the colons of an IPv6 host from that of the port (RFC 3986, section 3.2.2)."""
+    pytest.importorskip("ray", reason=WITHOUT_RAY)
+    asked: list[tuple[str, int]] = []
+
+    def refused(place: tuple[str, int], *_: object) -> None:
+        asked.append(place)
+        raise ConnectionRefusedError("nobody is here")
+
+    monkeypatch.setattr(socket, "create_connection", refused)
+    assert ExitCode.INCONCLUSIVE == verify(register, "--executor", "ray", "--address", "[::1]:6379")
+    assert [("::1", 6379)] == asked
+    assert "there is no Ray cluster at [::1]:6379: nobody is here" in capsys.readouterr().err
+
+
 def test_a_cluster_that_is_gone_and_still_in_the_environment_is_said_at_once(
     register: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,11 +172,11 @@ class _Run:
 
     def _has_head(self) -> bool:
         """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""
-        host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        place = _place(self._ray.get_runtime_context().gcs_address)
         deadline = time.monotonic() + _HEAD_SECONDS
         while time.monotonic() < deadline:
             try:
-                socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+                socket.create_connection(place, _CONNECT_SECONDS).close()
             except OSError:
                 time.sleep(1)
             else:
@@ -321,14 +321,24 @@ def _reach(address: str) -> None:
     """Find out in seconds what Ray would take minutes for: whether anybody listens."""
     if address == AUTO:
         return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or "/" in host:
-        raise UsageError(f"--address {address}: no address of a Ray cluster", hint="host:port, or auto")
+    place = _place(address)
     try:
-        with socket.create_connection((host, int(port)), _CONNECT_SECONDS) as connection:
+        with socket.create_connection(place, _CONNECT_SECONDS) as connection:
             _greet(connection)
     except (OSError, OverflowError) as error:
         raise UnreachableError(f"there is no Ray cluster at {address}: {error}") from None
+
+
+def _place(address: str) -> tuple[str, int]:
+    """Host and port of an address; the brackets around an IPv6 host are not part of it.
+
+    Raises:
+        UsageError: It is none.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or "/" in host:
+        raise UsageError(f"--address {address}: no address of a Ray cluster", hint="host:port, or auto")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _greet(connection: socket.socket) -> None:
