@@ -468,6 +468,30 @@ def test_gpus_are_asked_for_as_the_workload_wants_them(
     assert reason(done, "T-1") in {"on it: cuda with 0", "on it: cuda with 1"}
 
 
+def test_the_processes_of_a_machine_share_what_travelled(
+    repository: Repository, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None has a copy of its own of a work tree that may be large."""
+
+    def told(_: dict[str, Any], objects: Any) -> dict[str, Any]:
+        (own,) = (
+            line.split()[1]
+            for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+            if line.startswith("RssAnon:")
+        )
+        return {"node": "it", "reason": f"{own} {memoryview(objects).nbytes}"}
+
+    def kibibytes_with(objects: bytes) -> int:
+        monkeypatch.setattr(executor, "packed", lambda root, _: (packed(root)[0], objects))
+        own, size = reason(run(on(cluster), repository), "T-0").removeprefix("on it: ").split()
+        assert len(objects) == int(size)
+        return int(own)
+
+    add(repository, 0)
+    monkeypatch.setattr(executor, "verify_on_ray", told)
+    assert kibibytes_with(bytes(48 * MEBIBYTE)) < kibibytes_with(b"") + 24 * 1024
+
+
 @pytest.mark.skipif(not has_sandbox(), reason="bubblewrap is not installed, or not allowed here")
 def test_a_sandbox_is_one_on_the_machines_too(repository: Repository, cluster: Any, tmp_path: Path) -> None:
     """What writes where it likes is refused there; what does not is verified."""

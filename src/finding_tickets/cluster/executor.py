@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from pickle import PickleBuffer
 from typing import Any, NamedTuple
 
 from finding_tickets.cluster.leaving import MARK, temporary_folder
@@ -133,7 +134,8 @@ class _Run:
             cell=settings.cell,
         )
         self._machines = Machines(ray, self._order.versions, how.tell)
-        self._objects = ray.put(objects)
+        # Out of band, so that all processes of a machine share the one copy that Ray has there.
+        self._objects = ray.put(PickleBuffer(objects))
         self._task = ray.remote(verify_on_ray)
 
     def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:

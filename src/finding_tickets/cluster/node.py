@@ -76,7 +76,7 @@ def differing_from(wanted: dict[str, str]) -> str:
     return ", ".join(f"{name} is {here.get(name)} there and {wanted[name]} here" for name in names)
 
 
-def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
+def verify_order(order: dict[str, Any], objects: bytes | memoryview) -> dict[str, Any]:
     """The answer to an order, which ``asdict`` made; a ``reason`` in it says why nothing was measured.
 
     The reason may be ``of_machine``, so that another one may measure it. ``gpus`` in the answer says that it
@@ -98,11 +98,11 @@ def verify_order(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
         return answer | {"reason": str(error), "of_machine": True}
 
 
-def verify_on_ray(order: dict[str, Any], objects: bytes) -> dict[str, Any]:
-    """The answer to an order, with Ray's name of the ``machine`` that gives it."""
+def verify_on_ray(order: dict[str, Any], objects: Any) -> dict[str, Any]:
+    """The answer to an order, with Ray's name of the ``machine`` that gives it; ``objects`` is any buffer."""
     import ray
 
-    return verify_order(order, objects) | {"machine": ray.get_runtime_context().get_node_id()}
+    return verify_order(order, memoryview(objects)) | {"machine": ray.get_runtime_context().get_node_id()}
 
 
 def verified_from(answer: dict[str, Any], document: Document) -> Verified:

@@ -69,7 +69,7 @@ def packed(root: Path, commits: Iterable[str] = ()) -> tuple[Pack, bytes]:
         return pack, ask_bytes(top, "pack-objects", "--stdout", "--quiet", settings=settings, given=wanted)
 
 
-def unpacked(pack: Pack, objects: bytes) -> Path:
+def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
     """The register's folder of a pack, in a repository of its own in the cache of this machine.
 
     Raises:
@@ -109,7 +109,7 @@ def _is_file(path: Path) -> bool:
     return path.is_symlink() or path.is_file()
 
 
-def _unpack(pack: Pack, objects: bytes, folder: Path) -> None:
+def _unpack(pack: Pack, objects: bytes | memoryview, folder: Path) -> None:
     ask(folder, "init", "--quiet", "--template=", f"--object-format={pack.kind}")
     git = folder / ".git"
     # The history stayed where it was.

@@ -28,7 +28,10 @@ def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) 
 
 
 def ask_bytes(
-    root: Path, *arguments: str, settings: Mapping[str, str] | None = None, given: bytes = b""
+    root: Path,
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    given: bytes | memoryview = b"",
 ) -> bytes:
     """What ``ask`` gives before it is decoded; ``given`` is what git reads from its input."""
     try:
