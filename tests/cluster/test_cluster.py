@@ -287,7 +287,7 @@ def test_a_commit_that_a_machine_does_not_have_is_said(
     git("add", ".")
     git("commit", "-m", "first")
     add(repository, 5)
-    monkeypatch.setattr(executor, "packed", lambda root, _: packed(root))
+    monkeypatch.setattr(executor, "packed", lambda root, _, say: packed(root, [], say))
     done = run(on(cluster), repository)
     assert {"T-0": Verdict.INCONCLUSIVE, "T-5": Verdict.VERIFIED} == verdicts(done)
     assert f"found: HEAD: its commit {git('rev-parse', 'HEAD')[:12]} is not on this machine" == reason(
@@ -482,7 +482,7 @@ def test_the_processes_of_a_machine_share_what_travelled(
         return {"node": "it", "reason": f"{own} {memoryview(objects).nbytes}"}
 
     def kibibytes_with(objects: bytes) -> int:
-        monkeypatch.setattr(executor, "packed", lambda root, _: (packed(root)[0], objects))
+        monkeypatch.setattr(executor, "packed", lambda root, _, say: (packed(root, [], say)[0], objects))
         own, size = reason(run(on(cluster), repository), "T-0").removeprefix("on it: ").split()
         assert len(objects) == int(size)
         return int(own)

@@ -70,7 +70,7 @@ def register(repository: Repository) -> Repository:
 def order_of(register: Repository, ticket: str, **more: Any) -> tuple[dict[str, Any], bytes]:
     """An order as JSON carries it, and the objects of its pack."""
     document = f"tickets/{ticket}.md"
-    pack, objects = packed(register.root)
+    pack, objects = packed(register.root, [], pytest.fail)
     limits: dict[str, Any] = {"timeout": 900.0, "memory": 1 << 30, "limit": 900.0}
     known = {"meter": "simulated", "sandbox": False, "versions": versions(), **limits, **more}
     return json.loads(json.dumps(asdict(Order(document=document, pack=pack, **known)))), objects

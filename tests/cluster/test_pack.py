@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 def there(root: Path, *commits: str) -> Path:
     """The folder ``root`` as another machine has it."""
-    return unpacked(*packed(root, commits))
+    return unpacked(*packed(root, commits, pytest.fail))
 
 
 def test_the_work_tree_arrives_byte_for_byte(repository: Repository, git: Git) -> None:
@@ -63,18 +64,18 @@ def test_packing_changes_nothing(repository: Repository, git: Git) -> None:
     git("commit", "-m", "first")
     repository.write("new.py", "new = 1\n")
     before = contents(repository.root / ".git")
-    packed(repository.root)
+    packed(repository.root, [], pytest.fail)
     assert before == contents(repository.root / ".git")
 
 
 def test_the_same_tree_has_the_same_name(repository: Repository, git: Git) -> None:
     """A machine that has a work tree already unpacks it once, whoever sends it and when."""
-    first, _ = packed(repository.root)
+    first, _ = packed(repository.root, [], pytest.fail)
     git("add", ".")
     git("commit", "-m", "first", who="Bob", when="2026-02-03")
-    again, _ = packed(repository.root)
+    again, _ = packed(repository.root, [], pytest.fail)
     repository.write("code.py", "def fast(): ...\n")
-    other, _ = packed(repository.root)
+    other, _ = packed(repository.root, [], pytest.fail)
     assert first.commits == again.commits
     assert again.commits != other.commits
 
@@ -117,11 +118,43 @@ def test_a_folder_without_a_repository_travels_too(repository: Repository) -> No
     assert not (repository.root / ".git").exists()
 
 
+def test_a_file_that_vanishes_while_it_is_packed_stays_behind(
+    repository: Repository, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as one that was gone before."""
+    gone = repository.write("gone.py", "")
+    git("add", ".")
+    access = os.access
+
+    def removed_once_seen(path: Path, mode: int) -> bool:
+        found = access(path, mode)
+        if path == gone:
+            gone.unlink()
+        return found
+
+    monkeypatch.setattr(os, "access", removed_once_seen)
+    assert ["code.py"] == list(files(there(repository.root)))
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None,
+    reason="root may read everything, and there is no setpriv to take that from it",
+)
+def test_a_file_that_cannot_be_read_is_named_and_stays_behind(repository: Repository) -> None:
+    """All else travels."""
+    repository.write("closed.py", "").chmod(0)
+    capabilities = ["--bounding-set", "-dac_override,-dac_read_search"]
+    unprivileged = ["setpriv", *capabilities] if os.geteuid() == 0 else []
+    command = [*unprivileged, sys.executable, "-c", PACKS, str(repository.root)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (0, "stays behind, as it cannot be read: closed.py\n") == (ran.returncode, ran.stdout)
+
+
 PACKS = """
 import sys
 from pathlib import Path
 from finding_tickets.cluster.pack import packed
-packed(Path(sys.argv[1]))
+packed(Path(sys.argv[1]), [], print)
 """
 
 

@@ -136,7 +136,7 @@ def _executor(
             say(what)
             on_left_out(what)
 
-        yield RayCluster(address=address, sandbox=sandbox, tell=tell)
+        yield RayCluster(address=address, sandbox=sandbox, tell=tell, say=say)
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")

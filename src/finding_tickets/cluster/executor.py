@@ -54,12 +54,13 @@ def _nobody(_: str) -> None:
 class RayCluster:
     """The cluster at ``address`` (``host:port``, or ``auto``), or one that is started for each run.
 
-    ``tell`` is told of machines on which nothing can be measured.
+    ``tell`` is told of machines on which nothing can be measured, ``say`` of what stays behind.
     """
 
     address: str | None = None
     sandbox: bool = False
     tell: Callable[[str], None] = _nobody
+    say: Callable[[str], None] = _nobody
 
     @contextmanager
     def together(self, settings: Settings) -> Iterator[None]:
@@ -117,7 +118,7 @@ class _Run:
             for revision in todo.revisions.values()
         }
         try:
-            pack, objects = packed(settings.root, commits.values())
+            pack, objects = packed(settings.root, commits.values(), how.say)
         except (GitError, OSError) as error:
             raise UnreachableError(f"the work tree cannot be packed for the cluster: {error}") from None
         self._order = Order(

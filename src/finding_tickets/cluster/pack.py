@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +41,13 @@ class Pack:
     kind: str
 
 
-def packed(root: Path, commits: Iterable[str] = ()) -> tuple[Pack, bytes]:
+def packed(root: Path, commits: Iterable[str], say: Callable[[str], None]) -> tuple[Pack, bytes]:
     """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
 
+    What may not be read stays behind, of which ``say`` is told.
+
     Raises:
-        GitError: Git is missing, or cannot read a file or a commit.
+        GitError: Git is missing, or cannot read a commit.
         OSError: There is no room for temporary files.
     """
     top, folder, kind = _repository(root)
@@ -60,8 +62,9 @@ def packed(root: Path, commits: Iterable[str] = ()) -> tuple[Pack, bytes]:
             listing = {}
             borrowed = (top / ask(top, "rev-parse", "--git-path", "objects").removesuffix("\n")).resolve()
             _write(own / "objects/info/alternates", f"{borrowed}\n")
-        names = _files(top, listing)
-        ask_bytes(top, "update-index", "--add", "-z", "--stdin", settings=settings, given=names)
+        names = b"".join(name + b"\0" for name in _readable(top, _files(top, listing), say))
+        # What is gone since it was listed is removed, and no error.
+        ask_bytes(top, "update-index", "--add", "--remove", "-z", "--stdin", settings=settings, given=names)
         tree = ask(top, "write-tree", settings=settings).strip()
         here = ask(top, "commit-tree", tree, "-m", "work tree", settings={**settings, **_NOBODY}).strip()
         pack = Pack((here, *sorted(set(commits))), folder or "", kind)
@@ -97,12 +100,21 @@ def _repository(root: Path) -> tuple[Path, str | None, str]:
     return Path(top), folder, ask(root, "rev-parse", "--show-object-format").strip()
 
 
-def _files(top: Path, settings: dict[str, str]) -> bytes:
-    """The names of the files that are tracked, or neither tracked nor ignored, each ended by a zero byte."""
+def _files(top: Path, settings: dict[str, str]) -> Iterator[bytes]:
+    """The names of the files that are tracked, or neither tracked nor ignored."""
     listed = ask_bytes(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings)
     names = dict.fromkeys(filter(None, listed.split(b"\0")))
     # A folder is another repository: a submodule, or one that happens to be here.
-    return b"".join(name + b"\0" for name in names if _is_file(Path(top, os.fsdecode(name))))
+    return (name for name in names if _is_file(Path(top, os.fsdecode(name))))
+
+
+def _readable(top: Path, names: Iterable[bytes], say: Callable[[str], None]) -> Iterator[bytes]:
+    for name in names:
+        path = Path(top, os.fsdecode(name))
+        if path.is_symlink() or os.access(path, os.R_OK):
+            yield name
+        else:
+            say(f"stays behind, as it cannot be read: {os.fsdecode(name)}")
 
 
 def _is_file(path: Path) -> bool:
