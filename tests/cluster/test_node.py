@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,8 @@ from finding_tickets.meter.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL
-from finding_tickets.verify.worker import VARIABLE
+from finding_tickets.verify.isolate import Isolation
+from finding_tickets.verify.worker import NO_ROOM, VARIABLE
 
 VERIFIER = """
 import time
@@ -151,6 +153,33 @@ def test_a_server_that_was_killed_is_replaced(register: Repository) -> None:
     server.wait()
     again = verified_from(answer(register, "A-1"), register.load().find("A-1"))
     assert again.evidence is not None
+
+
+def test_a_machine_on_which_nothing_runs_says_so(
+    register: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is preloaded cannot be, as where torch is broken: that is no fault of the ticket."""
+    monkeypatch.setattr(node, "Isolation", partial(Isolation, ["no_such_module"]))
+    told = answer(register, "A-1")
+    assert told["of_machine"]
+    assert (
+        "the measuring process ended: ModuleNotFoundError: No module named 'no_such_module'" == told["reason"]
+    )
+
+
+REMOVES_ITS_FOLDER = """
+import pathlib, shutil, tempfile
+shutil.rmtree(pathlib.Path(tempfile.gettempdir()).parent)
+"""
+
+
+def test_a_ticket_that_spoils_its_own_folder_is_no_fault_of_the_machine(register: Repository) -> None:
+    """Nothing of it arrives, as on a full disk, and without what it left others can be measured."""
+    register.write("verifiers/a_1.py", REMOVES_ITS_FOLDER)
+    told = answer(register, "A-1")
+    assert "of_machine" not in told
+    assert ("inconclusive", NO_ROOM) == (told["verification"]["verdict"], told["verification"]["reason"])
+    assert told["evidence"] is None
 
 
 def test_a_server_that_is_replaced_leaves_nothing_open(register: Repository) -> None:

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 from finding_tickets import __version__
 from finding_tickets.cluster.leaving import remove_afterwards
 from finding_tickets.cluster.pack import Pack, unpacked
-from finding_tickets.errors import BadDataError, TicketsError
+from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
 from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.git import GitError
 from finding_tickets.register.load import Register, load
+from finding_tickets.verify import measuring
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL, TORCH
 from finding_tickets.verify.isolate import Isolation, Task
-from finding_tickets.verify.measuring import WANTED
 from finding_tickets.verify.plan import verifier_of
 from finding_tickets.verify.session import Settings, Verified, verify
 from finding_tickets.verify.worker import VARIABLE
@@ -118,8 +118,7 @@ def verified_from(answer: dict[str, Any], document: Document) -> Verified:
 
 def _answered(order: Order, root: Path) -> dict[str, Any]:
     document = _document(root, order.document)
-    interpreter = order.cell.interpreter if order.cell else ""
-    isolation = _isolation(sandbox=order.sandbox, interpreter=interpreter)
+    isolation = _isolation(order)
     settings = Settings(
         root=root,
         evidence="",
@@ -134,14 +133,29 @@ def _answered(order: Order, root: Path) -> dict[str, Any]:
     if order.gpus < order.most and (wanted := _wanted(document, isolation, settings)) > order.gpus:
         return {"gpus": wanted}
     (done,) = verify([document], isolation, settings)
+    if done.never_ran:
+        _check_machine(order, root)
     return _told(done)
+
+
+def _check_machine(order: Order, root: Path) -> None:
+    """Find out whether anything can be measured here, by a new server and without what a ticket has left.
+
+    Raises:
+        UnreachableError: Nothing can.
+    """
+    _end_servers()
+    ask = Task(target=measuring.TORCH, payload=None, root=root, timeout=order.timeout, memory=order.memory)
+    ((_, outcome),) = _isolation(order).run({ask.target: ask})
+    if outcome.never_ran:
+        raise UnreachableError(str(outcome.reason))
 
 
 def _wanted(document: Document, isolation: Isolation, settings: Settings) -> int:
     """How many GPUs a verification needs; none where nobody can say, and then nothing can be measured."""
     root = str(settings.root)
     ask = Task(
-        target=WANTED,
+        target=measuring.WANTED,
         payload={"verifier": verifier_of(document, settings.root), "root": root, "code": root},
         root=settings.root,
         timeout=settings.timeout,
@@ -188,17 +202,18 @@ _servers: dict[_Kind, Isolation] = {}
 _ending = ExitStack()
 
 
-def _isolation(*, sandbox: bool, interpreter: str = "") -> Isolation:
+def _isolation(order: Order) -> Isolation:
     """This process's server with torch loaded, for all verifications that come; another where it is gone.
 
     Its folder and its processes end with this process, however that ends.
     """
-    kind = _Kind(sandbox, interpreter, os.environ.get(VARIABLE))
+    interpreter = order.cell.interpreter if order.cell else ""
+    kind = _Kind(order.sandbox, interpreter, os.environ.get(VARIABLE))
     is_of_others = any(each.gpus != kind.gpus for each in _servers)
     if is_of_others or (kind in _servers and _servers[kind].has_ended):
         _end_servers()
     if kind not in _servers:
-        server = Isolation(workers=1, sandbox=sandbox, interpreter=interpreter)
+        server = Isolation(workers=1, sandbox=order.sandbox, interpreter=interpreter)
         _ending.callback(os.close, remove_afterwards(server.folder))
         _servers[kind] = _ending.enter_context(server)
     return _servers[kind]

@@ -91,12 +91,14 @@ class Verified:
     """A document, its verification, and the error that kept it from being measured or recorded.
 
     ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
+    ``never_ran`` as in ``Outcome``.
     """
 
     document: Document
     verification: Verification | None = None
     error: BadDataError | None = None
     evidence: Evidence | None = None
+    never_ran: bool = False
 
 
 def _nobody(_: Document) -> None:
@@ -461,7 +463,7 @@ def _conclude(
     else:
         verification = inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
-            return Verified(document, verification)
+            return Verified(document, verification, never_ran=never_ran)
     if (settings.overrides and not settings.cell) or settings.verifiers:
         return Verified(document, verification)
     files = measured.report.files if isinstance(measured, Measured) else {}
