@@ -14,12 +14,14 @@ from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
 from finding_tickets.meter.report import SIMULATED_DEVICE
+from finding_tickets.register.objects import Snapshot
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import own_torch
 from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
 from finding_tickets.verify.measuring import DEVICES, TARGET, VISIBLE
 from finding_tickets.verify.session import Settings, verify
 from finding_tickets.verify.states import Gap, State
+from finding_tickets.verify.subjects import Subject
 from finding_tickets.verify.survey import Surveyed, survey
 
 if TYPE_CHECKING:
@@ -200,6 +202,29 @@ def test_evidence_does_not_speak_of_a_module_that_came_later(past: Past) -> None
     past.commit("there", {"src/pkg/fast.py": TOGETHER})
     after = past.survey()
     assert (["tensors", "tensors", "1"], {"A-1": 1}) == (laws(after), measured(after))
+
+
+def test_what_evidence_does_not_know_of_is_found_once(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that could be imported, and was not, makes evidence doubtful at all commits that have it."""
+    late = f"{FIX}\n\ndef late():\n    from pkg import late\n"
+    add(past.repository, "A-1", fix=late)
+    past.commit("begun", {"src/pkg/__init__.py": ""})
+    past.verify()
+    past.commit("evidence")
+    for number in range(9):
+        past.commit(f"page {number}", {"README.md": str(number)})
+    asked: list[Snapshot] = []
+    reach = Subject.reach
+
+    def counted(self: Subject, snapshot: Snapshot, imported: Sequence[str] = ()) -> tuple[str, ...]:
+        asked.append(snapshot)
+        return reach(self, snapshot, imported)
+
+    monkeypatch.setattr(Subject, "reach", counted)
+    done = past.survey()
+    assert (["1"] * 11, {"A-1": 1}) == (laws(done), measured(done))
+    # For the evidence, and for what was measured then.
+    assert 2 == len(asked)
 
 
 def test_a_module_that_comes_before_one_is_another_input(past: Past) -> None:

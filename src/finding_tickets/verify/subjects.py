@@ -56,6 +56,7 @@ class Subjects:
         self._revisions: dict[str, str] = {}
         self._subjects: dict[tuple[object, ...], Subject] = {}
         self._evidence: dict[str, Evidence | None] = {}
+        self._unknown: dict[str, str] = {}
         self._digests: dict[str, str] = {}
 
     def of(self, stated: Stated, snapshot: Snapshot) -> Subject | None:
@@ -84,7 +85,9 @@ class Subjects:
             if name not in self._evidence:
                 self._evidence[name] = _evidence(snapshot.objects.content(name))
             evidence = self._evidence[name]
-            if evidence and self._speaks_of(evidence, subject, snapshot):
+            if not evidence or not self._speaks_of(evidence, subject, snapshot):
+                continue
+            if not self._could_import_more(evidence, name, subject, snapshot):
                 return evidence
         return None
 
@@ -100,8 +103,7 @@ class Subjects:
     def _speaks_of(self, evidence: Evidence, subject: Subject, snapshot: Snapshot) -> bool:
         """Whether evidence is what measuring a subject with this tool would give, and not that of a failure.
 
-        Evidence of real GPUs may be another machine's. That of a revision is not of what a commit has, and
-        none knows what code that is there now would be imported.
+        Evidence of real GPUs may be another machine's, and that of a revision is not of what a commit has.
         """
         done = evidence.verification
         if done.ticket != subject.stated.id or (done.meter, self._meter) != ("simulated",) * 2:
@@ -118,10 +120,17 @@ class Subjects:
                 ("file", file): self._digest(snapshot, file) for file in (*subject.files, *files_of(evidence))
             },
         }
-        if not done.variants or given != expected:
-            return False
+        return bool(done.variants) and given == expected
+
+    def _could_import_more(self, evidence: Evidence, name: str, subject: Subject, snapshot: Snapshot) -> bool:
+        """Whether code is there that may be imported now, and was not when the evidence was made."""
+        # What is unknown at one commit is there at nearly all others.
+        if (unknown := self._unknown.get(name)) and snapshot.file(unknown):
+            return True
         imported = tuple(files_of(evidence))
-        return all(path in imported for path in subject.reach(snapshot, imported) if snapshot.file(path))
+        others = (path for path in subject.reach(snapshot, imported) if path not in imported)
+        self._unknown[name] = next(filter(snapshot.file, others), "")
+        return bool(self._unknown[name])
 
     def _digest(self, snapshot: Snapshot, file: str) -> str:
         """The SHA-256 of a file at a commit; empty where there is none."""
