@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Repository
+from tests.conftest import Git, Repository
 from tests.verify.test_session import TakesGpu, add, run
 
 from finding_tickets.errors import UsageError
+from finding_tickets.verify.bisect import State, bisect
 from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
 from finding_tickets.verify.probing import Wanted, probe
-from finding_tickets.verify.session import times_of
+from finding_tickets.verify.session import Settings, times_of
 
 
 class Answers(Isolation):
@@ -54,6 +55,23 @@ def test_times_that_are_none_decide_nothing(answer: Any) -> None:
     times = times_of(Outcome(value=answer), "NVIDIA H200")
     assert (times.why or "").startswith("what came back are no times: ")
     assert () == times.timings
+
+
+@pytest.mark.parametrize("answer", [None, 5, ["measured"], {}, {"measured": 5, "code": 5}])
+def test_a_commit_that_answers_for_itself_is_skipped(repository: Repository, git: Git, answer: Any) -> None:
+    """Whatever its process writes, the search ends with a reason."""
+    add(repository, "A-1")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "first")
+    (document,) = repository.load().documents
+    settings = Settings(
+        root=repository.root, evidence="evidence", meter="simulated", timeout=9.0, memory=2 << 30
+    )
+    with Answers(answer) as machine:
+        done = bisect(document, machine, settings, variant="found", good=None, bad="HEAD", tell=print)
+    (step,) = done.steps
+    assert step.state is State.SKIPPED
+    assert step.reason.startswith("what came back is no measurement: ")
 
 
 @pytest.mark.parametrize("answer", ["two", [], {}])

@@ -162,7 +162,7 @@ def _wanted(document: Document, isolation: Isolation, settings: Settings) -> int
         memory=settings.memory,
     )
     ((_, outcome),) = isolation.run({document.path: ask})
-    return int(outcome.value or 0)
+    return outcome.value if isinstance(outcome.value, int) else 0
 
 
 def _told(done: Verified) -> dict[str, Any]:

@@ -32,7 +32,6 @@ NOT_TRIED = frozenset({"graph_breaks"})
 """Metrics that a cheat is not held to: the compiler sees its wrapper."""
 
 
-
 class Fate(StrEnum):
     """What became of a cheat."""
 

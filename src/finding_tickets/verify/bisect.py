@@ -196,7 +196,7 @@ class _Result:
             return cls(None, (), str(value["reason"]))
         try:
             return cls(TypeAdapter(Measured).validate_python(value["measured"]), tuple(value["code"]), "")
-        except (ValidationError, KeyError) as error:
+        except (ValidationError, KeyError, TypeError) as error:
             return cls(None, (), f"what came back is no measurement: {str(error).splitlines()[0]}")
 
 
@@ -281,11 +281,11 @@ class _Search:
 
     def _kept(self, stage: Stage, outcome: Outcome) -> Mapping[str, Any]:
         """What came of a commit, remembered unless it was not for the commit's own sake."""
-        files = [self._todo.verifier]
         value: Mapping[str, Any] = {"reason": outcome.reason, "installed": installed()}
         if outcome.reason is None:
-            value = outcome.value
-            files += outcome.value["measured"]["report"]["files"]
+            value = outcome.value if isinstance(outcome.value, dict) else {}
+        measured = _Result.of(value).measured
+        files = [self._todo.verifier, *(measured.report.files if measured else ())]
         # A failure on a GPU may be the GPU's.
         if not (outcome.never_ran or (outcome.reason and self._settings.meter == "cuda")):
             place = self._todo.verifiers
