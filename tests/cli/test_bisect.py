@@ -160,6 +160,18 @@ def test_what_failed_is_tried_again_with_other_packages(
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 
+def test_a_verifier_that_is_edited_meanwhile_is_another_one(
+    repository: Repository, tickets: Tickets, commits: Commits
+) -> None:
+    """What the old one measured is not taken for what the new one would."""
+    editing = "def build(point, device, generator):\n    open(__file__, 'a').write('# Edited.\\n')\n"
+    edited = VERIFIER.replace("def build(point, device, generator):\n", editing)
+    repository.write("verifiers/b1_pt_01.py", edited)
+    arguments = ("bisect", "B1-PT-01", "--good", commits["brought back"], "--meter", "simulated")
+    assert 1 == tickets(*arguments, "--format", "json").data[0]["measured"]
+    assert 1 == tickets(*arguments, "--format", "json").data[0]["measured"]
+
+
 def test_what_was_measured_on_one_gpu_is_measured_on_another(
     tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

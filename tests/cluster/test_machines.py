@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.cluster.conftest import needs_ray
 
+from finding_tickets.cluster import machines as module
 from finding_tickets.cluster.machines import LABEL, Machines
 
 needs_ray()
@@ -84,6 +85,19 @@ def test_a_machine_that_has_not_answered_is_given_nothing_until_it_has() -> None
     assert (["late"], 1) == (list(machines.with_all({})), machines.processors)
     assert not machines.reasons
     assert [] == told
+
+
+def test_a_machine_that_may_still_answer_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it has what is asked; one that was silent for long is not, nor one that is gone."""
+    cluster = Answers(late=None)
+    machines = Machines(cluster, WANTED, pytest.fail)
+    assert [True, False] == [machines.may_have_all({"CPU": each}) for each in (1.0, 2.0)]
+    with monkeypatch.context() as later:
+        later.setattr(module, "_SILENT_SECONDS", 0.0)
+        assert not machines.may_have_all({})
+    cluster.answers = {}
+    machines.look()
+    assert not machines.may_have_all({})
 
 
 def test_what_is_gone_counts_no_more() -> None:

@@ -57,3 +57,15 @@ def test_a_commit_repeats_a_measurement_until_something_comes(repository: Reposi
         with Objects(repository.root) as objects:
             fits.append(kept.is_of(Snapshot(objects, tree), ""))
     assert [True, True, False, True, False] == fits
+
+
+def test_what_bears_the_name_of_a_package_and_holds_no_code_is_none(repository: Repository, git: Git) -> None:
+    """A submodule, and a program that is called after what it imports, stand in no module's way."""
+    repository.write("train", "import train")
+    commit(git)
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendored")
+    tree = commit(git, "a submodule")
+    paths = ["train/__init__.py", "train.py", "vendored/__init__.py", "vendored/x.py"]
+    with Objects(repository.root) as objects:
+        snapshot = Snapshot(objects, tree)
+        assert resting_on("key", paths, snapshot, MOMENT).is_of(snapshot, "")

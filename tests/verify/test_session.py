@@ -358,6 +358,14 @@ from pathlib import Path
 Path(__file__).write_text("# Mended.\\n")
 raise ValueError("not yet mended")
 """
+MENDING_A_HELPER = """
+from pathlib import Path
+
+import helper
+
+Path(helper.__file__).write_text("# Mended.\\n")
+raise ValueError("not yet mended")
+"""
 EDITED_MEANWHILE = VERIFIER.format(ticket="A-1").replace(
     "    return ([", f"{indent(EDITING, '    ')}\n    return (["
 )
@@ -368,14 +376,16 @@ EDITED_MEANWHILE = VERIFIER.format(ticket="A-1").replace(
     [
         (EDITED_MEANWHILE, Verdict.VERIFIED, "fixes/a_1/found.py"),
         (MENDING, Verdict.INCONCLUSIVE, "verifiers/a_1.py"),
+        (MENDING_A_HELPER, Verdict.INCONCLUSIVE, "helper.py"),
     ],
-    ids=["code that was measured", "code that could not be imported"],
+    ids=["code that was measured", "code that could not be imported", "what that imported"],
 )
 def test_evidence_is_of_code_as_it_was_measured(
     repository: Repository, isolation: Isolation, verifier: str, verdict: Verdict, edited: str
 ) -> None:
     """A file that is edited while the measurement runs makes its evidence stale, and is never certified."""
     add(repository, "A-1", verifier=verifier)
+    repository.write("helper.py", "")
     found = run(repository, isolation)["A-1"].verification
     current = current_verdict(repository.load().find("A-1"), repository.root)
     assert found is not None

@@ -150,16 +150,22 @@ class _Run:
             # At once: whoever asks a head that has died meanwhile waits for ever.
             self._machines.look()
             waiting.extendleft(self._taken_back(pending))
+            held_back = []
             while waiting and len(pending) < _AHEAD * max(1, self._machines.processors):
                 path = waiting.popleft()
                 asked = self._asked(path)
                 if machines := self._machines.with_all(asked):
                     on_start(self._documents[path])
                     pending[self._submitted(path, asked, machines)] = _Given(path, frozenset(machines))
+                elif self._machines.may_have_all(asked):
+                    held_back.append(path)
                 else:
                     yield path, self._nowhere(path)
-            ready, _ = self._ray.wait(list(pending), timeout=_POLL_SECONDS) if pending else ([], [])
-            for reference in ready:
+            waiting.extendleft(reversed(held_back))
+            if not pending:
+                self._machines.hear(_POLL_SECONDS if waiting else 0)
+                continue
+            for reference in self._ray.wait(list(pending), timeout=_POLL_SECONDS)[0]:
                 path = pending.pop(reference).path
                 if done := self._verified(path, reference):
                     yield path, done
@@ -169,9 +175,13 @@ class _Run:
     def _taken_back(self, pending: dict[Any, _Given]) -> list[str]:
         """What was given to machines of which none is left; it may ask less of others."""
         gone = [each for each, given in pending.items() if not self._machines.has_any(given.machines)]
-        for reference in gone:
+        if not gone:
+            return []
+        # What has answered before its machine went is not to be measured again.
+        _, left = self._ray.wait(gone, num_returns=len(gone), timeout=0)
+        for reference in left:
             self._ray.cancel(reference, force=True)
-        return [pending.pop(reference).path for reference in gone]
+        return [pending.pop(reference).path for reference in left]
 
     def _has_head(self) -> bool:
         """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
@@ -12,6 +13,8 @@ LABEL = "ray.io/node-id"
 """The label of a machine that Ray gives each."""
 _ANSWER_SECONDS = 60.0
 """For starting a process of Ray's on each machine that is there at first."""
+_SILENT_SECONDS = 600.0
+"""After so many, what has not answered is as good as gone; before, Ray may still make its environment."""
 
 
 class Machines:
@@ -27,7 +30,7 @@ class Machines:
         self._tell = tell
         self._ask = ray.remote(differing_from)
         self._there: dict[str, dict[str, Any]] = {}
-        self._asked: set[str] = set()
+        self._asked: dict[str, float] = {}
         self._unheard: dict[Any, str] = {}
         self._reasons: dict[str, str] = {}
         self.look(_ANSWER_SECONDS)
@@ -48,22 +51,31 @@ class Machines:
         """See which there are now, ask the new ones, and hear what is answered in so many seconds."""
         nodes = (node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU"))
         self._there = {node["NodeID"]: node for node in nodes}
-        for name in self._there.keys() - self._asked:
-            self._asked.add(name)
+        for name in self._there.keys() - self._asked.keys():
+            self._asked[name] = time.monotonic()
             there = self._ask.options(num_cpus=0, max_retries=0, label_selector={LABEL: name})
             self._unheard[there.remote(self._wanted)] = name
+        self.hear(patience, len(self._unheard))
+
+    def hear(self, patience: float, number: int = 1) -> None:
+        """Hear what is answered in so many seconds, or until so many machines have; what has answered too."""
         if self._unheard:
-            every = {"num_returns": len(self._unheard), "timeout": patience}
-            for reference in self._ray.wait(list(self._unheard), **every)[0]:
-                self._hear(reference)
+            for reference in self._ray.wait(list(self._unheard), num_returns=number, timeout=patience)[0]:
+                self._heard(reference)
 
     def with_all(self, asked: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """What those have, by their names, that can measure and have all that is asked, in use or not."""
         unfit = {*self._reasons, *self._unheard.values()}
         fit = {name: node["Resources"] for name, node in self._there.items() if name not in unfit}
-        return {
-            name: has for name, has in fit.items() if all(has.get(each, 0) >= asked[each] for each in asked)
-        }
+        return {name: has for name, has in fit.items() if _has_all(has, asked)}
+
+    def may_have_all(self, asked: Mapping[str, float]) -> bool:
+        """Whether a machine has all that is asked of which an answer is still to be expected."""
+        since = time.monotonic() - _SILENT_SECONDS
+        silent = (
+            name for name in self._unheard.values() if name in self._there and self._asked[name] > since
+        )
+        return any(_has_all(self._there[name]["Resources"], asked) for name in silent)
 
     def has_any(self, machines: Set[str]) -> bool:
         """Whether any of these is there, whatever it can do."""
@@ -75,7 +87,7 @@ class Machines:
             self._reasons[machine] = reason
             self._tell(f"nothing is measured {reason}")
 
-    def _hear(self, reference: Any) -> None:
+    def _heard(self, reference: Any) -> None:
         name = self._unheard.pop(reference)
         try:
             trouble = self._ray.get(reference)
@@ -88,3 +100,7 @@ class Machines:
 
     def _on(self, name: str) -> str:
         return f"on {self._there[name]['NodeManagerHostname']}"
+
+
+def _has_all(has: Mapping[str, float], asked: Mapping[str, float]) -> bool:
+    return all(has.get(name, 0) >= amount for name, amount in asked.items())

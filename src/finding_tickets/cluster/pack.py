@@ -19,7 +19,7 @@ from finding_tickets.verify.folders import make, protect
 
 FOLDER = "packs"
 _KEEP = 8
-"""Work trees that a machine keeps, those used last."""
+"""Work trees that a machine keeps when nothing uses any, those used last."""
 _BYTES_AS_THEY_ARE = "* -text -ident -filter -working-tree-encoding\n"
 _NOBODY = {
     f"GIT_{role}_{field}": value

@@ -117,10 +117,13 @@ class Snapshot:
         return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
 
     def has_any(self, folder: str, names: Iterable[str]) -> bool:
-        """Whether something in a folder has any of these names, and leads somewhere where it is a link."""
+        """Whether a folder has a file of any of these names that is one of Python, or a folder of another."""
         found = self.folder(folder)
         there = self.objects.folder(found) if found else {}
-        return any(self._entry(f"{folder}/{name}") for name in names if name in there)
+        kinds = (
+            (name, self.file if name.endswith(".py") else self.folder) for name in names if name in there
+        )
+        return any(kind(f"{folder}/{name}") for name, kind in kinds)
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""

@@ -211,6 +211,7 @@ class _Search:
         self._isolation = isolation
         self._settings = settings
         self._devices = devices(isolation, settings)
+        self._verifier = digest(todo.verifiers / todo.verifier)
         self._tell = tell
         self.measured = 0
 
@@ -285,11 +286,10 @@ class _Search:
         if outcome.reason is None:
             value = outcome.value if isinstance(outcome.value, dict) else {}
         measured = _Result.of(value).measured
-        files = [self._todo.verifier, *(measured.report.files if measured else ())]
+        files = {self._todo.verifier: self._verifier, **(measured.report.files if measured else {})}
         # A failure on a GPU may be the GPU's.
         if not (outcome.never_ran or (outcome.reason and self._settings.meter == "cuda")):
-            place = self._todo.verifiers
-            remember(self._key(stage), value, {name: digest(place / name) for name in files})
+            remember(self._key(stage), value, files)
         return value
 
     def _key(self, stage: Stage) -> str:

@@ -206,7 +206,7 @@ def inputs(
     """
     subjects = set(planned.files) - {planned.verifier}
     revisions = {str(revision): revision.commit for revision in planned.revisions.values()}
-    files = sorted({*planned.files, *(imported if done.variants else _importable(planned))})
+    files = sorted({*planned.files, *(imported if done.variants else importable(planned))})
 
     def value(name: str) -> str:
         return digests.get(name) or digest(planned.root / name)
@@ -220,7 +220,7 @@ def inputs(
     )
 
 
-def _importable(planned: Plan) -> Iterator[str]:
+def importable(planned: Plan) -> Iterator[str]:
     """The files of the work tree that could be imported, as far as the text of the code says."""
     here = (source.module for name, source in planned.variants.items() if name not in planned.revisions)
     modules = (module for module in here if not module.endswith(".py"))

@@ -72,12 +72,16 @@ def _use(folder: Path, most: int) -> None:
         lock = os.open(folder.with_name(f"{folder.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError:
         return
-    with suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _remove_all_but(folder, most)
-    # Where a file system has no locks, nobody is ever alone.
-    with suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_SH)
+    try:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_all_but(folder, most)
+        # Where a file system has no locks, nobody is ever alone.
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_SH)
+    except BaseException:
+        os.close(lock)
+        raise
     _in_use[folder] = lock
 
 

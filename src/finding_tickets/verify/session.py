@@ -22,7 +22,7 @@ from finding_tickets.model.verification import ClaimResult, Evidence, Verificati
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.checkouts import RevisionError
 from finding_tickets.verify.claims import check, trouble, unchecked
-from finding_tickets.verify.evidence import digest, inputs, own_torch, recorded_as, write
+from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
 from finding_tickets.verify.isolate import Isolation, Outcome, Task
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
 from finding_tickets.verify.measuring import (
@@ -249,7 +249,7 @@ class _Run:
         tasks: dict[tuple[str, str], Task] = {}
         troubles: dict[str, str] = {}
         for path, (_, todo) in self._planned.items():
-            self._before[path] = {file: digest(todo.root / file) for file in todo.files}
+            self._before[path] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
             try:
                 self._results(path).mkdir()
                 ordered = jobs(todo, self._settings.meter, self._results(path))
@@ -265,6 +265,7 @@ class _Run:
 
     def _given_up(self, path: str, reason: str) -> Verified:
         document, todo = self._planned.pop(path)
+        del self._before[path]
         return Verified(document, inconclusive(todo, self._settings, reason))
 
     def _ended(self, path: str, outcomes: Mapping[str, Outcome]) -> _Done:
@@ -372,7 +373,7 @@ def times_of(outcome: Outcome, device: str) -> Times:
 def _trouble(error: OSError | RevisionError) -> str:
     """Why a measurement cannot be prepared."""
     if isinstance(error, OSError):
-        return NO_ROOM if error.errno in _FULL else f"it cannot be prepared: {error.strerror}"
+        return NO_ROOM if error.errno in _FULL else f"it cannot be prepared: {error.strerror or error}"
     return str(error)
 
 
