@@ -214,7 +214,7 @@ class _Run:
         self._planned = planned
         self._on_start = on_start
         self._isolation = isolation
-        self._settings = replace(settings, meter=_taken(isolation, settings))
+        self._settings = replace(settings, meter=taken(isolation, settings))
         self._gpus = _gpus(isolation, self._settings)
         self._alone: set[str] = set()
         self._before: dict[str, dict[str, str]] = {}
@@ -398,11 +398,11 @@ def _unfit(isolation: Isolation, settings: Settings) -> str | None:
     return None
 
 
-def _taken(isolation: Isolation, settings: Settings) -> str:
+def taken(isolation: Isolation, settings: Settings) -> str:
     """The meter that ``auto`` takes, asked once for all: what fails later is then told of the right one."""
     if settings.meter != "auto":
         return settings.meter
-    return _asked(isolation, settings, CHOICE, "auto") or settings.meter
+    return asked(isolation, settings, CHOICE, "auto") or settings.meter
 
 
 def _gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
@@ -410,11 +410,11 @@ def _gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     if settings.meter != "cuda":
         return ()
     if settings.cell:
-        return tuple(_asked(isolation, settings, CALLED, settings.cell.device) or ())
-    return tuple(_asked(isolation, settings, VISIBLE) or ())
+        return tuple(asked(isolation, settings, CALLED, settings.cell.device) or ())
+    return tuple(asked(isolation, settings, VISIBLE) or ())
 
 
-def _asked(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Any:
+def asked(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Any:
     """What a process that may start CUDA answers; None where it cannot."""
     return _answer(isolation, settings, target, payload).value
 
