@@ -1,7 +1,7 @@
-"""Reading the text of a small language from left to right, token by token.
+r"""Reading the text of a small language from left to right, token by token.
 
-A pattern has a named group for each kind of token, and begins with ``\\s*`` where white space separates tokens
-without meaning anything. A language whose words depend on what stands before them has several patterns.
+A pattern has a named group for each kind of token, and begins with ``\s*`` where white space only separates
+tokens. A language whose words depend on what stands before them has several patterns.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ END, UNKNOWN = "end", "unknown"
 class Token(NamedTuple):
     """A piece of a text; ``position`` counts characters from 0.
 
-    ``kind`` is the name of a pattern's group, ``END`` after the last token, or ``UNKNOWN`` for a character that
-    begins no token of the pattern.
+    ``kind`` is the name of a pattern's group, ``END`` after the last token, or ``UNKNOWN`` for a character
+    that begins no token of the pattern.
     """
 
     kind: str
@@ -25,7 +25,7 @@ class Token(NamedTuple):
 
 
 class Tokens:
-    """A text and the place ``at`` up to which it was read; ``pattern`` is used where no other one is given."""
+    """A text and the place ``at`` up to which it was read; ``pattern`` is used where no other is given."""
 
     def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
         self.text = text
