@@ -102,6 +102,11 @@ READING: dict[str, tuple[Files, str, int]] = {
         "verify B-1",
         3,
     ),
+    "a claim that does not parse, with a verifier": (
+        {BAD: YAML.format("verifier: code.py\nclaims: {found: {syncs: 4*}}")},
+        "verify B-1",
+        4,
+    ),
     "a claim about an unknown metric": ({BAD: YAML.format("claims: {found: {sinks: 4}}")}, "lint", 4),
     "a claim about a time by itself": ({BAD: YAML.format("claims: {fix: {seconds: <= 1}}")}, "lint", 4),
     "what closes a ticket without evidence": ({BAD: B1.replace("open", "fixed")}, "lint", 0),
@@ -135,7 +140,7 @@ READING: dict[str, tuple[Files, str, int]] = {
     "init where there is a configuration": ({"tickets.toml": ""}, "init", 0),
     "init, dry": ({}, "init --dry-run", 0),
 }
-# Each of these command lines may change files; those of a row run one after the other, all but the last ending in 0.
+# These may change files. The lines of a row run one after the other; all but the last end in 0.
 EDITING: dict[str, tuple[Files, list[str], int]] = {
     "set": ({}, ["set A-1 severity=P1"], 0),
     "set what it is already": ({}, ["set A-1 severity=P2"], 0),
