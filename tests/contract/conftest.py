@@ -145,7 +145,7 @@ class Tool:
                 gc.enable()
         for stream in (out, err):
             stream.flush()
-        printed = [undated(stream.buffer.getvalue().decode()) for stream in (out, err)]  # type: ignore[attr-defined]
+        printed = [undated(stream.buffer.getvalue().decode()) for stream in (out, err)]
         return Answer(code, *printed)
 
     def process(self, root: Path, *words: str, timeout: float = 300) -> Answer:
