@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.branch_files import on_branches
-from finding_tickets.ground.creation import create
+from finding_tickets.ground.files import create
+from finding_tickets.ground.git import paths_on_branches
 from finding_tickets.register.config import Config
 from finding_tickets.register.draft import Draft
 from finding_tickets.register.load import Register, load
@@ -32,7 +32,7 @@ def register_to_add_to(root: Path) -> Register:
 
 def taken_in(register: Register) -> list[str]:
     """The files that have taken a number, whether or not a document could be read from them here."""
-    elsewhere = on_branches(register.root, _folders(register))
+    elsewhere = paths_on_branches(register.root, _folders(register))
     return [*elsewhere, *(problem.file for problem in register.problems)]
 
 

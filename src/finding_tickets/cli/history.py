@@ -23,7 +23,7 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
-    from finding_tickets.ground.commits import Node
+    from finding_tickets.ground.git import CommitNode
     from finding_tickets.history.regressions import Timeline
     from finding_tickets.history.survey import Surveyed
     from finding_tickets.verify.session import Settings
@@ -99,7 +99,7 @@ def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
 
 def _measured(
     ids: Sequence[str], since: str, settings: Settings, *, sandbox: bool
-) -> tuple[list[Timeline], Sequence[Node]]:
+) -> tuple[list[Timeline], Sequence[CommitNode]]:
     """Measure tickets at every commit, and find what became better and worse."""
     from finding_tickets.history.regressions import timeline
     from finding_tickets.history.survey import survey
@@ -115,7 +115,7 @@ def _measured(
 
 def _show(
     timelines: Sequence[Timeline],
-    nodes: Sequence[Node],
+    nodes: Sequence[CommitNode],
     since: str,
     how: HistoryFormat,
     output: Path | None,
