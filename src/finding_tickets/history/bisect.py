@@ -13,9 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets import __version__
-from finding_tickets.claims.check import check
-from finding_tickets.claims.expressions import Comparison
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.checkouts import Revision, RevisionError
@@ -33,6 +31,7 @@ from finding_tickets.model.verification import ClaimResult
 from finding_tickets.register.history import Commit
 from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.jobs import jobs
+from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings
 from finding_tickets.verify.verdict import FIX

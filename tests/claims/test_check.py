@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.claims.expressions import Growth
-from finding_tickets.claims.grammar import parse_condition
-from finding_tickets.claims.growth import undominated
+from finding_tickets.claims.check import undominated
+from finding_tickets.claims.language import Growth, parse_condition
 
 
 def beyond(law: str, growth: str) -> list[str]:

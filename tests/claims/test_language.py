@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from finding_tickets.claims.expressions import (
+from finding_tickets.claims.language import (
+    DEEPEST_NESTING,
     Comparison,
     ExpressionError,
     Growth,
@@ -14,9 +15,10 @@ from finding_tickets.claims.expressions import (
     Variable,
     check_variables,
     evaluate,
+    parse_condition,
+    parse_expression,
     satisfied,
 )
-from finding_tickets.claims.grammar import DEEPEST_NESTING, parse_condition, parse_expression
 
 AT = {"n": 7, "largest": 1000}
 
