@@ -36,24 +36,24 @@ SUMMARIES = {
 }
 
 
-def overview(commands: Iterable[str], epilog: str) -> str:
+def help_page(commands: Iterable[str], epilog: str) -> str:
     """What ``tickets`` is, its options and ``commands``; ``epilog`` goes below."""
     summaries = {name: SUMMARIES.get(name, "") for name in commands}
+
+    def table(texts: Mapping[str, str]) -> str:
+        width = max(map(len, texts))
+        lines = []
+        for name, text in texts.items():
+            first, below = f"  {name.ljust(width)}  ", " " * (width + 4)
+            lines.append(textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=below))
+        return "\n".join(lines)
+
     return "\n".join(
         [
             "Usage: tickets [OPTIONS] COMMAND [ARGS]...",
             f"\n  {PURPOSE}",
-            f"\nOptions:\n{_table(OPTIONS)}",
-            f"\nCommands:\n{_table(summaries)}",
+            f"\nOptions:\n{table(OPTIONS)}",
+            f"\nCommands:\n{table(summaries)}",
             f"\n{textwrap.fill(epilog, WIDTH, initial_indent='  ', subsequent_indent='  ')}",
         ]
     )
-
-
-def _table(texts: Mapping[str, str]) -> str:
-    width = max(map(len, texts))
-    lines = []
-    for name, text in texts.items():
-        first, below = f"  {name.ljust(width)}  ", " " * (width + 4)
-        lines.append(textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=below))
-    return "\n".join(lines)
