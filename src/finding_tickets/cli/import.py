@@ -18,11 +18,8 @@ from finding_tickets.cli.new import STDIN, add, read_input, register_to_add_to, 
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, plain, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.importers.drafts import draft, source
-from finding_tickets.importers.known import known
-from finding_tickets.importers.log import Log, read_log
-from finding_tickets.importers.places import absolute_path
-from finding_tickets.importers.results import UNNAMED, Found, found_in
+from finding_tickets.importers.drafts import draft, known, source
+from finding_tickets.importers.sarif import UNNAMED, Found, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.load import Register
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import chosen_root
@@ -174,13 +171,13 @@ def _item(done: Imported, *, written: bool) -> dict[str, object]:
         "rule": found.rule or None,
         "severity": found.severity.value,
         "text": found.text,
-        "file": spot.file.path if spot and spot.file else None,
-        "uri": spot.file.uri if spot and spot.file else None,
-        "line": spot.lines.first if spot and spot.lines else None,
+        "file": spot.path if spot else None,
+        "uri": (spot.uri or None) if spot else None,
+        "line": spot.lines[0] if spot and spot.lines else None,
     }
 
 
-def _doubts(log: Log) -> Iterator[str]:
+def _doubts(log: SarifLog) -> Iterator[str]:
     """What the log says of itself that makes it less than the whole truth."""
     for number, run in enumerate(log.runs):
         name = f"runs[{number}] ({run.driver.name or UNNAMED})"
@@ -194,8 +191,8 @@ def _doubts(log: Log) -> Iterator[str]:
 
 def _strays(done: Sequence[Imported]) -> Iterator[str]:
     """New tickets that name no place because the log names none of this repository's."""
-    files = [found.spots[0].file for found in (each.found for each in done if each.is_new) if found.spots]
-    strays = [file.uri for file in files if file and not file.path]
+    spots = [each.found.spots[0] for each in done if each.is_new and each.found.spots]
+    strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:
         yield (
             f"{counted(len(strays), 'new ticket')} without a location: {plain(strays[0])} is not within this "

@@ -93,7 +93,7 @@ def probe(
 def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
     from finding_tickets.cli.new import add, taken_names
-    from finding_tickets.ground.committed import committed
+    from finding_tickets.ground.git import commit_containing
     from finding_tickets.register.load import load
     from finding_tickets.register.numbering import free_ids
     from finding_tickets.report.findings import Finding, site_of
@@ -112,7 +112,7 @@ def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]
         root=register.root,
         command=command,
         verifier=wanted.verifier_path,
-        revision=committed(register.root, own),
+        revision=commit_containing(register.root, own),
     )
     content = {name: value for name, value in given.items() if value is not None}
     if "severity" in content:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.ground.branch_files import on_branches
+from finding_tickets.ground.git import paths_on_branches
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
@@ -34,9 +34,9 @@ def branches(repository: Repository, git: Git) -> None:
 @pytest.mark.usefixtures("branches")
 def test_local_branches(repository: Repository) -> None:
     """What is at the tip of any branch counts, below the folders that were asked for."""
-    found = on_branches(repository.root, ["tickets"])
+    found = paths_on_branches(repository.root, ["tickets"])
     assert {"tickets/deep/A-1.md", "tickets/deep/A-2.md"} == {path for path in found if path.endswith(".md")}
-    assert {"elsewhere/1.md", "tickets/deep/A-1.md"} <= on_branches(repository.root, ["."])
+    assert {"elsewhere/1.md", "tickets/deep/A-1.md"} <= paths_on_branches(repository.root, ["."])
 
 
 @pytest.mark.usefixtures("branches")
@@ -44,7 +44,7 @@ def test_remote_branches(repository: Repository, git: Git, tmp_path: Path) -> No
     """A clone has one branch of its own; the others are known as those of its remote."""
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(repository.root), str(clone))
-    assert "tickets/deep/A-2.md" in on_branches(clone, ["tickets"])
+    assert "tickets/deep/A-2.md" in paths_on_branches(clone, ["tickets"])
 
 
 @pytest.mark.usefixtures("branches")
@@ -53,18 +53,18 @@ def test_what_was_deleted_on_every_branch_is_free(repository: Repository, git: G
     git("checkout", "--quiet", "branch-2")
     git("rm", "--quiet", "tickets/deep/A-2.md")
     git("commit", "--quiet", "-m", "Withdraw A-2")
-    assert not [path for path in on_branches(repository.root, ["tickets"]) if "A-2" in path]
+    assert not [path for path in paths_on_branches(repository.root, ["tickets"]) if "A-2" in path]
 
 
 def test_without_commits(repository: Repository, git: Git) -> None:
     """A repository without a branch has no file on one."""
     assert "" == git("branch")
-    assert frozenset() == on_branches(repository.root, ["tickets"])
+    assert frozenset() == paths_on_branches(repository.root, ["tickets"])
 
 
 def test_without_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no git or no repository, nothing is known of branches, and that is all."""
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(repository.root.parent))
-    assert frozenset() == on_branches(repository.root, ["tickets"])
+    assert frozenset() == paths_on_branches(repository.root, ["tickets"])
     monkeypatch.setenv("PATH", str(repository.root))
-    assert frozenset() == on_branches(repository.root, ["tickets"])
+    assert frozenset() == paths_on_branches(repository.root, ["tickets"])

@@ -9,13 +9,11 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from finding_tickets.documents.splice import Splice
-from finding_tickets.ground import writing
+from finding_tickets.ground import files
 from finding_tickets.register.files import SUFFIX
 
 NAMES = ("a.md", "b.md")
@@ -24,17 +22,12 @@ OLD, NEW = b"old text of a file\n", b"NEW text of a file\n"
 
 def edit(root: Path) -> None:
     """Edit both files."""
-    edits = [writing.Edit(name, make, accept) for name in NAMES]
-    writing.rewrite_all(root, edits)
+    files.rewrite(root, [files.FileEdit(name, make) for name in NAMES])
 
 
-def accept(_: bytes, __: bytes) -> None:
-    """Find nothing wrong with an edit."""
-
-
-def make(_: bytes) -> Sequence[Splice]:
+def make(old: bytes) -> bytes:
     """Replace the first word."""
-    return [Splice(0, 3, NEW[:3])]
+    return NEW[:3] + old[3:]
 
 
 def killed_at(line: int, root: Path) -> bool:
@@ -53,7 +46,7 @@ def killer(line: int) -> Any:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal seen
-        if frame.f_code.co_filename != writing.__file__:
+        if frame.f_code.co_filename != files.__file__:
             return None
         seen += event == "line"
         if seen > line:
@@ -74,7 +67,9 @@ def main(root: Path) -> None:
         alive = killed_at(line, root)
         states.append("".join(state(root / name) for name in NAMES))
         found |= {path.name for path in root.iterdir() if path.name.lower().endswith(SUFFIX)}
-        # What the dead process left behind is in nobody's way.
+        # What the dead process left behind is in nobody's way, and is removed once it is surely abandoned.
+        for path in root.iterdir():
+            os.utime(path, (0, 0))
         edit(root)
         assert set(NAMES) == {path.name for path in root.iterdir()}
         line += 1

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from finding_tickets.ground.commits import commits_since
-from finding_tickets.ground.git import GitError
+from finding_tickets.ground.git import GitError, commits_since
 from finding_tickets.ground.objects import Objects, Snapshot
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.ground.committed import committed
+from finding_tickets.ground.git import commit_containing
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
@@ -26,19 +26,19 @@ def head(repository: Repository, git: Git) -> str:
 def test_committed_code(repository: Repository, head: str) -> None:
     """What HEAD has as it is here, whatever else has changed."""
     repository.write("other.py", "")
-    assert head == committed(repository.root, FILES)
-    assert head == committed(repository.root / "pkg", ["mod.py"])
+    assert head == commit_containing(repository.root, FILES)
+    assert head == commit_containing(repository.root / "pkg", ["mod.py"])
 
 
 def test_changed_code(repository: Repository, git: Git, head: str) -> None:
     """A changed file, staged or not, is not what HEAD has; neither is one that is gone."""
     repository.write("pkg/mod.py", "x = 2\n")
-    assert committed(repository.root, FILES) is None
+    assert commit_containing(repository.root, FILES) is None
     git("add", "-A")
-    assert committed(repository.root, FILES) is None
-    assert head == committed(repository.root, FILES[:1])
+    assert commit_containing(repository.root, FILES) is None
+    assert head == commit_containing(repository.root, FILES[:1])
     (repository.root / "code.py").unlink()
-    assert committed(repository.root, FILES[:1]) is None
+    assert commit_containing(repository.root, FILES[:1]) is None
 
 
 def test_new_code(repository: Repository, head: str) -> None:
@@ -47,15 +47,17 @@ def test_new_code(repository: Repository, head: str) -> None:
     repository.write(".gitignore", "made.py\n")
     repository.write("made.py", "")
     assert head
-    assert [None, None] == [committed(repository.root, [*FILES, name]) for name in ("new.py", "made.py")]
+    assert [None, None] == [
+        commit_containing(repository.root, [*FILES, name]) for name in ("new.py", "made.py")
+    ]
 
 
 def test_without_a_commit(repository: Repository) -> None:
     """Outside of git, nothing is committed."""
-    assert committed(repository.root, FILES) is None
+    assert commit_containing(repository.root, FILES) is None
 
 
 def test_before_the_first_commit(repository: Repository, git: Git) -> None:
     """An empty repository has no HEAD."""
     git("add", "-A")
-    assert committed(repository.root, FILES) is None
+    assert commit_containing(repository.root, FILES) is None

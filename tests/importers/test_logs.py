@@ -7,8 +7,7 @@ import json
 import pytest
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.importers.log import read_log
-from finding_tickets.importers.results import found_in
+from finding_tickets.importers.sarif import found_in, read_log
 
 LOG = {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "t"}}, "results": [{"ruleId": "ü"}]}]}
 TEXT = json.dumps(LOG, ensure_ascii=False)
@@ -28,7 +27,7 @@ def test_a_log_is_read_as_tools_write_it(data: bytes) -> None:
     """A byte order mark, UTF-16 as some shells make of it, and nulls for what is absent do no harm."""
     log = read_log(data, "a.sarif")
     assert "t" == log.runs[0].driver.name
-    assert ["ü"] == [result.rule_id for result in log.results(0)]
+    assert ["ü"] == [found.rule for found in found_in(log, [])]
 
 
 @pytest.mark.parametrize(

@@ -10,29 +10,24 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from finding_tickets.documents.splice import Splice
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground import writing
-from finding_tickets.ground.writing import Change, Edit, rewrite, rewrite_all
+from finding_tickets.ground import files as files_module
+from finding_tickets.ground.files import FileChange, FileEdit, rewrite
 
 HERE = Path(__file__).parent
 NOBODY = 65534
 OLD, NEW = b"old\r\ntext  \n", b"new\r\ntext  \n"
 
 
-def make(_: bytes) -> Sequence[Splice]:
+def make(old: bytes) -> bytes:
     """Replace ``old``."""
-    return [Splice(0, 3, b"new")]
-
-
-def accept(_: bytes, __: bytes) -> None:
-    """Find nothing wrong with an edit."""
+    return b"new" + old[3:]
 
 
 @pytest.fixture
@@ -45,7 +40,8 @@ def file(tmp_path: Path) -> Path:
 
 def edit(file: Path) -> bool:
     """Edit a file of a folder."""
-    return rewrite(file.parent, file.name, make, confirm=accept)
+    (change,) = rewrite(file.parent, [FileEdit(file.name, make)])
+    return change.old != change.new
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -62,29 +58,27 @@ def test_an_edit_replaces_the_file(file: Path) -> None:
 def test_an_edit_that_changes_nothing_leaves_the_file_alone(file: Path) -> None:
     """Not even its time of change is touched."""
     before = file.stat()
-    assert not rewrite(file.parent, "a.md", lambda _: [Splice(0, 3, b"old")], confirm=accept)
+    assert (FileChange("a.md", OLD, OLD),) == rewrite(file.parent, [FileEdit("a.md", lambda old: old)])
     assert before == file.stat()
 
 
 def test_a_dry_run_changes_nothing(file: Path) -> None:
     """It says what would change."""
-    changes = rewrite_all(file.parent, [Edit("a.md", make, accept)], dry_run=True)
-    assert (Change("a.md", OLD, NEW),) == changes
+    changes = rewrite(file.parent, [FileEdit("a.md", make)], dry_run=True)
+    assert (FileChange("a.md", OLD, NEW),) == changes
     assert {"a.md": OLD} == files(file.parent)
 
 
-def test_what_is_not_confirmed_is_not_written(file: Path) -> None:
-    """The bytes before and after are shown to whoever may refuse them."""
-    seen: list[tuple[bytes, bytes]] = []
+def test_an_edit_that_raises_writes_nothing(file: Path) -> None:
+    """Whoever makes the new bytes may refuse to, and is heard."""
 
-    def refuse(old: bytes, new: bytes) -> None:
-        seen.append((old, new))
+    def refuse(_: bytes) -> bytes:
         raise BadDataError("not so")
 
+    (file.parent / "b.md").write_bytes(OLD)
     with pytest.raises(BadDataError, match="not so"):
-        rewrite(file.parent, "a.md", make, confirm=refuse)
-    assert [(OLD, NEW)] == seen
-    assert {"a.md": OLD} == files(file.parent)
+        rewrite(file.parent, [FileEdit("b.md", make), FileEdit("a.md", refuse)])
+    assert {"a.md": OLD, "b.md": OLD} == files(file.parent)
 
 
 def test_mode_and_owner_are_kept(file: Path) -> None:
@@ -203,9 +197,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     """Where the new text does not fit, the message says so, and nothing is left of it."""
     (tmp_path / "a.md").write_bytes(OLD * 1000)
     code = (
-        "import sys; from pathlib import Path; from finding_tickets.documents.splice import Splice;"
-        "from finding_tickets.ground.writing import rewrite;"
-        "rewrite(Path(sys.argv[1]), 'a.md', lambda data: [Splice(0, 3, b'new')], confirm=lambda *_: None)"
+        "import sys; from pathlib import Path; from finding_tickets.ground.files import FileEdit, rewrite;"
+        "rewrite(Path(sys.argv[1]), [FileEdit('a.md', lambda data: b'new' + data[3:])])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -222,26 +215,27 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 def test_what_somebody_else_saved_meanwhile_is_kept(file: Path, replaced: bool) -> None:
     """Whether an editor writes into the file or puts another one in its place."""
 
-    def meanwhile(_: bytes) -> Sequence[Splice]:
+    def meanwhile(old: bytes) -> bytes:
         if replaced:
-            (file.parent / "other").write_bytes(OLD)
+            (file.parent / "other").write_bytes(b"mine")
             (file.parent / "other").replace(file)
         else:
             file.write_bytes(b"mine")
-        return make(b"")
+        return make(old)
 
     with pytest.raises(BadDataError, match="changed by somebody else"):
-        rewrite(file.parent, "a.md", meanwhile, confirm=accept)
-    assert {"a.md": OLD if replaced else b"mine"} == files(file.parent)
+        rewrite(file.parent, [FileEdit("a.md", meanwhile)])
+    assert {"a.md": b"mine"} == files(file.parent)
 
 
 def test_a_lock_that_is_never_given_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while the edit gives up and says why; once the lock is free it succeeds."""
-    monkeypatch.setattr(writing, "PATIENCE", 0.05)
-    with file.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(BadDataError, match=r"a\.md: another process keeps the file locked"):
-            edit(file)
+    monkeypatch.setattr(files_module, "PATIENCE", 0.05)
+    held = os.open(file.parent, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(BadDataError, match=r"a\.md: another process keeps its folder locked"):
+        edit(file)
+    os.close(held)
     assert edit(file)
 
 
@@ -259,7 +253,7 @@ def test_of_two_files_both_are_written_or_none(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Path, "replace", fail_for_b)
     with pytest.raises(BadDataError, match=r"b\.md: cannot be written: Input/output error"):
-        rewrite_all(tmp_path, [Edit("a.md", make, accept), Edit("b.md", make, accept)])
+        rewrite(tmp_path, [FileEdit("a.md", make), FileEdit("b.md", make)])
     assert {"a.md": OLD, "b.md": OLD} == files(tmp_path)
     assert 0o640 == stat.S_IMODE((tmp_path / "a.md").stat().st_mode)
 

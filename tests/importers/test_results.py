@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.importers.log import read_log
-from finding_tickets.importers.results import Found, found_in
+from finding_tickets.importers.sarif import Found, found_in, read_log
 from finding_tickets.model.vocabulary import Severity
 
 LOGS = Path(__file__).parent / "logs"
@@ -219,5 +218,5 @@ def test_logs_of_real_tools(name: str) -> None:
     first = found[0]
     assert REAL[name] == (len(found), first.rule, first.severity, str(first.spots[0]))
     assert len(found) == len({each.fingerprint for each in found})
-    assert all(spot.file and spot.file.path for each in found for spot in each.spots)
+    assert all(spot.path for each in found for spot in each.spots)
     assert all(each.text and not each.left_out for each in found)
