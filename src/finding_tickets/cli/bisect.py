@@ -15,7 +15,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
-    from finding_tickets.history.bisect import Bisected
+    from finding_tickets.history.bisect import Bisection
 
 
 def bisect(
@@ -58,7 +58,7 @@ def bisect(
     return _code(done)
 
 
-def _say(done: Bisected) -> None:
+def _say(done: Bisection) -> None:
     say(f"{counted(done.commits, 'commit')}, {done.measured} measured now")
     for step in done.steps:
         if step.suspects:
@@ -68,9 +68,9 @@ def _say(done: Bisected) -> None:
         say(gap)
 
 
-def _code(done: Bisected) -> ExitCode:
+def _code(done: Bisection) -> ExitCode:
     """Inconclusive where nothing is known of the newest commit, or of any."""
-    from finding_tickets.history.bisect import State
+    from finding_tickets.history.bisect import BisectState
 
-    last = done.steps[-1].state if done.steps else State.SKIPPED
-    return ExitCode.INCONCLUSIVE if last is State.SKIPPED else ExitCode.OK
+    last = done.steps[-1].state if done.steps else BisectState.SKIPPED
+    return ExitCode.INCONCLUSIVE if last is BisectState.SKIPPED else ExitCode.OK

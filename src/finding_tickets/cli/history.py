@@ -24,8 +24,7 @@ from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
     from finding_tickets.ground.commits import Node
-    from finding_tickets.history.regressions import Timeline
-    from finding_tickets.history.survey import Surveyed
+    from finding_tickets.history.timeline import MeasuredHistory, Timeline
     from finding_tickets.verify.session import Settings
 
 
@@ -81,15 +80,15 @@ def history(
 
 def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show what the evidence of a ticket has said."""
-    from finding_tickets.history.past import past
+    from finding_tickets.history.evidence_log import evidence_log
     from finding_tickets.report.past import HEADER, past_item, past_row
 
     document = register.find(ticket)
-    known = past(document.id.value, register.root, register.config.evidence)
+    known = evidence_log(document.id.value, register.root, register.config.evidence)
     if how is HistoryFormat.JSON:
-        write_json("history", [past_item(step) for step in known.steps])
-    elif known.steps:
-        write_table(HEADER, map(past_row, known.steps))
+        write_json("history", [past_item(step) for step in known.changes])
+    elif known.changes:
+        write_table(HEADER, map(past_row, known.changes))
     else:
         say(f"{document.id.value} has no evidence in any commit of the current branch")
     for gap in known.gaps:
@@ -101,13 +100,12 @@ def _measured(
     ids: Sequence[str], since: str, settings: Settings, *, sandbox: bool
 ) -> tuple[list[Timeline], Sequence[Node]]:
     """Measure tickets at every commit, and find what became better and worse."""
-    from finding_tickets.history.regressions import timeline
-    from finding_tickets.history.survey import survey
+    from finding_tickets.history.timeline import measure_history, timeline
     from finding_tickets.measure.environment import took
     from finding_tickets.measure.isolation import Isolation
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = survey(took(isolation, settings), isolation, since, ids, say)
+        done = measure_history(took(isolation, settings), isolation, since, ids, say)
     timelines = [timeline(course, done.nodes) for course in done.courses]
     _say(timelines, done)
     return timelines, done.nodes
@@ -138,7 +136,7 @@ def _show(
         write("\n\n".join([*texts, LEGEND]))
 
 
-def _say(timelines: Sequence[Timeline], done: Surveyed) -> None:
+def _say(timelines: Sequence[Timeline], done: MeasuredHistory) -> None:
     measured = sum(each.measured for each in timelines)
     looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
     worse = [each.ticket for each in timelines if each.is_worse]
@@ -149,12 +147,12 @@ def _say(timelines: Sequence[Timeline], done: Surveyed) -> None:
 
 def _code(timeline: Timeline) -> ExitCode:
     """What a ticket contributes: regressions that are not mended, and whether HEAD could be measured."""
-    from finding_tickets.history.states import Kind
+    from finding_tickets.history.store import WhyUnmeasured
 
     gap = timeline.gaps[-1]
-    if gap and gap.kind is Kind.WRONG:
+    if gap and gap.kind is WhyUnmeasured.WRONG:
         return ExitCode.BAD_DATA
     if timeline.is_worse:
         return ExitCode.GATE_FAILED
-    unknown = gap is not None and gap.kind is Kind.UNKNOWN
+    unknown = gap is not None and gap.kind is WhyUnmeasured.UNKNOWN
     return ExitCode.INCONCLUSIVE if unknown or not timeline.is_known else ExitCode.OK

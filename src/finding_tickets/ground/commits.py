@@ -44,6 +44,16 @@ def commits_since(root: Path, commit: str) -> tuple[Node, ...]:
     return nodes if any(node.commit.id == commit for node in nodes) else ()
 
 
+def first_parents(root: Path, commit: str) -> tuple[Node, ...]:
+    """A commit and all that led to it, the oldest first; of a merge the side counts that was merged into.
+
+    Raises:
+        GitError: Git is not installed, or there is no such commit.
+    """
+    printed = ask(root, *_LOG, "--first-parent", "--reverse", commit, "--")
+    return tuple(_nodes(line for line in printed.split("\n") if line))
+
+
 def _nodes(lines: Iterable[str]) -> Iterator[Node]:
     places: dict[str, int] = {}
     ancestors: list[int] = []

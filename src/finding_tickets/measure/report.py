@@ -149,7 +149,8 @@ class Skipped:
 class Report:
     """All runs of one ticket on one meter; ``files`` are those below the root that were imported.
 
-    Each has its SHA-256 as it was then, for it may be edited while the measurement runs.
+    Each has its SHA-256 as it was then, for it may be edited while the measurement runs. ``imported`` are
+    those below the folder that the variants come from.
 
     ``timed_on`` is the workload's. Times are taken afterwards, in processes of their own.
     """
@@ -162,5 +163,6 @@ class Report:
     agreements: tuple[Agreement, ...] = ()
     not_measured: tuple[Skipped, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
+    imported: tuple[str, ...] = ()
     timed_on: str = "cuda"
     times: Times | None = None

@@ -15,7 +15,7 @@ from finding_tickets.measure.agreement import agreement
 from finding_tickets.measure.choice import choose
 from finding_tickets.measure.installed import torch_version
 from finding_tickets.measure.kept import keep
-from finding_tickets.measure.loading import imported_digests, load_function, load_workload
+from finding_tickets.measure.loading import imported_digests, imported_files, load_function, load_workload
 from finding_tickets.measure.patches import unpatched
 from finding_tickets.measure.places import portable
 from finding_tickets.measure.repeated import check_repeated
@@ -48,7 +48,7 @@ def measure(
     meter = choose(job.meter)
     report = run(workload, functions, meter, code, job.comparisons, job.graph_breaks, keep_result)
     check_repeated(report, workload, functions, meter, code)
-    return replace(report, files=imported_digests(root) | files)
+    return replace(report, files=imported_digests(root) | files, imported=imported_files(code))
 
 
 def run(
