@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from finding_tickets.ground.commits import Node
+from finding_tickets.ground.git import Commit, CommitNode
 from finding_tickets.history.store import CommitResult, Unmeasured, WhyUnmeasured
 from finding_tickets.history.timeline import VERDICT, MetricResult, Timeline, TimelineStep, Trend, timeline
 from finding_tickets.history.walk import Course
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
-from finding_tickets.register.history import Commit
 
 N = ({"n": 1}, {"n": 2}, {"n": 5})
 ABSENT = Unmeasured(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
@@ -77,23 +76,23 @@ def fixed(law: str = "1", *, holds: bool = True) -> Verification:
     return state(Verdict.VERIFIED if holds else Verdict.FAILED, line(law, holds))
 
 
-def nodes(*parents: tuple[int, ...]) -> list[Node]:
+def nodes(*parents: tuple[int, ...]) -> list[CommitNode]:
     """Commits with the places of their parents."""
-    made: list[Node] = []
+    made: list[CommitNode] = []
     for place, before in enumerate(parents):
         mask = 1 << place
         for parent in before:
             mask |= made[parent].ancestors
-        made.append(Node(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, mask))
+        made.append(CommitNode(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, mask))
     return made
 
 
-def in_line(number: int) -> list[Node]:
+def in_line(number: int) -> list[CommitNode]:
     """Commits one after the other."""
     return nodes(*((place - 1,) if place else () for place in range(number)))
 
 
-def course(moments: Sequence[CommitResult], commits: Sequence[Node] | None = None) -> Timeline:
+def course(moments: Sequence[CommitResult], commits: Sequence[CommitNode] | None = None) -> Timeline:
     """What became of a ticket, by default one commit after the other."""
     return timeline(Course("A-1", (), dict(enumerate(moments))), commits or in_line(len(moments)))
 

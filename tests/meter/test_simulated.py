@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.meter.conftest import workload
 
-from finding_tickets.measure.measurement import METRICS
+from finding_tickets.claims.metrics import METRICS
 from finding_tickets.measure.simulated import SimulatedMeter
 from finding_tickets.measure.trial import Trial
 from finding_tickets.workload import Point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from finding_tickets.measure.measurement import Measurement, Site
+from finding_tickets.measure.measurement import Measurement
 from finding_tickets.measure.report import Agreement, Report, Run
 
 
@@ -13,11 +13,6 @@ def run(
 ) -> Run:
     """A run at a point that counted ``metrics``."""
     return Run(dict(at), Measurement({**metrics, "raised": int(error is not None)}, unknown=unknown), error)
-
-
-def site_run(at: Mapping[str, int], *sites: Site) -> Run:
-    """A run at a point that counted something at ``sites``."""
-    return Run(dict(at), Measurement({}, sites))
 
 
 def report(runs: Mapping[str, Sequence[Run]], agreements: Sequence[Agreement] = ()) -> Report:

@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.claims.check import check
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
@@ -22,6 +21,7 @@ from finding_tickets.measure.source import Source
 from finding_tickets.measure.tasks import Measured
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.verify.jobs import jobs, with_times
+from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings, times_of
 from finding_tickets.verify.times import cannot_time, device_of, questions

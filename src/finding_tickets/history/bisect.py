@@ -9,14 +9,11 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
 from finding_tickets import __version__
-from finding_tickets.claims.check import check
-from finding_tickets.claims.expressions import Comparison
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
-from finding_tickets.ground.commits import Node, first_parents
-from finding_tickets.ground.git import GitError, ask, cut_off
+from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, Unmeasured, WhyUnmeasured, key_of
@@ -28,8 +25,8 @@ from finding_tickets.measure.report import Report, Run
 from finding_tickets.measure.source import Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.history import Commit
 from finding_tickets.verify.evidence import digest, own_torch
+from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings
 from finding_tickets.verify.verdict import FIX
@@ -129,7 +126,7 @@ def bisect(
             places = list(_places(root, source, nodes, snapshots))[::-1]
             # Without --good, the search begins where the code does.
             missing = next((at for at, (place, _) in enumerate(places) if place), len(places))
-            begun = not good and (missing > 0 or not cut_off(root))
+            begun = not good and (missing > 0 or not shallow_commits(root))
             skip = 0 if good else missing
             nodes, snapshots, places = nodes[skip:], snapshots[skip:], places[skip:]
             if not any(place for place, _ in places):
@@ -147,7 +144,12 @@ def bisect(
                 tell(f"measured {nodes[at].commit.id[:10]} {nodes[at].commit.subject}")
 
             walk = CommitWalk(
-                nodes, snapshots, ResultStore(), isolation, replace(settings, verifiers=root), say
+                [node.commit for node in nodes],
+                snapshots,
+                ResultStore(),
+                isolation,
+                replace(settings, verifiers=root),
+                say,
             )
             walk.run([course], plan_at)
     except RevisionError as error:
@@ -161,7 +163,7 @@ def bisect(
     steps = tuple(_steps(nodes, places, course.results, states, begun=begun))
     decided = next((step for step in steps if step.state is not BisectState.SKIPPED), None)
     is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
-    gaps = (*([OLDER] if is_older else []), *([SHALLOW] if cut_off(root) else []))
+    gaps = (*([OLDER] if is_older else []), *([SHALLOW] if shallow_commits(root) else []))
     return Bisection(name, variant, steps, len(nodes), course.measured, gaps)
 
 
@@ -173,7 +175,7 @@ def _at_most(claim: Claim, variant: str) -> Claim:
     return claim.model_copy(update={"variant": variant, "value": value})
 
 
-def _commits(root: Path, source: Source, good: str | None, bad: str) -> tuple[Node, ...]:
+def _commits(root: Path, source: Source, good: str | None, bad: str) -> tuple[LogEntry, ...]:
     """The commits from ``good``, or from the first one, to ``bad``; the oldest first.
 
     Of a merge the side counts that was merged into.
@@ -185,7 +187,7 @@ def _commits(root: Path, source: Source, good: str | None, bad: str) -> tuple[No
         if file.startswith(f"{folder}/"):
             hint = "bisect needs a register there"
             raise UsageError(f"{file} is in the submodule {folder}, which has commits of its own", hint=hint)
-    nodes = first_parents(root, last.commit)
+    nodes = tuple(log(root, "--first-parent", "--reverse", last.commit, "--"))
     if not good:
         return nodes
     first = checkouts.revision(good)
@@ -202,7 +204,7 @@ def _file_of(source: Source) -> str:
 
 
 def _places(
-    root: Path, source: Source, nodes: Sequence[Node], snapshots: Sequence[Snapshot]
+    root: Path, source: Source, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
 ) -> Iterator[tuple[str | None, str]]:
     """The file that has the function at each commit, the newest first; or None and why there is none."""
     likely = _file_of(source)
@@ -305,7 +307,7 @@ def _report(done: Verification) -> Report:
 
 
 def _steps(
-    nodes: Sequence[Node],
+    nodes: Sequence[LogEntry],
     places: Sequence[tuple[str | None, str]],
     results: Sequence[CommitResult],
     states: Sequence[_Judgement],

@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.git import GitError, ask_bytes, cut_off, objects
+from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
+from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.register.history import Commit
 from finding_tickets.verify.intoto import NoStatementError, read
 
 REMOVED = "removed"
 SHALLOW = "this clone is shallow: older commits are not known"
 
-_LOG = (
-    *("-c", "core.quotePath=false", "-c", "log.showRoot=true"),
-    *("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%H%x00%aI%x00%aN%x00%s"),
-    # A merge counts where it is none of its parents; renames are what they look like, two changes.
-    *("--raw", "--no-abbrev", "--no-renames", "--relative", "-c", "--"),
-)
+# A merge counts where it is none of its parents; renames are what they look like, two changes.
+_RAW = ("--raw", "--no-abbrev", "--no-renames", "--relative", "-c", "--")
 
 
 @dataclass(frozen=True)
@@ -53,20 +49,16 @@ def evidence_log(ticket: str, root: Path, folder: str) -> EvidenceLog:
     place = f"{folder}/{safe_name(ticket)}"
     changes: list[tuple[Commit, str, str | None]] = []
     try:
-        commit = None
-        for line in ask_bytes(root, *_LOG, place).decode(errors="replace").split("\n"):
-            if line.startswith(":") and commit:
-                # :100644 100644 BEFORE AFTER M<tab>FILE, with a colon, a mode and an object more for each
-                # parent
+        for entry in log(root, *_RAW, place):
+            for line in entry.changes:
+                # :100644 100644 BEFORE AFTER M<tab>FILE; a colon, a mode and an object more for each parent
                 fields, _, file = line.partition("\t")
                 parents = len(fields) - len(fields.lstrip(":"))
                 blob = fields.split(" ")[2 * parents + 1]
                 # What was measured at a revision, in a folder of its own, is no past of the work tree.
                 if file.endswith(".json") and PurePosixPath(file).parent == PurePosixPath(place):
-                    changes.append((commit, file, blob if blob.strip("0") else None))
-            elif "\0" in line:
-                commit = Commit(*line.split("\0", 3))
-        contents = objects(root, dict.fromkeys(blob for _, _, blob in changes if blob))
+                    changes.append((entry.commit, file, blob if blob.strip("0") else None))
+        contents = read_objects(root, dict.fromkeys(blob for _, _, blob in changes if blob))
     except GitError as error:
         hint = "the history is that of the evidence in git: commit it first"
         raise UsageError(f"cannot read git history: {error}", hint=hint) from None
@@ -83,7 +75,8 @@ def evidence_log(ticket: str, root: Path, folder: str) -> EvidenceLog:
         if here.get(file) != latest.get(file)
     ]
     return EvidenceLog(
-        tuple(_change(*change) for change in (*uncommitted, *committed)), (SHALLOW,) if cut_off(root) else ()
+        tuple(_change(*change) for change in (*uncommitted, *committed)),
+        (SHALLOW,) if shallow_commits(root) else (),
     )
 
 

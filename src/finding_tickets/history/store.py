@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field as Default
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.ground.cache import cache_folder
+from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.ground.replacing import replace
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import digest
@@ -32,8 +30,8 @@ from finding_tickets.verify.imports import SOURCES
 FOLDER = "history"
 FORMAT = 4
 """Of the stored files; part of every key, so that those of another version are not read."""
-MOST_RESULTS = 4_000
-"""How many results are kept, those used last; each takes a few kilobytes."""
+MOST_KEYS = 1_000
+"""How many files of results are kept, those used last; a result takes a few kilobytes."""
 
 
 class WhyUnmeasured(StrEnum):
@@ -82,6 +80,9 @@ class StoredResult(Record):
         )
 
 
+_RESULTS = TypeAdapter(list[StoredResult])
+
+
 def stored_result(
     key: str, result: CommitResult, paths: Iterable[str], snapshot: Snapshot, **more: Any
 ) -> StoredResult:
@@ -102,49 +103,32 @@ def stored_result(
 
 
 class ResultStore:
-    """The stored results; without a cache folder they last as long as this object."""
+    """The stored results: a file of the cache for each key, with all results under it."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[StoredResult]] = {}
-        user = cache_folder()
-        self._folder = user / FOLDER if user else None
 
     def find(self, key: str, snapshot: Snapshot, limits: str) -> StoredResult | None:
         """A result under a key that measuring that commit would only repeat."""
         return next((each for each in self._of(key) if each.is_of(snapshot, limits)), None)
 
-    def learn(self, result: StoredResult) -> None:
+    def learn(self, stored: StoredResult) -> None:
         """Know a result for this run only."""
-        self._of(result.key).append(result)
+        self._of(stored.key).append(stored)
 
-    def add(self, result: StoredResult) -> None:
+    def add(self, stored: StoredResult) -> None:
         """Know a result, and keep it."""
-        self.learn(result)
-        if self._folder is None:
-            return
-        inputs = hashlib.sha256(result.model_dump_json(exclude={"result"}).encode()).hexdigest()
-        file = self._folder / result.key / f"{inputs[:16]}.json"
-        with suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            replace(file, result.model_dump_json().encode())
-
-    def evict(self) -> None:
-        """Remove what was used longest ago, where there is too much."""
-        with suppress(OSError):
-            files = list(self._folder.glob("*/*.json")) if self._folder else []
-            for file in sorted(files, key=lambda file: file.stat().st_mtime)[:-MOST_RESULTS]:
-                file.unlink(missing_ok=True)
+        self.learn(stored)
+        write_entry(FOLDER, stored.key, _RESULTS.dump_json(self._of(stored.key)), MOST_KEYS)
 
     def _of(self, key: str) -> list[StoredResult]:
         if key not in self._known:
             self._known[key] = []
-            for file in sorted((self._folder / key).glob("*.json")) if self._folder else ():
-                # A damaged file is measured again, as if it were not there.
-                with suppress(OSError, ValidationError):
-                    stored = StoredResult.model_validate_json(file.read_bytes())
+            # A damaged file is measured again, as if it were not there.
+            with suppress(ValidationError):
+                for stored in _RESULTS.validate_json(read_entry(FOLDER, key) or b"[]"):
                     if all(digest(Path(path)) == value for path, value in stored.outside.items()):
                         self._known[key].append(stored)
-                        os.utime(file)
         return self._known[key]
 
 

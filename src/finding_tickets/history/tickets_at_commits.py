@@ -116,7 +116,7 @@ class RegisterAtCommits:
         document, _ = read_document(data, ticket.path, self.config(snapshot).vocabulary)
         if document is None:
             raise LookupError(f"there is no document {ticket.path}")
-        return replace(document, remediation=ticket.remediation)
+        return document.model_copy(update={"remediation": ticket.remediation})
 
     def inputs(self, name: str, snapshot: Snapshot) -> TicketInputs | Unmeasured:
         """What measuring a ticket at a commit depends on, by its ID in one case."""

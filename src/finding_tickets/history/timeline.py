@@ -18,8 +18,7 @@ from typing import Protocol, Self, TypeVar
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
-from finding_tickets.ground.commits import Node, commits_since
-from finding_tickets.ground.git import GitError, ask, cut_off
+from finding_tickets.ground.git import CommitNode, GitError, ask, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured
@@ -242,7 +241,7 @@ class Timeline:
 class MeasuredHistory:
     """Tickets through commits, the oldest commit first, and what of the history is not known."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[CommitNode, ...]
     courses: tuple[Course, ...]
     gaps: tuple[str, ...]
 
@@ -291,12 +290,14 @@ def measure_history(
                 what = result.why if isinstance(result, Unmeasured) else result.verdict
                 tell(f"{course.ticket} at {nodes[place].commit.id[:10]}: {what}")
 
-            CommitWalk(nodes, snapshots, store, isolation, settings, say).run(courses, plan_at)
+            CommitWalk([node.commit for node in nodes], snapshots, store, isolation, settings, say).run(
+                courses, plan_at
+            )
     except RevisionError as error:
         raise UsageError(f"--since {since}: {error}") from None
     except GitError as error:
         raise UsageError(f"cannot read git history: {error}", hint="commit something first") from None
-    return MeasuredHistory(nodes, tuple(courses), (SHALLOW,) if cut_off(root) else ())
+    return MeasuredHistory(nodes, tuple(courses), (SHALLOW,) if shallow_commits(root) else ())
 
 
 def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: Iterable[str]) -> list[Course]:
@@ -320,7 +321,7 @@ def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: It
     ]
 
 
-def timeline(course: Course, nodes: Sequence[Node]) -> Timeline:
+def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
     """What became of a ticket."""
     results = course.results
     states = [None if isinstance(each, Unmeasured) else MeasuredState.of(each) for each in results]
@@ -348,7 +349,7 @@ def timeline(course: Course, nodes: Sequence[Node]) -> Timeline:
     return Timeline(course.ticket, tuple(rows), at, tuple(gaps), course.measured)
 
 
-def _row(name: str, things: Sequence[C | None], nodes: Sequence[Node], *, is_gone: bool) -> TimelineRow:
+def _row(name: str, things: Sequence[C | None], nodes: Sequence[CommitNode], *, is_gone: bool) -> TimelineRow:
     """The row of things at commits; where they are gone from the last one, nothing is open."""
     known: dict[int, C] = {}
     changes: dict[int, tuple[C | None, C]] = {}
@@ -381,7 +382,7 @@ def _came_along(
     thing: C,
     parents: Sequence[int],
     known: Mapping[int, C],
-    nodes: Sequence[Node],
+    nodes: Sequence[CommitNode],
     changes: Mapping[int, tuple[C | None, C]],
 ) -> bool:
     """Whether a commit is what the first of its parents was, or what a branch that it merged made of that."""
@@ -399,7 +400,7 @@ def _came_along(
     )
 
 
-def _open(changes: Mapping[int, tuple[C | None, C]], last: C | None, nodes: Sequence[Node]) -> set[int]:
+def _open(changes: Mapping[int, tuple[C | None, C]], last: C | None, nodes: Sequence[CommitNode]) -> set[int]:
     """The regressions that HEAD still has, without those that were fixed before a later one."""
 
     def is_worse(before: C | None, after: C | None) -> bool:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.ground.commits import Node
-from finding_tickets.ground.folders import release
+from finding_tickets.ground.git import Commit
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.store import (
     CommitResult,
@@ -90,14 +90,14 @@ class CommitWalk:
 
     def __init__(
         self,
-        nodes: Sequence[Node],
+        commits: Sequence[Commit],
         snapshots: Sequence[Snapshot],
         store: ResultStore,
         isolation: Isolation,
         settings: Settings,
         tell: Callable[[Course, int], None],
     ) -> None:
-        self._nodes, self._snapshots, self._store = nodes, snapshots, store
+        self._commits, self._snapshots, self._store = commits, snapshots, store
         self._isolation, self._settings, self._tell = isolation, settings, tell
         self._checkouts = Checkouts(settings.root)
         self._limits = key_of(settings.timeout, settings.memory, installed_packages())
@@ -117,7 +117,6 @@ class CommitWalk:
                 break
             wanted.sort(key=lambda each: -each[1])
             self._measure(wanted[:AT_ONCE], plan_at)
-        self._store.evict()
 
     def _look_up(self, course: Course) -> None:
         """Take over what measurements of other commits, now or earlier, say of this course."""
@@ -146,11 +145,11 @@ class CommitWalk:
         return list(places.values())
 
     def _measure(self, wanted: Iterable[tuple[Course, int]], plan_at: Planner) -> None:
-        release()
+        release_folders()
         planned: dict[str, tuple[Document, Plan]] = {}
         places: dict[str, tuple[Course, int]] = {}
         for course, place in wanted:
-            commit = self._nodes[place].commit.id
+            commit = self._commits[place].id
             try:
                 folder = self._checkouts.files(Revision(commit[:10], commit))
                 todo = plan_at(course, place, folder)

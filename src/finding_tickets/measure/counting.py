@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import simcuda
+from finding_tickets.claims.metrics import COUNTS
 from finding_tickets.measure.compare import to_host
-from finding_tickets.measure.measurement import COUNTS, Measurement, Site
+from finding_tickets.measure.measurement import Measurement, Site
 from finding_tickets.measure.patches import unpatched
 from finding_tickets.measure.report import CannotMeasureError
 from finding_tickets.measure.trial import Function, Trial, arguments, attempt, warm_up

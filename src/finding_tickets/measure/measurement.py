@@ -4,38 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-COUNTS = (
-    "syncs",
-    "stream_syncs",
-    "event_syncs",
-    "device_syncs",
-    "implicit_syncs",
-    "h2d",
-    "h2d_bytes",
-    "d2h",
-    "d2h_bytes",
-    "d2d",
-    "d2d_bytes",
-    "p2p",
-    "p2p_bytes",
-    "launches",
-    "allocations",
-    "largest_allocation",
-    "peak_bytes",
-    "peak_allocated_bytes",
-    "retained_bytes",
-    "host_peak_bytes",
-    "hazards",
-    "ooms",
-)
-"""Metrics that a meter counts during one run; docs/metrics.md defines each."""
-
-OUTCOMES = ("raised", "graph_breaks")
-"""Metrics that follow from how a run ended, or from a run of their own."""
-
-METRICS = COUNTS + OUTCOMES
-"""Every metric a claim may name, besides ``same_result_as``."""
-
 
 @dataclass(frozen=True)
 class Site:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.claims.fitting import Fit, SiteFit, fit_metrics, fit_sites
+from finding_tickets.claims.laws import Fit, SiteFit, fit_metrics, fit_sites
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.report import At, Run, WrongTargetError, at_text
@@ -193,8 +193,9 @@ def measure(payload: dict[str, Any]) -> dict[str, Any]:
 def _probed(kind: str, done: Probe) -> Probed:
     report = done.report
     (runs,) = report.runs.values()
-    metrics: Mapping[str, Fit] = fit_metrics(runs) if len(runs) > 1 else {}
-    sites = {_place(site): site.fit for site in fit_sites(runs)} if len(runs) > 1 else {}
+    of_runs = [run.counted for run in runs]
+    metrics: Mapping[str, Fit] = fit_metrics(of_runs) if len(runs) > 1 else {}
+    sites = {_place(site): site.fit for site in fit_sites(of_runs)} if len(runs) > 1 else {}
     counted = runs[0].measurement.metrics if runs else {}
     return Probed(
         target="",

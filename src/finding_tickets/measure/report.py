@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from finding_tickets.claims.laws import CountedRun
 from finding_tickets.measure.measurement import Measurement
 from finding_tickets.measure.source import Comparison, Source
 
@@ -125,6 +126,14 @@ class Run:
     at: At
     measurement: Measurement
     error: str | None = None
+
+    @property
+    def counted(self) -> CountedRun:
+        """What laws are fitted to."""
+        sites = {
+            (each.file, each.line, each.function, each.what): each.count for each in self.measurement.sites
+        }
+        return CountedRun(self.at, self.measurement.metrics, sites, self.error)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from finding_tickets.claims.fitting import fit_metrics, fit_sites
+from finding_tickets.claims.laws import fit_metrics, fit_sites
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.measure.report import METERS, CannotMeasureError, Report, Run, at_text
 from finding_tickets.register.convention import fixes_folder
@@ -58,13 +58,14 @@ def render(ticket: str, report: Report) -> Iterator[str]:
     yield from _table(_laws(report))
     for name, runs in report.runs.items():
         yield from _trouble(name, runs)
-        rows = [(f"{s.file}:{s.line}", s.function, s.what, str(s.fit)) for s in fit_sites(runs)]
+        sites = fit_sites(run.counted for run in runs)
+        rows = [(f"{s.file}:{s.line}", s.function, s.what, str(s.fit)) for s in sites]
         yield from ["", f"{name}:", *(f"  {line}" for line in _table(rows))]
 
 
 def _laws(report: Report) -> list[Sequence[str]]:
     """A row for each metric that any variant counted at any point."""
-    fits = {name: fit_metrics(runs) for name, runs in report.runs.items()}
+    fits = {name: fit_metrics(run.counted for run in runs) for name, runs in report.runs.items()}
     metrics = dict.fromkeys(metric for of_variant in fits.values() for metric in of_variant)
     rows = [[metric, *(str(fits[name].get(metric, "-")) for name in fits)] for metric in metrics]
     return [["metric", *fits], *(row for row in rows if set(row[1:]) - {"0", "-"})]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from finding_tickets.claims.fitting import Fit, SiteFit, fit_metrics, fit_sites
+from finding_tickets.claims.laws import Fit, SiteFit, fit_metrics, fit_sites
 from finding_tickets.measure.report import Code, Job, Question, Report, TimeJob
 from finding_tickets.measure.source import Comparison, Source
 
@@ -47,8 +47,8 @@ def time(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 def fitted(report: Report) -> dict[str, Any]:
     """A report with the fits to it, as JSON can carry them."""
-    metrics = {name: fit_metrics(runs) for name, runs in report.runs.items()}
-    sites = {name: fit_sites(runs) for name, runs in report.runs.items()}
+    metrics = {name: fit_metrics(run.counted for run in runs) for name, runs in report.runs.items()}
+    sites = {name: fit_sites(run.counted for run in runs) for name, runs in report.runs.items()}
     return asdict(Measured(report, metrics, sites))
 
 

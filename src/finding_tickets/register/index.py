@@ -29,7 +29,7 @@ PATIENCE = 5.0
 """Seconds to wait for another process that is writing the same index."""
 
 _PACKAGE = Path(__file__).parents[1]
-_READERS = ("markdown", "model", "register", "register/rules")
+_READERS = ("documents", "model", "register", "lint/rules")
 _PARSER = "pyromark"
 _KEYS = "CREATE TABLE IF NOT EXISTS reader (key BLOB NOT NULL)"
 _ENTRIES = """

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from finding_tickets.claims.expressions import ExpressionError, Growth, suggest
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import ExpressionError, Growth, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document

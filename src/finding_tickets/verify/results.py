@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finding_tickets.claims.fitting import Fit, SiteFit
+from finding_tickets.claims.laws import Fit, SiteFit
 from finding_tickets.measure.report import Report, Run
 from finding_tickets.measure.tasks import Measured
 from finding_tickets.model.verification import NotMeasured, Sample, SiteLaw, VariantResult

@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.claims.check import check, trouble, unchecked
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UnreachableError
 from finding_tickets.ground.checkouts import RevisionError
@@ -38,6 +37,7 @@ from finding_tickets.model.verification import ClaimResult, Evidence, Verificati
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
+from finding_tickets.verify.judge import check, trouble, unchecked
 from finding_tickets.verify.pace import longest_first
 from finding_tickets.verify.plan import EVERY, Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results

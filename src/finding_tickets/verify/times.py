@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from finding_tickets.claims.exceptions import conditions_of, located, meets
+from finding_tickets.claims.check import TimedPoint, located, meets, parse_conditions
 from finding_tickets.claims.ratios import Ratio, parse_ratio
-from finding_tickets.measure.report import At, Code, Interval, Question, Report, TimeJob, Times, at_text
+from finding_tickets.measure.report import At, Code, Question, Report, TimeJob, Times
 from finding_tickets.model.remediation import SECONDS, Claim
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Timing
@@ -42,7 +42,7 @@ def questions(claims: Iterable[Claim], report: Report) -> tuple[Question, ...]:
     for claim in claims:
         if claim.metric != SECONDS:
             continue
-        with located(claim):
+        with located(claim.id, claim.line):
             ratio = ratio_of(claim, report)
             for at in points_of(claim, ratio, report):
                 points[repr(at)] = at
@@ -56,7 +56,7 @@ def questions(claims: Iterable[Claim], report: Report) -> tuple[Question, ...]:
 
 def points_of(claim: Claim, ratio: Ratio, report: Report) -> Iterator[At]:
     """The points at which a claim can be timed."""
-    conditions = conditions_of(claim)
+    conditions = parse_conditions(claim.at)
     ended = [
         {repr(run.at) for run in report.runs.get(name, ()) if run.error is None}
         for name in (claim.variant, ratio.reference)
@@ -95,11 +95,13 @@ def device_of(report: Report) -> str:
     return report.device if report.timed_on == "cuda" else f"{HOST} ({_cpu()}), 1 thread"
 
 
-def extent(found: Sequence[tuple[At, Interval]]) -> str:
-    """The ratios at some points: of one, or of those with the smallest and the largest."""
-    ordered = sorted(found, key=lambda each: each[1].ratio)
-    (first, least), (last, most) = ordered[0], ordered[-1]
-    return str(least) if len(found) == 1 else f"{least} at {at_text(first)} .. {most} at {at_text(last)}"
+def timed_points(variant: str, ratio: Ratio, report: Report) -> Iterator[TimedPoint]:
+    """How the time of a variant compares with the reference of a claim, at every point that was timed."""
+    for each in report.times.timings if report.times else ():
+        if (each.subject, each.reference) == (variant, ratio.reference):
+            found = each.found
+            interval = (found.ratio, found.low, found.high) if found else None
+            yield TimedPoint(each.at, str(found) if found else str(each.why), interval)
 
 
 def shown(times: Times | None) -> tuple[Timing, ...]:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import partial
 
-from finding_tickets.claims.expressions import ExpressionError, suggest
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
