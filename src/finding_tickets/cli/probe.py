@@ -16,7 +16,7 @@ from finding_tickets.register.config import read_config
 from finding_tickets.register.place import repository_of
 
 if TYPE_CHECKING:
-    from finding_tickets.measure.probing import Probed, Wanted
+    from finding_tickets.measure.probing import Probed, ProbeRequest
 
 
 def probe(
@@ -51,7 +51,7 @@ def probe(
 ) -> ExitCode:
     """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.measure.probing import PRELOAD, Wanted
+    from finding_tickets.measure.probing import PRELOAD, ProbeRequest
     from finding_tickets.measure.probing import probe as run
     from finding_tickets.report.probe import as_json, doubts, lines
 
@@ -62,7 +62,7 @@ def probe(
     with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)
         config = read_config(place)
-        wanted = Wanted(
+        wanted = ProbeRequest(
             target=target,
             root=place.resolve(),
             arguments=arguments or (),
@@ -89,7 +89,7 @@ def probe(
     return _code(probed)
 
 
-def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
     from finding_tickets.cli.adding import add, taken_in
     from finding_tickets.ground.committed import committed
@@ -115,7 +115,7 @@ def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]
     return {"id": ticket_id, "files": files}
 
 
-def _command(wanted: Wanted) -> str:
+def _command(wanted: ProbeRequest) -> str:
     """The command line that measures the same again."""
     options = [f"--sweep {text}" for text in wanted.sweep]
     options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
