@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.ground import repository_files as own_files
+from finding_tickets.ground import git as own_files
 from finding_tickets.lint.engine import lint
 from finding_tickets.lint.rules.nearby import MOST_COMPARED, Nearby
 

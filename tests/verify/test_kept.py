@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.register.test_objects import commit
+from tests.ground.test_objects import commit
 
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.kept import resting_on

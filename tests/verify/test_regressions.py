@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from finding_tickets.ground.commits import Node
+from finding_tickets.ground.git import Commit, CommitNode
 from finding_tickets.history.regressions import VERDICT, Step, Timeline, Turn, timeline
 from finding_tickets.history.states import Gap, Kind, Line, Moment, State
 from finding_tickets.history.survey import Course
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.history import Commit
 
 N = ({"n": 1}, {"n": 2}, {"n": 5})
 ABSENT = Gap(kind=Kind.ABSENT, why="there is no such ticket")
@@ -52,23 +51,23 @@ def fixed(law: str = "1", *, holds: bool = True) -> State:
     return state(Verdict.VERIFIED if holds else Verdict.FAILED, line(law, holds))
 
 
-def nodes(*parents: tuple[int, ...]) -> list[Node]:
+def nodes(*parents: tuple[int, ...]) -> list[CommitNode]:
     """Commits with the places of their parents."""
-    made: list[Node] = []
+    made: list[CommitNode] = []
     for place, before in enumerate(parents):
         mask = 1 << place
         for parent in before:
             mask |= made[parent].ancestors
-        made.append(Node(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, mask))
+        made.append(CommitNode(Commit(str(place), "2026-01-01", "Ada", "so"), "tree", before, mask))
     return made
 
 
-def in_line(number: int) -> list[Node]:
+def in_line(number: int) -> list[CommitNode]:
     """Commits one after the other."""
     return nodes(*((place - 1,) if place else () for place in range(number)))
 
 
-def course(moments: Sequence[Moment], commits: Sequence[Node] | None = None) -> Timeline:
+def course(moments: Sequence[Moment], commits: Sequence[CommitNode] | None = None) -> Timeline:
     """What became of a ticket, by default one commit after the other."""
     return timeline(Course("A-1", tuple(moments), 0), commits or in_line(len(moments)))
 

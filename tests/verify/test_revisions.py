@@ -12,8 +12,8 @@ import pytest
 from tests.conftest import Git, Repository
 
 from finding_tickets.ground import checkouts
+from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.ground.folders import release
 from finding_tickets.history import survey
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
@@ -259,7 +259,7 @@ def another_run(repository: Repository, commit: str) -> Iterator[None]:
 
 def checked_out(repository: Repository, *commits: str) -> list[Path]:
     """The commits as files, for a run that begins now."""
-    release()
+    release_folders()
     return [Checkouts(repository.root).files(Revision("", commit)) for commit in commits]
 
 

@@ -206,7 +206,7 @@ def _held_to_base(pair: Pair) -> Document:
     """The work tree's document with what the base's document says of the remediation."""
     if pair.base is None:
         return pair.document
-    return replace(pair.document, remediation=pair.base.document.remediation)
+    return pair.document.model_copy(update={"remediation": pair.base.document.remediation})
 
 
 def _judged(case: _Case) -> Judged:

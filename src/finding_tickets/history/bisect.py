@@ -16,8 +16,9 @@ from finding_tickets import __version__
 from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Revision, RevisionError
-from finding_tickets.ground.folders import release
+from finding_tickets.ground.git import Commit
 from finding_tickets.history.kept import installed
 from finding_tickets.history.lineage import Stage, gaps, lineage
 from finding_tickets.history.remembered import digest, key_of, recall, remember
@@ -25,7 +26,6 @@ from finding_tickets.measure.isolation import Isolation, Outcome, Task
 from finding_tickets.measure.tasks import FunctionPath, Job
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
-from finding_tickets.register.history import Commit
 from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.judge import check
@@ -235,7 +235,7 @@ class _Search:
         return list(kinds.values())[:AT_ONCE]
 
     def _results(self, wanted: Iterable[Stage]) -> Iterator[tuple[Stage, _Result]]:
-        release()
+        release_folders()
         tasks: dict[str, Task] = {}
         stages_by_id = {}
         for stage in wanted:

@@ -22,8 +22,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from finding_tickets.ground.cache import cache_folder
+from finding_tickets.ground.files import replace
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.ground.replacing import replace
 from finding_tickets.history.states import Moment
 from finding_tickets.model.record import Record
 from finding_tickets.verify.imports import SOURCES

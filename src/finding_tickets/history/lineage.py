@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.ground.git import GitError, ask, cut_off
+from finding_tickets.ground.git import Commit, GitError, ask, shallow_commits
 from finding_tickets.measure.tasks import FunctionPath
-from finding_tickets.register.history import Commit
 
 SHALLOW = "this clone is shallow: older commits are not known"
 _LOG = ("log", "--first-parent", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes")
@@ -59,7 +58,7 @@ def lineage(root: Path, source: FunctionPath, good: str | None, bad: str) -> Lin
     except GitError as error:
         raise UsageError(f"the history is not known: {error}", hint="bisect looks at commits") from None
     found = list(_placed(root, source, commits))
-    begun = not good and not cut_off(root)
+    begun = not good and not shallow_commits(root)
     while not good and found and found[-1].place is None:
         found.pop()
         begun = True
@@ -75,7 +74,7 @@ def _check_own(checkouts: Checkouts, revision: Revision, file: str) -> None:
 
 def gaps(root: Path) -> tuple[str, ...]:
     """What of the history could not be found out."""
-    return (SHALLOW,) if cut_off(root) else ()
+    return (SHALLOW,) if shallow_commits(root) else ()
 
 
 def _commits(root: Path, first: Revision | None, last: Revision) -> list[Commit]:

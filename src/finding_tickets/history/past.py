@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.git import GitError, ask_bytes, objects
+from finding_tickets.ground.git import Commit, GitError, ask_bytes
+from finding_tickets.ground.objects import read_objects
 from finding_tickets.history.lineage import gaps
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.register.history import Commit
 from finding_tickets.verify.intoto import NoStatementError, read
 
 REMOVED = "removed"
@@ -66,7 +66,7 @@ def past(ticket: str, root: Path, folder: str) -> Past:
             change for change in _changes(log) if PurePosixPath(change.file).parent == PurePosixPath(place)
         ]
         blobs = list(dict.fromkeys(change.blob for change in changes if change.blob))
-        contents = objects(root, blobs)
+        contents = read_objects(root, blobs)
     except GitError as error:
         hint = "history is what git has of the evidence: commit it"
         raise UsageError(f"the history is not known: {error}", hint=hint) from None

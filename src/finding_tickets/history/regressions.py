@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from finding_tickets.ground.commits import Node
+from finding_tickets.ground.git import CommitNode
 from finding_tickets.history.states import NO_LAW, Gap, Kind, Line, Moment, State
 from finding_tickets.history.survey import Course
 from finding_tickets.model.verdict import BEST_FIRST
@@ -87,7 +87,7 @@ class Timeline:
         return not all(self.gaps)
 
 
-def timeline(course: Course, nodes: Sequence[Node]) -> Timeline:
+def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
     """What became of a ticket."""
     states = [moment if isinstance(moment, State) else None for moment in course.moments]
     verdicts = [state if state and state.is_known else None for state in states]
@@ -113,7 +113,7 @@ class _Kind(Generic[T]):
 
 
 def _row(
-    name: str, things: Sequence[T | None], nodes: Sequence[Node], kind: _Kind[T], *, is_gone: bool
+    name: str, things: Sequence[T | None], nodes: Sequence[CommitNode], kind: _Kind[T], *, is_gone: bool
 ) -> Row:
     """The row of things at commits; where they are gone from the last one, nothing is open."""
     known: dict[int, T] = {}
@@ -148,7 +148,7 @@ def _came_along(
     thing: T,
     parents: Sequence[int],
     known: Mapping[int, T],
-    nodes: Sequence[Node],
+    nodes: Sequence[CommitNode],
     found: Mapping[int, tuple[T | None, T]],
     kind: _Kind[T],
 ) -> bool:
@@ -170,7 +170,7 @@ def _came_along(
 
 
 def _open(
-    found: Mapping[int, tuple[T | None, T]], last: T | None, nodes: Sequence[Node], kind: _Kind[T]
+    found: Mapping[int, tuple[T | None, T]], last: T | None, nodes: Sequence[CommitNode], kind: _Kind[T]
 ) -> set[int]:
     """The regressions that HEAD still has, without those that were mended before a later one."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finding_tickets.ground.cache import cache_folder
-from finding_tickets.ground.replacing import replace
+from finding_tickets.ground.files import replace
 
 FOLDER = "bisect"
 _KEEP = 1024

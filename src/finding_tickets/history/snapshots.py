@@ -84,7 +84,7 @@ class Registers:
         )
         if document is None:
             raise LookupError(f"there is no document {stated.path}")
-        return replace(document, remediation=stated.remediation)
+        return document.model_copy(update={"remediation": stated.remediation})
 
     def _all(self, snapshot: Snapshot, config: Config, folders: tuple[str, ...]) -> Mapping[str, Stated]:
         found: dict[str, Stated] = {}

@@ -11,10 +11,9 @@ from functools import cached_property
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.ground.commits import Node, commits_since
-from finding_tickets.ground.folders import release
-from finding_tickets.ground.git import GitError, ask
+from finding_tickets.ground.git import CommitNode, GitError, ask, commits_since
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.kept import Kept, Store, installed, resting_on
 from finding_tickets.history.lineage import gaps
@@ -48,7 +47,7 @@ class Course:
 class Surveyed:
     """Tickets through commits, the oldest commit first, and what of the history is not known."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[CommitNode, ...]
     courses: tuple[Course, ...]
     gaps: tuple[str, ...]
 
@@ -100,7 +99,7 @@ class Survey:
 
     def __init__(
         self,
-        nodes: Sequence[Node],
+        nodes: Sequence[CommitNode],
         objects: Objects,
         isolation: Isolation,
         settings: Settings,
@@ -210,7 +209,7 @@ class Survey:
 
     def _measure(self, batch: Iterable[tuple[_Search, int]]) -> None:
         """Measure tickets at commits, and put down what came of each as soon as it is there."""
-        release()
+        release_folders()
         planned: dict[str, tuple[Document, Plan]] = {}
         wanted: dict[str, tuple[_Search, int]] = {}
         for search, place in batch:

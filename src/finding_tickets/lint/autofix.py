@@ -9,9 +9,9 @@ from functools import cache
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice, spliced
+from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.writing import rewrite
+from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, Choice, breaches, examine
 from finding_tickets.lint.rules import Context
 from finding_tickets.model.problem import Level
@@ -54,7 +54,8 @@ def _mend_file(register: Register, path: str, context: Context, choice: Choice) 
     for _ in range(PASSES):
         attempt = _Attempt(path, context, choice)
         try:
-            if not rewrite(register.root, path, attempt.make, confirm=attempt.confirm):
+            (change,) = rewrite(register.root, [FileEdit(path, attempt.make)])
+            if change.old == change.new:
                 break
         except BadDataError as error:
             return Mended(path, total, error)
@@ -63,7 +64,7 @@ def _mend_file(register: Register, path: str, context: Context, choice: Choice) 
 
 
 class _Attempt:
-    """One pass over one file: chooses edits from its bytes, and confirms what came out."""
+    """One pass over one file: chooses edits from its bytes, and checks what comes out."""
 
     def __init__(self, path: str, context: Context, choice: Choice) -> None:
         self.count = 0
@@ -71,19 +72,21 @@ class _Attempt:
         # The same bytes are looked at several times; reading them is what takes time.
         self._read = cache(self._read_anew)
 
-    def make(self, data: bytes) -> Sequence[Splice]:
-        """The edits that mend something and break nothing: all at once, else those that do so one by one."""
+    def make(self, data: bytes) -> bytes:
+        """The file after the edits that mend something and break nothing: all at once, else one by one.
+
+        Raises:
+            BadDataError: The new bytes do not mend as many breaches as promised.
+        """
         fixes = list(_apart(self._proposed(data)))
         if not self._is_sound(data, fixes):
             fixes = [breach for breach in fixes if self._is_sound(data, [breach])]
             fixes = fixes if self._is_sound(data, fixes) else fixes[:1]
         self.count = len(fixes)
-        return [splice for breach in fixes for splice in breach.fix]
-
-    def confirm(self, old: bytes, new: bytes) -> None:
-        """Raise where the new bytes do not mend as many breaches as promised."""
-        if not self._mends(old, new, self._gone(old, new), self.count):
+        new = spliced(data, [splice for breach in fixes for splice in breach.fix])
+        if new != data and not self._mends(data, new, self._gone(data, new), self.count):
             raise BadDataError("the edit did not mend the file; it was left as it is", file=self._path)
+        return new
 
     def _is_sound(self, data: bytes, fixes: Sequence[Breach]) -> bool:
         new = spliced(data, [splice for breach in fixes for splice in breach.fix])

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field as Default
 
 from finding_tickets.model.record import Record
-from finding_tickets.model.remediation import SECONDS
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import SECONDS, Verdict
 
 
 class Sample(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from finding_tickets.ground.commits import Node
+from finding_tickets.ground.git import CommitNode
 from finding_tickets.history.regressions import Row, Step, Timeline, Turn
 from finding_tickets.report.history import SHORT_ID
 from finding_tickets.report.printable import printable
@@ -20,7 +20,7 @@ _LOUDEST_FIRST = "!+*o-."
 _COLOURS = {Turn.REGRESSION: "red", Turn.IMPROVEMENT: "green", Turn.CHANGE: "yellow"}
 
 
-def timeline_lines(timeline: Timeline, nodes: Sequence[Node], style: Styler) -> Iterator[str]:
+def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Styler) -> Iterator[str]:
     """A ticket with a strip for each row and a line for each change; ``style`` colours a text."""
     title = style(printable(timeline.ticket), "bold")
     turns = [(row, step) for row in timeline.rows for step in row.steps if step.turn]
@@ -38,7 +38,7 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[Node], style: Styler) -> 
     yield from (f"{INDENT}{line}" for line in _not_known(timeline, nodes))
 
 
-def timeline_item(timeline: Timeline, nodes: Sequence[Node]) -> dict[str, object]:
+def timeline_item(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, object]:
     """A ticket for JSON; what is not known is null."""
     return {
         "ticket": timeline.ticket,
@@ -60,7 +60,7 @@ def timeline_item(timeline: Timeline, nodes: Sequence[Node]) -> dict[str, object
     }
 
 
-def _step_item(row: Row, step: Step, nodes: Sequence[Node]) -> dict[str, object]:
+def _step_item(row: Row, step: Step, nodes: Sequence[CommitNode]) -> dict[str, object]:
     commit = nodes[step.place].commit
     return {
         **commit._asdict(),
@@ -96,15 +96,17 @@ def _word(turn: Turn | None) -> str:
     return turn.upper() if turn is Turn.REGRESSION else turn or ""
 
 
-def _not_known(timeline: Timeline, nodes: Sequence[Node]) -> Iterator[str]:
+def _not_known(timeline: Timeline, nodes: Sequence[CommitNode]) -> Iterator[str]:
     for first, last, number, _, why in commits_without(timeline, nodes):
         names = dict.fromkeys(node.commit.id[:SHORT_ID] for node in (first, last))
         yield f"not known at {_commits(number)}, {' to '.join(names)}: {printable(why)}"
 
 
-def commits_without(timeline: Timeline, nodes: Sequence[Node]) -> Iterator[tuple[Node, Node, int, str, str]]:
+def commits_without(
+    timeline: Timeline, nodes: Sequence[CommitNode]
+) -> Iterator[tuple[CommitNode, CommitNode, int, str, str]]:
     """The commits of which nothing is known, those beside each other for the same reason together."""
-    pairs: Iterable[tuple[object, Node]] = zip(timeline.gaps, nodes, strict=True)
+    pairs: Iterable[tuple[object, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
     for gap, group in groupby(pairs, key=lambda pair: pair[0]):
         if gap is not None:
             there = [node for _, node in group]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from finding_tickets.ground.commits import Node
+from finding_tickets.ground.git import CommitNode
 from finding_tickets.history.regressions import NOT_AS_CLAIMED, Row, Step, Timeline, Turn
 from finding_tickets.report.charts import (
     GAP,
@@ -44,14 +44,14 @@ class Changed:
     """A commit with its number in the charts of a ticket, and what it changed."""
 
     number: int
-    node: Node
+    node: CommitNode
     steps: tuple[tuple[Row, Step], ...]
 
 
 class Section:
     """One ticket of the page, looked up as the template asks for it."""
 
-    def __init__(self, timeline: Timeline, nodes: Sequence[Node], anchor: str) -> None:
+    def __init__(self, timeline: Timeline, nodes: Sequence[CommitNode], anchor: str) -> None:
         self.timeline, self.anchor = timeline, anchor
         self._nodes = nodes
 
@@ -81,7 +81,7 @@ class Section:
         return ", ".join(f"{name} {value}" for name, value in (self.timeline.at or {}).items())
 
     @property
-    def gaps(self) -> Sequence[tuple[Node, Node, int, str, str]]:
+    def gaps(self) -> Sequence[tuple[CommitNode, CommitNode, int, str, str]]:
         """The commits of which nothing is known, and why."""
         return list(commits_without(self.timeline, self._nodes))
 
@@ -104,7 +104,9 @@ class Section:
         return drawn(chart, "at each commit that changed something")
 
 
-def page(timelines: Sequence[Timeline], nodes: Sequence[Node], since: str, templates: Path) -> Iterator[str]:
+def page(
+    timelines: Sequence[Timeline], nodes: Sequence[CommitNode], since: str, templates: Path
+) -> Iterator[str]:
     """The page, piece by piece; ``templates`` is the folder of the user's own.
 
     Raises:
@@ -131,7 +133,7 @@ def _at(rows: Sequence[Row], place: int) -> Iterator[tuple[Row, Step]]:
     return ((row, step) for row in rows for step in row.steps if step.place == place and step.turn)
 
 
-def _chart(metric: str, rows: Sequence[Row], places: Sequence[int], nodes: Sequence[Node]) -> Chart:
+def _chart(metric: str, rows: Sequence[Row], places: Sequence[int], nodes: Sequence[CommitNode]) -> Chart:
     values = {row.name: [row.values[place] for place in places] for row in rows}
     scale = Scale([value for each in values.values() for value in each if value is not None])
     pitch = (WIDTH - MARGIN) / len(places)
@@ -180,7 +182,7 @@ def _is_false(text: str | None) -> bool:
     return text is not None and text.endswith(NOT_AS_CLAIMED)
 
 
-def _named(number: int, node: Node) -> str:
+def _named(number: int, node: CommitNode) -> str:
     return f"{number}: {node.commit.date.partition('T')[0]} {node.commit.id[:SHORT_ID]}"
 
 

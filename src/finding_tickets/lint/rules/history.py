@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from finding_tickets.ground.git import GitError, ask, cut_off
+from finding_tickets.ground.git import GitError, ask, shallow_commits
 
 
 def first_commit(root: Path) -> date | None:
     """The day on which the first commit was written; None where git, or a shallow clone, cannot say."""
-    if cut_off(root):
+    if shallow_commits(root):
         return None
     try:
         days = ask(root, "log", "--max-parents=0", "--format=%as", "HEAD").split()

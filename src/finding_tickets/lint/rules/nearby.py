@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from finding_tickets.ground.repository_files import below, known_to_git
+from finding_tickets.ground.git import files_below, repository_files
 from finding_tickets.register.ids import numbers
 
 MOST_GUESSES = 3
@@ -38,8 +38,8 @@ class Nearby:
 
     @cached_property
     def _files(self) -> Sequence[str]:
-        known = known_to_git(self._root)
-        return sorted(islice(below(self._root), MOST_FILES) if known is None else known)
+        known = repository_files(self._root)
+        return sorted(islice(files_below(self._root), MOST_FILES) if known is None else known)
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[str]]:
