@@ -113,9 +113,9 @@ def _measure(
 ) -> ExitCode:
     """Measure tickets at every commit, and show what became better and worse."""
     from finding_tickets.history.timeline import measure_history, timeline
-    from finding_tickets.measure.environment import took
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    from finding_tickets.verify.session import took
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = measure_history(took(isolation, settings), isolation, since, ids, say)

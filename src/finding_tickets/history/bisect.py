@@ -18,17 +18,14 @@ from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, Unmeasured, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
-from finding_tickets.measure.environment import devices
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.measurement import Measurement
-from finding_tickets.measure.report import Report, Run
-from finding_tickets.measure.source import Source
+from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verification import Verification
+from finding_tickets.model.verification import MeasuredTicket
 from finding_tickets.verify.evidence import digest, own_torch
 from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings
+from finding_tickets.verify.session import Settings, devices
 from finding_tickets.verify.verdict import FIX
 
 OLDER = "the defect is older than the commits that were looked at"
@@ -137,7 +134,7 @@ def bisect(
             course = Course(name, _inputs(todo, variant, places, settings, devices(isolation, settings)))
 
             def plan_at(_: Course, at: int, folder: Path) -> tuple[Document, Plan]:
-                there = Source(places[at][0] or source.module, source.function)
+                there = FunctionPath(places[at][0] or source.module, source.function)
                 return document, replace(todo, root=folder, variants={variant: there})
 
             def say(_: Course, at: int) -> None:
@@ -175,7 +172,7 @@ def _at_most(claim: Claim, variant: str) -> Claim:
     return claim.model_copy(update={"variant": variant, "value": value})
 
 
-def _commits(root: Path, source: Source, good: str | None, bad: str) -> tuple[LogEntry, ...]:
+def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tuple[LogEntry, ...]:
     """The commits from ``good``, or from the first one, to ``bad``; the oldest first.
 
     Of a merge the side counts that was merged into.
@@ -198,13 +195,13 @@ def _commits(root: Path, source: Source, good: str | None, bad: str) -> tuple[Lo
     return nodes[ids.index(first.commit) :]
 
 
-def _file_of(source: Source) -> str:
+def _file_of(source: FunctionPath) -> str:
     module = source.module
     return module if module.endswith(".py") else f"src/{module.replace('.', '/')}.py"
 
 
 def _places(
-    root: Path, source: Source, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
+    root: Path, source: FunctionPath, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
 ) -> Iterator[tuple[str | None, str]]:
     """The file that has the function at each commit, the newest first; or None and why there is none."""
     likely = _file_of(source)
@@ -278,10 +275,16 @@ def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim
         return BisectState.SKIPPED, {}, result.why
     if not result.variants:
         return BisectState.SKIPPED, {}, result.reason
-    report = _report(result)
-    checked, fixed = check(claims, report), check(of_fix, report)
-    ((_, measured),) = result.variants.items()
-    known = {**measured.growth, **measured.laws}
+    measured = MeasuredTicket(
+        meter=result.meter,
+        torch=result.torch,
+        device=result.device,
+        sweep=result.sweep,
+        variants=result.variants,
+    )
+    checked, fixed = check(claims, measured), check(of_fix, measured)
+    ((_, found),) = result.variants.items()
+    known = {**found.growth, **found.laws}
     laws = {claim.metric: known[claim.metric] for claim in checked if claim.metric in known}
     false = [claim for claim in checked if claim.is_surprise]
     if false:
@@ -293,17 +296,6 @@ def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim
         if claim.holds is None:
             return BisectState.SKIPPED, laws, f"not checked: {claim.id}: {claim.measured}"
     return BisectState.DEFECT, laws, ""
-
-
-def _report(done: Verification) -> Report:
-    runs = {
-        name: tuple(
-            Run(each.at, Measurement(each.metrics, unknown=result.unknown), each.error)
-            for each in result.samples
-        )
-        for name, result in done.variants.items()
-    }
-    return Report(meter=done.meter, torch=done.torch, device=done.device, sweep=done.sweep, runs=runs)
 
 
 def _steps(

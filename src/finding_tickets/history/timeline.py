@@ -24,14 +24,13 @@ from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured
 from finding_tickets.history.tickets_at_commits import NO_VERIFIER, RegisterAtCommits
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
-from finding_tickets.measure.environment import devices
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.ids import natural
 from finding_tickets.register.lookup import hint_for
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings
+from finding_tickets.verify.session import Settings, devices
 from finding_tickets.verify.verdict import DECIDING, FOUND
 
 VERDICT = "verdict"
