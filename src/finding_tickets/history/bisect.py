@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from finding_tickets import __version__
 from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, Unmeasured, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from finding_tickets import __version__
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
 from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.ground.version import __version__
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured, key_of, stored_result
 from finding_tickets.history.walk import TicketInputs, depends_on
 from finding_tickets.model.problem import Level, Problem

@@ -9,12 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
-from finding_tickets.model.record import Record
 
 TARGET = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
@@ -22,7 +21,8 @@ MOST_POINTS = 1000
 FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 
 
-class ProbedCost(Record):
+@dataclass(frozen=True)
+class ProbedCost:
     """How much of something each run cost; the law by which it grows, or else what is known of that."""
 
     values: tuple[int, ...]
@@ -34,7 +34,8 @@ class ProbedCost(Record):
         return self.law or self.growth or str(self.values[0])
 
 
-class ProbedSite(Record):
+@dataclass(frozen=True)
+class ProbedSite:
     """A source line that waits, copies or allocates, its text, and how often it does."""
 
     file: str
@@ -45,7 +46,8 @@ class ProbedSite(Record):
     cost: ProbedCost
 
 
-class Probed(Record):
+@dataclass(frozen=True, kw_only=True)
+class Probed:
     """What a target cost: the sites, heaviest first, and every metric, at each of ``points``.
 
     ``errors`` has a text for each run that did not end well. ``function`` is how a ticket names a function,
@@ -115,7 +117,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     if "wrong" in value:
         raise UsageError(str(value["wrong"]))
     try:
-        return Probed.model_validate({**value, "target": request.target})
+        return TypeAdapter(Probed).validate_python({**value, "target": request.target})
     except ValidationError as error:
         return f"what came back is no measurement: {error.errors()[0]['msg']}"
 
