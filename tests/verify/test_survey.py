@@ -18,8 +18,7 @@ from finding_tickets.history.states import Gap, State
 from finding_tickets.history.subjects import Subject
 from finding_tickets.history.survey import Surveyed, survey
 from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
-from finding_tickets.measure.report import SIMULATED_DEVICE
-from finding_tickets.measure.tasks import DEVICES, TARGET, VISIBLE
+from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import own_torch
 from finding_tickets.verify.session import Settings, verify

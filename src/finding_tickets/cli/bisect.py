@@ -33,9 +33,9 @@ def bisect(
     """Find the commits that introduced, fixed and brought back what a ticket claims."""
     from finding_tickets.history.bisect import State
     from finding_tickets.history.bisect import bisect as run
-    from finding_tickets.measure.environment import took
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
+    from finding_tickets.verify.session import took
 
     register = load(root)
     document = register.find(ticket)

@@ -114,9 +114,9 @@ def _measure(
     """Measure tickets at every commit, and show what became better and worse."""
     from finding_tickets.history.regressions import timeline
     from finding_tickets.history.survey import survey
-    from finding_tickets.measure.environment import took
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    from finding_tickets.verify.session import took
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = survey(took(isolation, settings), isolation, since, ids, say)

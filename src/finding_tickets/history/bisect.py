@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
@@ -22,18 +22,15 @@ from finding_tickets.ground.version import __version__
 from finding_tickets.history.kept import installed
 from finding_tickets.history.lineage import Stage, gaps, lineage
 from finding_tickets.history.remembered import digest, key_of, recall, remember
-from finding_tickets.measure.environment import devices
 from finding_tickets.measure.isolation import Isolation, Outcome, Task
-from finding_tickets.measure.report import Job
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.tasks import Measured
+from finding_tickets.measure.tasks import FunctionPath, Job
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verification import ClaimResult
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket
 from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings
+from finding_tickets.verify.session import Settings, devices
 from finding_tickets.verify.verdict import FIX
 
 TARGET = f"{__name__}:measure"
@@ -130,12 +127,11 @@ def bisect(
 
 def measure(payload: dict[str, Any]) -> dict[str, Any]:
     """Measure a job, in a process of its own; also the paths of the code that it rests on."""
-    from finding_tickets.measure.loading import imported_files
     from finding_tickets.measure.run import measure as run
-    from finding_tickets.measure.tasks import fitted, job_of
 
-    job = job_of(payload)
-    return {"measured": fitted(run(job)), "code": _rested_on(job, imported_files(Path(job.code)))}
+    job = Job.from_payload(payload)
+    report = run(job)
+    return {"measured": report.to_json(), "code": _rested_on(job, report.imported)}
 
 
 def _rested_on(job: Job, imported: Sequence[str]) -> list[str]:
@@ -185,7 +181,7 @@ def _planned(document: Document, settings: Settings, variant: str) -> tuple[Plan
 class _Result:
     """What a process returned for a commit: a measurement and what it rests on, or why there is none."""
 
-    measured: Measured | None
+    measured: MeasuredTicket | None
     code: tuple[str, ...]
     reason: str
 
@@ -194,7 +190,7 @@ class _Result:
         if value.get("reason"):
             return cls(None, (), str(value["reason"]))
         try:
-            return cls(TypeAdapter(Measured).validate_python(value["measured"]), tuple(value["code"]), "")
+            return cls(MeasuredTicket.model_validate(value["measured"]), tuple(value["code"]), "")
         except (ValidationError, KeyError, TypeError) as error:
             return cls(None, (), f"what came back is no measurement: {str(error).splitlines()[0]}")
 
@@ -261,7 +257,7 @@ class _Search:
         at = self._todo.variants[self._variant]
         there = replace(
             self._todo,
-            variants={self._variant: Source(stage.place or at.module, at.function)},
+            variants={self._variant: FunctionPath(stage.place or at.module, at.function)},
             revisions={self._variant: Revision(stage.commit.id[:10], stage.commit.id)},
         )
         (job,) = jobs(there, self._settings.meter, Path()).values()
@@ -285,7 +281,7 @@ class _Search:
         if outcome.reason is None:
             value = outcome.value if isinstance(outcome.value, dict) else {}
         measured = _Result.of(value).measured
-        files = {self._todo.verifier: self._verifier, **(measured.report.files if measured else {})}
+        files = {self._todo.verifier: self._verifier, **(measured.files if measured else {})}
         # A failure on a GPU may be the GPU's.
         if not (outcome.never_ran or (outcome.reason and self._settings.meter == "cuda")):
             remember(self._key(stage), value, files)
@@ -322,14 +318,14 @@ def _judged(todo: Plan, variant: str, mended: Sequence[Claim], result: _Result) 
     """Whether the claims hold, the laws of what they speak of, and what is false or why nothing is known."""
     if result.measured is None:
         return State.SKIPPED, {}, result.reason
-    report = result.measured.report
+    report = result.measured
     try:
         claims = check(todo.claims, report)
         of_fix = check([_at_most(claim, variant) for claim in mended], report)
     except BadDataError as error:
         raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
-    fits = result.measured.metrics[variant]
-    laws = {claim.metric: str(fits[claim.metric]) for claim in claims if claim.metric in fits}
+    fits = {**report.variants[variant].growth, **report.variants[variant].laws}
+    laws = {claim.metric: fits[claim.metric] for claim in claims if claim.metric in fits}
     false = [claim for claim in claims if claim.is_surprise]
     open_claims = [claim for claim in claims if claim.holds is None]
     if false:

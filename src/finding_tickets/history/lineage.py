@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.ground.git import Commit, GitError, ask, shallow_commits
-from finding_tickets.measure.source import Source
+from finding_tickets.measure.tasks import FunctionPath
 
 SHALLOW = "this clone is shallow: older commits are not known"
 _LOG = ("log", "--first-parent", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes")
@@ -38,7 +38,7 @@ class Lineage:
     begun: bool
 
 
-def lineage(root: Path, source: Source, good: str | None, bad: str) -> Lineage:
+def lineage(root: Path, source: FunctionPath, good: str | None, bad: str) -> Lineage:
     """The commits from ``good`` to ``bad``, or from the first one that has the function; the oldest first.
 
     Of a merge the side counts that was merged into. Paths are relative to ``root``.
@@ -90,7 +90,7 @@ def _commits(root: Path, first: Revision | None, last: Revision) -> list[Commit]
     return commits[: ids.index(first.commit) + 1]
 
 
-def _placed(root: Path, source: Source, commits: list[Commit]) -> Iterator[Stage]:
+def _placed(root: Path, source: FunctionPath, commits: list[Commit]) -> Iterator[Stage]:
     """The stages of commits, the newest first; ``seen`` is a file that is known to have the function."""
     place = _path(source.module)
     newer: str | None = None

@@ -21,13 +21,12 @@ from finding_tickets.history.remembered import key_of
 from finding_tickets.history.snapshots import Registers, Stated
 from finding_tickets.history.states import Gap, Kind, Moment, state_of
 from finding_tickets.history.subjects import Subject, Subjects, files_of, verifier_at
-from finding_tickets.measure.environment import devices
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.ids import natural
 from finding_tickets.register.lookup import hint_for
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings, Verified, measure
+from finding_tickets.verify.session import Settings, Verified, devices, measure
 
 AT_ONCE = 32
 """Measurements that are started together; their checkouts are needed no longer."""

@@ -11,12 +11,17 @@ from typing import Any
 
 import pytest
 import torch
-from tests.meter.conftest import build, workload
+from tests.measure.conftest import build, workload
 
 import simcuda
-from finding_tickets.measure.report import CannotMeasureError, Code, Interval, Question, TimeJob, Timing
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.timing import Here, RaisedError, answers, measure_times, waiting
+from finding_tickets.measure.tasks import CannotMeasureError, Code, FunctionPath, Question, TimeJob
+from finding_tickets.measure.timing import (
+    LocalTimer,
+    VariantRaisedError,
+    answer_questions,
+    measure_times,
+    waiting,
+)
 from finding_tickets.workload import Point, Workload
 
 ROOT = Path("/repository")
@@ -60,14 +65,14 @@ class Clock:
         return function
 
 
-def here(clock: Clock, variants: dict[str, Callable[..., Any]], jobs: Workload | None = None) -> Here:
-    """A player of these functions in this process."""
-    return Here(jobs or workload(3), variants, "cpu", ROOT, clock)
+def here(clock: Clock, variants: dict[str, Callable[..., Any]], jobs: Workload | None = None) -> LocalTimer:
+    """A timer of these functions in this process."""
+    return LocalTimer(jobs or workload(3), variants, "cpu", ROOT, clock)
 
 
 def job(*questions: Question, seconds: float = 1e9, **more: Any) -> TimeJob:
     """An order to time something in this process, or elsewhere with ``more``."""
-    fields = {"root": "", "verifier": "", "codes": (), "device": "cpu", **more}
+    fields = {"root": "", "verifier": "", "codes": (), "device": "cpu", "device_name": "the CPU", **more}
     return TimeJob(questions=questions, seconds=seconds, **fields)
 
 
@@ -94,8 +99,8 @@ def test_waiting_for_a_processor_is_not_timed() -> None:
         clock.now += 10
         waited.now += 4
 
-    player = Here(workload(3), {"fix": function}, "cpu", ROOT, clock, waited)
-    assert 6 == player.run("fix", {"n": 3}, 0)
+    timer = LocalTimer(workload(3), {"fix": function}, "cpu", ROOT, clock, waited)
+    assert 6 == timer.run("fix", {"n": 3}, 0)
 
 
 def test_what_was_waited_only_grows() -> None:
@@ -109,10 +114,10 @@ def test_what_was_waited_only_grows() -> None:
 def test_every_round_has_data_of_its_own() -> None:
     """Both variants get the same in one round; the next one, the warm-up and counting have other data."""
     seen: list[list[float]] = []
-    player = here(Clock(), dict.fromkeys(["found", "fix"], lambda values: seen.append(values.tolist())))
+    timer = here(Clock(), dict.fromkeys(["found", "fix"], lambda values: seen.append(values.tolist())))
     for number in (-1, 0, 1):
         for name in ("found", "fix"):
-            player.run(name, {"n": 3}, number)
+            timer.run(name, {"n": 3}, number)
     counted = build(Point(n=3), "cpu", torch.Generator().manual_seed(0))[0].tolist()
     assert seen[::2] == seen[1::2]
     assert 4 == len({tuple(values) for values in [*seen, counted]})
@@ -123,29 +128,25 @@ def test_nothing_counts_while_a_variant_is_timed() -> None:
     import gc
 
     found: list[tuple[object, bool]] = []
-    player = here(Clock(), {"fix": lambda _: found.append((simcuda.simulation.active(), gc.isenabled()))})
-    player.run("fix", {"n": 3}, 0)
+    timer = here(Clock(), {"fix": lambda _: found.append((simcuda.simulation.active(), gc.isenabled()))})
+    timer.run("fix", {"n": 3}, 0)
     assert [(None, False)] == found
 
 
 @dataclass
 class Steady:
-    """A player whose variants take a second each, by a clock of its own; none can run at ``n=2``."""
+    """A timer whose variants take a second each, by a clock of its own; none can run at ``n=2``."""
 
     clock: Clock
 
-    def variants(self) -> tuple[str, ...]:
-        """Two."""
-        return ("found", "fix")
-
-    def run(self, variant: str, at: dict[str, int], number: int) -> float:  # noqa: ARG002 - a player's signature
+    def run(self, variant: str, at: dict[str, int], number: int) -> float:  # noqa: ARG002 - a timer's signature
         """One second."""
         self.clock.now += 1
         if at["n"] == 2:
-            raise RaisedError(f"{variant} at n=2: ValueError: two")
+            raise VariantRaisedError(f"{variant} at n=2: ValueError: two")
         return 1
 
-    def empty(self, at: dict[str, int]) -> float:  # noqa: ARG002 - a player's signature
+    def empty(self, at: dict[str, int]) -> float:  # noqa: ARG002 - a timer's signature
         """No time."""
         return 0
 
@@ -154,11 +155,13 @@ class Steady:
         return "nine is too many" if at["n"] == 9 else None
 
 
-def steadily(*questions: Question, seconds: float = 1e9) -> list[Timing]:
-    """The answers of a steady player."""
-    player = Steady(Clock())
+def steadily(*questions: Question, seconds: float = 1e9) -> list[dict[str, Any]]:
+    """The answers of a steady timer."""
+    timer = Steady(Clock())
     return list(
-        answers(job(*questions, seconds=seconds), dict.fromkeys(["found", "fix"], player), player.clock)
+        answer_questions(
+            job(*questions, seconds=seconds), dict.fromkeys(["found", "fix"], timer), timer.clock
+        )
     )
 
 
@@ -174,9 +177,9 @@ def test_a_gpu_finishes_before_and_after_a_run(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
     jobs = workload(3, devices=lambda _: 2)
     object.__setattr__(jobs, "build", lambda _point, device, _generator: (device,))
-    player = Here(jobs, {"fix": done.append}, "cuda", ROOT, clock)
+    timer = LocalTimer(jobs, {"fix": done.append}, "cuda", ROOT, clock)
     # One second for each of the two devices, after the run.
-    assert 2 == player.run("fix", {"n": 3}, 0)
+    assert 2 == timer.run("fix", {"n": 3}, 0)
     assert [0, 1, "cuda", 0, 1] == done
 
 
@@ -186,7 +189,7 @@ def test_a_variant_that_raises_is_told_with_its_point() -> None:
     def fail(_: torch.Tensor) -> None:
         raise ValueError("two")
 
-    with pytest.raises(RaisedError, match="fix at n=2: ValueError: two"):
+    with pytest.raises(VariantRaisedError, match="fix at n=2: ValueError: two"):
         here(Clock(), {"fix": fail}).run("fix", {"n": 2}, 0)
 
 
@@ -195,27 +198,27 @@ def test_a_point_without_times_leaves_the_others() -> None:
     assert [
         (None, "fix at n=2: ValueError: two"),
         (None, "nine is too many"),
-        (Interval(1.0, 1.0, 1.0, 16), None),
-    ] == [(each.found, each.why) for each in steadily(question(2), question(9), question(3))]
+        (1.0, "1 (1 to 1 over 16 rounds)"),
+    ] == [(each["ratio"], each["text"]) for each in steadily(question(2), question(9), question(3))]
 
 
 def test_a_point_leaves_the_time_that_it_does_not_need_to_the_next() -> None:
     """Of 100 s the first of two points takes 36 s; the second, which nothing decides, takes the rest."""
     found = steadily(question(3, edge=0.5), question(4, edge=1), seconds=100)
     # Rounds of 2 s: 2 to warm up and 16 until the first look, then 2 to warm up and 31 from 40 s to 102 s.
-    assert [16, 31] == [each.found.rounds for each in found if each.found]
+    assert [16, 31] == [each["rounds"] for each in found]
 
 
 def test_one_cpu_is_one_device() -> None:
     """A point with two devices is not timed there."""
-    player = here(Clock(), {}, workload(3, devices=lambda point: point.n))
-    assert [None, "needs 2 devices, and the CPU is one"] == [player.cannot_time({"n": n}) for n in (1, 2)]
+    timer = here(Clock(), {}, workload(3, devices=lambda point: point.n))
+    assert [None, "needs 2 devices, and the CPU is one"] == [timer.cannot_time({"n": n}) for n in (1, 2)]
 
 
 def test_memory_is_not_limited_for_a_time() -> None:
     """What a GPU does at the end of its memory is counted, and not timed; the CPU has all it has."""
     limited = workload(3, memory=lambda _: 1 << 20)
-    told = [Here(limited, {}, device, ROOT).cannot_time({"n": 3}) for device in ("cuda", "cpu")]
+    told = [LocalTimer(limited, {}, device, ROOT).cannot_time({"n": 3}) for device in ("cuda", "cpu")]
     assert ["memory is limited only where it is counted", None] == told
 
 
@@ -233,7 +236,7 @@ def repository(root: Path, **variants: str) -> dict[str, Code]:
     for name, text in variants.items():
         (root / name).mkdir()
         (root / name / "revised.py").write_text(text, encoding="utf-8")
-        codes[name] = Code(str(root / name), {name: Source("revised.py", "work")})
+        codes[name] = Code(str(root / name), {name: FunctionPath("revised.py", "work")})
     return codes
 
 
@@ -245,7 +248,7 @@ def test_each_revision_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     )
     found = measure_times(order)
     assert [({"n": 1}, True), ({"n": 2}, True)] == [
-        (each.at, each.found is not None and each.found.high < 0.5) for each in found
+        (each["at"], each["high"] is not None and each["high"] < 0.5) for each in found
     ]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)

@@ -10,7 +10,7 @@ import pytest
 
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.probing import PRELOAD, Probed, Wanted, points, probe
+from finding_tickets.measure.probing import PRELOAD, Probed, ProbeRequest, points, probe
 
 FILES = {
     "src/pkg/__init__.py": "",
@@ -163,7 +163,8 @@ def _here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(isolation: Isolation, target: str, **more: Any) -> Probed | str:
     """The probe of a target in the current folder."""
     return probe(
-        Wanted(target=target, root=Path.cwd(), **{"meter": "simulated", "timeout": 60.0, **more}), isolation
+        ProbeRequest(target=target, root=Path.cwd(), **{"meter": "simulated", "timeout": 60.0, **more}),
+        isolation,
     )
 
 

@@ -8,8 +8,7 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.measure.source import Source
-from finding_tickets.verify.variants import find_variants
+from finding_tickets.measure.tasks import FunctionPath, find_variants
 
 
 def test_every_file_is_a_variant_of_its_name(repository: Repository) -> None:
@@ -20,7 +19,7 @@ def test_every_file_is_a_variant_of_its_name(repository: Repository) -> None:
     repository.write("fixes/x/found.py", "def check(): ...\ndef used_here_only(): ...\n")
     repository.write("fixes/x/other.py", "async def unrelated(): ...\ndef check(): ...\n")
     repository.write("fixes/x/_shared.py", "raise SystemExit\n")
-    expected = {name: Source(f"fixes/x/{name}.py", "check") for name in ("found", "other", "fix")}
+    expected = {name: FunctionPath(f"fixes/x/{name}.py", "check") for name in ("found", "other", "fix")}
     found = find_variants("fixes/x", repository.root)
     assert list(expected.items()) == list(found.items())
 

@@ -13,7 +13,7 @@ from tests.verify.test_session import TakesGpu, add, run
 from finding_tickets.errors import UsageError
 from finding_tickets.history.bisect import State, bisect
 from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
-from finding_tickets.measure.probing import Wanted, probe
+from finding_tickets.measure.probing import ProbeRequest, probe
 from finding_tickets.verify.session import Settings, times_of
 
 
@@ -35,7 +35,7 @@ class Answers(Isolation):
 @pytest.mark.parametrize("answer", [None, 5, "text", ["wrong"], {"points": "none"}])
 def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
     """Whatever its process writes, the probe ends with a reason."""
-    wanted = Wanted(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
+    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
     with Answers(answer) as machine:
         said = probe(wanted, machine)
     assert isinstance(said, str)
@@ -44,7 +44,7 @@ def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
 
 def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
     """It may not be a text."""
-    wanted = Wanted(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
+    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
     with Answers({"wrong": 5}) as machine, pytest.raises(UsageError, match=r"^5"):
         probe(wanted, machine)
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.meter.conftest import workload
+from tests.measure.conftest import workload
 
-from finding_tickets.measure import agreement
-from finding_tickets.measure.patches import unpatched
-from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure import results
+from finding_tickets.measure.loading import unpatched
+from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import run
-from finding_tickets.measure.simulated import SimulatedMeter
+from finding_tickets.measure.tasks import CannotMeasureError
 from simcuda.ledger import Ledger
 from simcuda.rules import waitless
 
@@ -30,7 +30,7 @@ NAMES: list[tuple[Any, str]] = [
     (torch.cuda, "synchronize"),
     (torch.nn.functional, "relu"),
     # What counts and compares.
-    (agreement, "difference"),
+    (results, "difference"),
     (Ledger, "count"),
 ]
 

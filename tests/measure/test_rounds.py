@@ -8,9 +8,7 @@ from itertools import cycle
 
 import pytest
 
-from finding_tickets.measure.report import Interval
-from finding_tickets.measure.rounds import Pair, compared
-from finding_tickets.measure.spread import LOOKS, share
+from finding_tickets.measure.timing import DOUBT, LOOKS, Pair, RatioInterval, compare_times
 
 PAIR = ("fix", "found")
 
@@ -32,11 +30,16 @@ class Given:
 
     def compared(
         self, *edges: float, pairs: Sequence[Pair] = (PAIR,), deadline: float = 1e9, empty: float = 0.0
-    ) -> dict[Pair, Interval | str]:
+    ) -> dict[Pair, RatioInterval | str]:
         """The comparison of some pairs."""
         asked = dict.fromkeys(pairs, edges)
-        return compared(
-            self.run, asked, doubt=share(len(pairs)), empty=empty, deadline=deadline, clock=lambda: self.now
+        return compare_times(
+            self.run,
+            asked,
+            doubt=DOUBT / (len(LOOKS) * len(pairs)),
+            empty=empty,
+            deadline=deadline,
+            clock=lambda: self.now,
         )
 
 
@@ -65,14 +68,14 @@ def test_variants_run_by_turns() -> None:
 def test_the_warm_up_is_not_timed() -> None:
     """What the first runs take longer has no part in the ratio."""
     given = Given({"found": lambda number: 100 if number < 0 else 4, "fix": steady(1)})
-    assert Interval(0.25, 0.25, 0.25, 16) == given.compared(0.5)[PAIR]
+    assert RatioInterval(0.25, 0.25, 0.25, 16) == given.compared(0.5)[PAIR]
 
 
 def test_rounds_go_on_until_the_spread_decides() -> None:
     """Half of the ratios are 0.2 and half are 0.6: no number of rounds says on which side of 0.5 they are."""
     given = Given({"found": steady(1), "fix": swinging(0.2, 0.6)})
     found = given.compared(0.5)[PAIR]
-    assert isinstance(found, Interval)
+    assert isinstance(found, RatioInterval)
     assert (0.2, 0.6, LOOKS[-1]) == (found.low, found.high, found.rounds)
 
 
@@ -80,7 +83,7 @@ def test_an_outlier_needs_more_rounds_and_decides_nothing() -> None:
     """Every eighth run is disturbed, which is 2 of 16 and 4 of 32; the next look leaves those out."""
     given = Given({"found": steady(1), "fix": swinging(*[0.2] * 7, 9.0)})
     found = given.compared(0.5)[PAIR]
-    assert isinstance(found, Interval)
+    assert isinstance(found, RatioInterval)
     # With 1/500 of doubt, 16 rounds leave out 1 on either side: 2*(1 + 16) of 65536, and 2*(1 + 16 + 120) are
     # too many. 32 rounds leave out 6: 2*(1 + 32 + 496 + 4960 + 35960 + 201376 + 906192) of 2**32.
     assert (0.2, 0.2, 32) == (found.low, found.high, found.rounds)
@@ -91,7 +94,7 @@ def test_all_pairs_are_decided_in_the_same_rounds() -> None:
     given = Given({"found": steady(1), "fix": steady(0.1), "other": swinging(*[0.2] * 7, 9.0)})
     pairs = [PAIR, ("other", "found")]
     found = given.compared(0.5, pairs=pairs)
-    assert [32, 32] == [each.rounds for each in found.values() if isinstance(each, Interval)]
+    assert [32, 32] == [each.rounds for each in found.values() if isinstance(each, RatioInterval)]
     assert 3 * (2 + 32) == len(given.runs)
 
 
@@ -112,7 +115,7 @@ def test_without_time_nothing_is_decided(deadline: float, expected: str) -> None
 def test_the_rounds_there_was_time_for_count() -> None:
     """Between two looks the deadline makes one more: 20 rounds of 2 s after 4 s of warm-up."""
     given = Given({"found": steady(1), "fix": steady(1)})
-    assert Interval(1.0, 1.0, 1.0, 20) == given.compared(1.0, deadline=43.0)[PAIR]
+    assert RatioInterval(1.0, 1.0, 1.0, 20) == given.compared(1.0, deadline=43.0)[PAIR]
 
 
 @pytest.mark.parametrize(("empty", "is_told"), [(0.05, True), (0.051, False)])
@@ -120,5 +123,5 @@ def test_a_run_that_is_hardly_longer_than_none_is_not_compared(empty: float, is_
     """The longer of the two must take 20 times as long as an empty run; the shorter may take any time."""
     given = Given({"found": steady(1), "fix": steady(0.06)})
     found = given.compared(0.5, empty=empty)[PAIR]
-    assert is_told is isinstance(found, Interval)
+    assert is_told is isinstance(found, RatioInterval)
     assert is_told or str(found).startswith("a run takes hardly longer than an empty one")

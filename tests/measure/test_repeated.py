@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.meter.conftest import workload
+from tests.measure.conftest import workload
 
-from finding_tickets.measure.repeated import check_repeated
-from finding_tickets.measure.report import CannotMeasureError
-from finding_tickets.measure.run import run
-from finding_tickets.measure.simulated import SimulatedMeter
+from finding_tickets.measure.meter import SimulatedMeter
+from finding_tickets.measure.run import check_repeated, run
+from finding_tickets.measure.tasks import CannotMeasureError
 
 ROOT = Path(__file__).parents[2]
 

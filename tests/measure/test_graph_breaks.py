@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from finding_tickets.measure.graph_breaks import graph_breaks
+from finding_tickets.measure.run import graph_breaks
 
 Tensors = list[torch.Tensor]
 
@@ -81,14 +81,14 @@ def test_tracing_leaves_the_checks_of_distributions_on() -> None:
 LOADED = """
 import os, sys
 import torch
-from finding_tickets.measure.graph_breaks import graph_breaks, load
+from finding_tickets.measure.run import graph_breaks, load_compiler
 
 def breaks(tensor):
     torch._dynamo.graph_break()
     return tensor * 2
 
 threads = len(os.listdir("/proc/self/task"))
-load()
+load_compiler()
 known = set(sys.modules)
 print(graph_breaks(breaks, (torch.ones(3),)))
 print(sorted(set(sys.modules) - known), len(os.listdir("/proc/self/task")) - threads)

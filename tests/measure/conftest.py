@@ -12,13 +12,12 @@ import pytest
 import torch
 
 import simcuda
-from finding_tickets.measure.measurement import Measurement, Site
-from finding_tickets.measure.trial import Trial, arguments, attempt, warm_up
+from finding_tickets.measure.meter import Meter, VariantRun, arguments, attempt, warm_up
 from finding_tickets.workload import Point, Workload
 
 
 @dataclass
-class TallyMeter:
+class TallyMeter(Meter):
     """Counts one sync for every element that the function got, at a line of the repository."""
 
     name: str = "tally"
@@ -30,17 +29,18 @@ class TallyMeter:
         """Points with more than ``most_devices`` are refused."""
         return "too many devices" if workload.devices(point) > self.most_devices else None
 
-    def measure(self, workload: Workload, point: Point, function: Callable[..., Any], root: Path) -> Trial:
+    def measure(
+        self, workload: Workload, point: Point, function: Callable[..., Any], root: Path
+    ) -> VariantRun:
         """Run as every meter does, and remember the data."""
         warm_up(workload, point, function, "cpu")
         inputs = arguments(workload, point, "cpu", workload.seed)
         self.built.append(inputs[0].tolist())
         counted = inputs[0].numel()
         result, error = attempt(workload, function, inputs, root)
-        site = Site(str(root / "fixes/x/found.py"), 3, "check", "stream_syncs", counted)
-        return Trial(
-            Measurement({"syncs": counted, "raised": int(error is not None)}, (site,)), result, error
-        )
+        site = simcuda.Site("fixes/x/found.py", 3, "check", "stream_syncs", counted)
+        metrics = {"syncs": counted, "raised": int(error is not None)}
+        return VariantRun(dict(point), metrics, (site,), error=error, result=result)
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """There are none."""

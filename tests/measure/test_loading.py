@@ -10,11 +10,10 @@ import pytest
 from tests.conftest import Repository
 
 import finding_tickets
-from finding_tickets.measure.choice import choose
 from finding_tickets.measure.loading import imported_files, load_function, load_workload
+from finding_tickets.measure.meter import choose
 from finding_tickets.measure.places import describe, portable
-from finding_tickets.measure.report import CannotMeasureError
-from finding_tickets.measure.source import Source
+from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
 from simcuda.ledger import Ledger
 
 VERIFIER = """
@@ -72,15 +71,17 @@ def test_functions_come_from_files_and_from_modules(repository: Repository) -> N
     repository.write("fixes/x/helper.py", "VALUE = 5\n")
     repository.write("fixes/x/found.py", "from fixes.x.helper import VALUE\ndef check(): return VALUE\n")
     repository.write("src/package/core.py", "class Part:\n    @staticmethod\n    def check(): return 6\n")
-    found = load_function(Source("fixes/x/found.py", "check"), repository.root)
-    other = load_function(Source("package.core", "Part.check"), repository.root)
+    found = load_function(FunctionPath("fixes/x/found.py", "check"), repository.root)
+    other = load_function(FunctionPath("package.core", "Part.check"), repository.root)
     assert (5, 6) == (found(), other())
     expected = ("fixes/x/found.py", "fixes/x/helper.py", "src/package/core.py")
     assert expected == imported_files(repository.root)
 
 
-@pytest.mark.parametrize("source", [Source("fixes/x/found.py", "gone"), Source("fixes/x/gone.py", "check")])
-def test_what_is_not_there_is_named(repository: Repository, source: Source) -> None:
+@pytest.mark.parametrize(
+    "source", [FunctionPath("fixes/x/found.py", "gone"), FunctionPath("fixes/x/gone.py", "check")]
+)
+def test_what_is_not_there_is_named(repository: Repository, source: FunctionPath) -> None:
     """A missing function and a missing file are told by the file's name."""
     repository.write("fixes/x/found.py", "def check(): ...\n")
     with pytest.raises(CannotMeasureError, match=source.module):
@@ -100,7 +101,7 @@ def test_a_missing_function_gets_a_guess(repository: Repository, wanted: str, gu
     """The first name that is not there is compared with what the module or the class has."""
     repository.write("fixes/x/found.py", "def check(): ...\n\n\nclass Part:\n    def check(self): ...\n")
     with pytest.raises(CannotMeasureError) as caught:
-        load_function(Source("fixes/x/found.py", wanted), repository.root)
+        load_function(FunctionPath("fixes/x/found.py", wanted), repository.root)
     assert f"fixes/x/found.py: has no function {wanted}{guess}" == str(caught.value)
 
 
@@ -109,15 +110,15 @@ def test_a_missing_module_is_told_from_one_that_it_imports(repository: Repositor
     repository.write("src/tiny/__init__.py", "")
     repository.write("src/tiny/history.py", "import gone\n")
     with pytest.raises(CannotMeasureError, match=r"^there is no module tiny\.histroy$"):
-        load_function(Source("tiny.histroy", "f"), repository.root)
+        load_function(FunctionPath("tiny.histroy", "f"), repository.root)
     with pytest.raises(ModuleNotFoundError, match="No module named 'gone'"):
-        load_function(Source("tiny.history", "f"), repository.root)
+        load_function(FunctionPath("tiny.history", "f"), repository.root)
 
 
 def test_an_error_is_described_where_the_repository_caused_it(repository: Repository) -> None:
     """The innermost line of the repository's own code is named, not one of the library it called."""
     repository.write("fixes/x/found.py", "import json\n\ndef check():\n    return json.loads('{')\n")
-    function = load_function(Source("fixes/x/found.py", "check"), repository.root)
+    function = load_function(FunctionPath("fixes/x/found.py", "check"), repository.root)
     with pytest.raises(ValueError, match="Expecting") as caught:
         function()
     assert describe(caught.value, repository.root).startswith(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from finding_tickets.measure.gpus import called, devices, visible, wanted
+from finding_tickets.measure.loading import devices_needed
+from finding_tickets.measure.meter import gpu_names, gpus_called, visible_gpus
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload
@@ -39,7 +40,7 @@ def test_gpus_have_the_names_that_cuda_takes(
     if named is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    assert expected == visible()
+    assert expected == visible_gpus()
 
 
 def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +50,8 @@ def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4", "NVIDIA H200"].__getitem__
     )
-    assert ["7", "5"] == called("NVIDIA H200")
-    assert [] == called("NVIDIA H100")
+    assert ["7", "5"] == gpus_called("NVIDIA H200")
+    assert [] == gpus_called("NVIDIA H100")
 
 
 def test_devices_are_named_as_evidence_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,10 +59,10 @@ def test_devices_are_named_as_evidence_names_them(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4"].__getitem__)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    assert ["NVIDIA H200, CUDA 13.0", "NVIDIA L4, CUDA 13.0"] == devices()
+    assert ["NVIDIA H200, CUDA 13.0", "NVIDIA L4, CUDA 13.0"] == gpu_names()
 
 
 def test_the_point_that_needs_most_decides(tmp_path: Path) -> None:
     """A sweep over 1, 3 and 2 devices needs three."""
     (tmp_path / "verifier.py").write_text(VERIFIER, encoding="utf-8")
-    assert 3 == wanted({"verifier": "verifier.py", "root": str(tmp_path), "code": str(tmp_path)})
+    assert 3 == devices_needed({"verifier": "verifier.py", "root": str(tmp_path), "code": str(tmp_path)})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from finding_tickets.measure.compare import difference, settled, to_host
+from finding_tickets.measure.results import detach, difference, to_host
 
 Pair = namedtuple("Pair", "left right")
 
@@ -125,7 +125,7 @@ def test_a_copy_on_the_host_is_detached_and_whole() -> None:
 
 
 def test_what_a_result_puts_off_is_done_when_it_is_settled() -> None:
-    """What is settled holds plain containers, so that looking at it again runs no code of the variant."""
+    """What is detach holds plain containers, so that looking at it again runs no code of the variant."""
     looked = []
 
     class Later(dict[str, Any]):
@@ -138,7 +138,7 @@ def test_what_a_result_puts_off_is_done_when_it_is_settled() -> None:
             looked.append(2)
             return iter([3, 4])
 
-    made = settled((Later(), Many()))
+    made = detach((Later(), Many()))
     assert ([1, 2], ({"n": 1}, [3, 4])) == (looked, to_host(made))
     assert [1, 2] == looked
     assert [tuple, dict, list] == [type(each) for each in (made, *made)]

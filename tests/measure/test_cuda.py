@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.meter.conftest import workload
+from tests.measure.conftest import workload
 
 import simcuda
-from finding_tickets.measure.choice import choose, took
-from finding_tickets.measure.cuda import CudaMeter
-from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure.meter import CudaMeter, choose, chosen_name
+from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point
 from simcuda import real
 from simcuda.real import CannotCountError, Environment
@@ -68,7 +67,7 @@ def test_a_run_is_counted_after_a_warm_up(gpu: pytest.MonkeyPatch) -> None:
         return values * 0 + values.sum().item() * 0 + 3
 
     trial = measure(read)
-    counted = trial.measurement.metrics
+    counted = trial.metrics
     assert (1, 1, 0, 2) == (counted["syncs"], counted["d2h"], counted["raised"], len(runs))
     assert [3.0] * 100 == trial.result.tolist()
 
@@ -76,14 +75,14 @@ def test_a_run_is_counted_after_a_warm_up(gpu: pytest.MonkeyPatch) -> None:
 def test_what_the_device_does_not_tell_is_left_out(gpu: pytest.MonkeyPatch) -> None:
     """A metric that is missing decides no claim, where 0 would."""
     del gpu
-    assert "hazards" not in measure(torch.sum).measurement.metrics
+    assert "hazards" not in measure(torch.sum).metrics
 
 
 def test_errors_are_data(gpu: pytest.MonkeyPatch) -> None:
     """With what had been counted until then, under the memory that the workload asks for."""
     del gpu
     trial = measure(lambda values: [values.repeat(1000) for _ in range(11)], memory=lambda _: 4 << 20)
-    assert (1, 1) == (trial.measurement.metrics["raised"], trial.measurement.metrics["ooms"])
+    assert (1, 1) == (trial.metrics["raised"], trial.metrics["ooms"])
     assert "OutOfMemoryError" in str(trial.error)
 
 
@@ -111,9 +110,9 @@ def test_a_count_that_is_not_complete_is_no_result(gpu: pytest.MonkeyPatch) -> N
 
 def test_auto_takes_a_gpu_where_one_is_usable(gpu: pytest.MonkeyPatch) -> None:
     """And the simulation elsewhere, also where the GPU turns out not to count."""
-    assert ("cuda", "cuda") == (choose("auto").name, took("auto"))
+    assert ("cuda", "cuda") == (choose("auto").name, chosen_name("auto"))
     gpu.setattr(real, "real_device", refuse)
-    assert ("simulated", "simulated") == (choose("auto").name, took("auto"))
+    assert ("simulated", "simulated") == (choose("auto").name, chosen_name("auto"))
 
 
 def test_who_asks_for_a_gpu_is_told_why_there_is_none(gpu: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from tests.meter.conftest import TallyMeter, workload
+from tests.measure.conftest import TallyMeter, workload
 
-from finding_tickets.measure.report import Agreement, CannotMeasureError, Skipped
 from finding_tickets.measure.run import run
-from finding_tickets.measure.source import Comparison
+from finding_tickets.measure.tasks import CannotMeasureError, ResultPair
 from finding_tickets.workload import Point
 
 ROOT = Path("/repository")
-SAME = Comparison("fix", "found")
+SAME = ResultPair("fix", "found")
 
 
 def total(values: torch.Tensor) -> torch.Tensor:
@@ -40,22 +39,16 @@ def fail(values: torch.Tensor) -> torch.Tensor:
 def test_every_variant_runs_at_every_point(meter: TallyMeter) -> None:
     """The report has a run for each variant at each point, in the order of the sweep."""
     report = run(workload(1, 2, 4), {"found": total, "fix": total}, meter, ROOT)
-    counts = {name: [run.measurement.metrics["syncs"] for run in runs] for name, runs in report.runs.items()}
+    counts = {name: [run.metrics["syncs"] for run in runs] for name, runs in report.runs.items()}
     assert {"found": [1, 2, 4], "fix": [1, 2, 4]} == counts
     assert ({"n": 1}, {"n": 2}, {"n": 4}) == report.sweep
-
-
-def test_sites_are_relative_to_the_root(meter: TallyMeter) -> None:
-    """No absolute path of this machine is reported."""
-    report = run(workload(1), {"found": total}, meter, ROOT)
-    assert "fixes/x/found.py" == report.runs["found"][0].measurement.sites[0].file
 
 
 def test_every_variant_gets_equal_and_fresh_data(meter: TallyMeter) -> None:
     """What one variant does to its arguments is not seen by the next one, and the points differ."""
     report = run(workload(3, 3), {"found": spoil, "fix": total}, meter, ROOT, [SAME])
     assert meter.built[0] == meter.built[1]
-    assert [None, None] == [agreement.difference for agreement in report.agreements]
+    assert [None, None] == [agreement["difference"] for agreement in report.agreements]
 
 
 def test_the_warm_up_gets_other_data(meter: TallyMeter) -> None:
@@ -85,22 +78,23 @@ def test_unseeded_randomness_of_build_is_the_same_for_all(meter: TallyMeter) -> 
 def test_what_the_caller_reads_is_compared(meter: TallyMeter) -> None:
     """``read`` is part of the run, and its value is the result."""
     report = run(workload(2, read=lambda _: 7), {"found": total, "fix": torch.neg}, meter, ROOT, [SAME])
-    assert (Agreement(SAME, {"n": 2}),) == report.agreements
+    (agreement,) = report.agreements
+    assert ({"n": 2}, None, False) == tuple(agreement[key] for key in ("at", "difference", "skipped"))
 
 
 def test_an_exception_is_data(meter: TallyMeter) -> None:
     """The error is kept with its point, comparisons with it fail, and the other points go on."""
     report = run(workload(1, 2, 3), {"found": total, "fix": fail}, meter, ROOT, [SAME])
     assert [None, "RuntimeError: two is too many", None] == [run.error for run in report.runs["fix"]]
-    differences = [agreement.difference for agreement in report.agreements]
+    differences = [agreement["difference"] for agreement in report.agreements]
     assert [None, "raised RuntimeError: two is too many", None] == differences
 
 
 def test_a_target_that_raised_is_skipped(meter: TallyMeter) -> None:
     """There is nothing to compare with where the other variant has no result."""
-    reverse = Comparison("found", "fix")
+    reverse = ResultPair("found", "fix")
     report = run(workload(1, 2), {"found": total, "fix": fail}, meter, ROOT, [reverse])
-    assert [False, True] == [agreement.skipped for agreement in report.agreements]
+    assert [False, True] == [agreement["skipped"] for agreement in report.agreements]
 
 
 def test_a_workload_may_compare_in_its_own_way(meter: TallyMeter) -> None:
@@ -111,7 +105,7 @@ def test_a_workload_may_compare_in_its_own_way(meter: TallyMeter) -> None:
 
     variants = {"found": lambda values: values.numel(), "fix": lambda values: values.numel() + 3}
     report = run(workload(2, same=parity), variants, meter, ROOT, [SAME])
-    assert ["odd and even"] == [agreement.difference for agreement in report.agreements]
+    assert ["odd and even"] == [agreement["difference"] for agreement in report.agreements]
 
 
 def test_a_comparison_that_gives_no_words_is_an_error(meter: TallyMeter) -> None:
@@ -125,7 +119,7 @@ def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:
     """It stays in the sweep, has no run, and the reason is kept."""
     jobs = workload(1, 3, devices=lambda point: point.n)
     report = run(jobs, {"found": total}, meter, ROOT)
-    assert (Skipped({"n": 3}, "too many devices"),) == report.not_measured
+    assert ({"at": {"n": 3}, "why": "too many devices"},) == report.not_measured
     assert [{"n": 1}] == [run.at for run in report.runs["found"]]
 
 
@@ -134,7 +128,7 @@ def test_graph_breaks_are_counted_on_one_device(meter: TallyMeter) -> None:
     jobs = workload(1, 2, devices=lambda point: point.n)
     report = run(jobs, {"found": total, "fix": total}, meter, ROOT, traced=["fix"])
     for name, expected in [("found", [None, None]), ("fix", [0, None])]:
-        breaks = [run.measurement.metrics.get("graph_breaks") for run in report.runs[name]]
+        breaks = [run.metrics.get("graph_breaks") for run in report.runs[name]]
         assert expected == breaks
 
 
