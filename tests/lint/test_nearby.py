@@ -8,7 +8,7 @@ import pytest
 
 from finding_tickets.ground import git as own_files
 from finding_tickets.lint.engine import lint
-from finding_tickets.lint.rules.nearby import MOST_COMPARED, Nearby
+from finding_tickets.lint.rules.worktree import MOST_COMPARED, WorkTree
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
@@ -48,19 +48,19 @@ def test_what_was_meant(
         git("add", ".")
     else:
         (repository.root / ".git").rename(repository.root / ".no-git")
-    assert guesses == Nearby(repository.root).guesses(wanted)
+    assert guesses == WorkTree(repository.root).guesses(wanted)
 
 
 def test_the_likest_of_several_comes_first(repository: Repository) -> None:
     """Of files with one name those with the likest path are named; of more than can be compared, none."""
     for folder in ("src/model", "src/data", "docs/of/something/else"):
         repository.write(f"{folder}/__init__.py", "")
-    assert ["src/model/__init__.py", "src/data/__init__.py"] == Nearby(repository.root).guesses(
+    assert ["src/model/__init__.py", "src/data/__init__.py"] == WorkTree(repository.root).guesses(
         "src/models/__init__.py"
     )
     for number in range(MOST_COMPARED):
         repository.write(f"src/x{number}/__init__.py", "")
-    assert [] == Nearby(repository.root).guesses("src/models/__init__.py")
+    assert [] == WorkTree(repository.root).guesses("src/models/__init__.py")
 
 
 def test_what_is_ignored_or_deleted_is_no_guess(repository: Repository, git: Git) -> None:
@@ -70,7 +70,7 @@ def test_what_is_ignored_or_deleted_is_no_guess(repository: Repository, git: Git
     gone = repository.write("src/monitor.py", "")
     git("add", ".")
     gone.unlink()
-    assert [] == Nearby(repository.root).guesses("monitor.py")
+    assert [] == WorkTree(repository.root).guesses("monitor.py")
 
 
 def test_hints_name_the_guess(repository: Repository) -> None:

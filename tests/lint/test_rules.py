@@ -10,6 +10,7 @@ import pytest
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.engine import exit_code, lint
 from finding_tickets.lint.rules import RULES
+from finding_tickets.lint.rules.page import explanations
 from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:
@@ -443,7 +444,9 @@ def test_warnings_and_notes_fail_nothing() -> None:
 
 def test_every_rule_explains_itself() -> None:
     """A rule says in a sentence what is asked for, and why."""
-    assert [] == [rule.id for rule in RULES.values() if not re.fullmatch(r"[A-Z].{15,}\.", rule.reason)]
+    stated = explanations()
+    assert set(RULES) == set(stated)
+    assert [] == [name for name, each in stated.items() if not re.fullmatch(r"[A-Z].{15,}\.", each.reason)]
 
 
 def test_quoted_code_without_a_place(repository: Repository) -> None:

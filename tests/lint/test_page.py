@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ REPORTERS = {"report": 0, "report_line": 0, "wrong": 0, "_problem": 1}
 
 def reported() -> Iterator[str]:
     """Every rule that the reader reports, as its source names it."""
-    for file in [*(SOURCE / "markdown").glob("*.py"), *(SOURCE / "register").glob("*.py")]:
+    for file in [*(SOURCE / "documents").rglob("*.py"), *(SOURCE / "register").rglob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = (
@@ -25,7 +26,7 @@ def reported() -> Iterator[str]:
                 )
                 named = {keyword.arg: keyword.value for keyword in node.keywords}
                 rule = node.args[REPORTERS[name]] if name in REPORTERS else named.get("rule")
-                if isinstance(rule, ast.Constant):
+                if isinstance(rule, ast.Constant) and re.fullmatch("[a-z0-9-]+", str(rule.value)):
                     yield str(rule.value)
 
 

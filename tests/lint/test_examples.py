@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.lint.autofix import mend
+from finding_tickets.lint.autofix import fix
 from finding_tickets.lint.engine import EVERYTHING, lint
 from finding_tickets.lint.rules import RULES
+from finding_tickets.lint.rules.page import explanations
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
 from finding_tickets.verify.intoto import written
 
 if TYPE_CHECKING:
-    from finding_tickets.lint.rules.rule import Files
+    from finding_tickets.lint.rules.page import Files
 
 SOUND = """\
 # Finding Ticket: Clipping waits for the device
@@ -139,7 +140,7 @@ def broken(root: Path) -> set[str]:
 @pytest.mark.parametrize("name", RULES)
 def test_the_wrong_example_draws_its_problem_alone(tmp_path: Path, name: str) -> None:
     """The example that is documented as wrong breaks this rule and no other one."""
-    write(tmp_path, RULES[name].wrong)
+    write(tmp_path, explanations()[name].wrong)
     if name in IN_REPOSITORY:
         commit(tmp_path)
     assert {name} == broken(tmp_path)
@@ -148,29 +149,29 @@ def test_the_wrong_example_draws_its_problem_alone(tmp_path: Path, name: str) ->
 @pytest.mark.parametrize("name", RULES)
 def test_the_right_example_draws_no_problem(tmp_path: Path, name: str) -> None:
     """The example that is documented as right breaks no rule at all."""
-    write(tmp_path, RULES[name].right)
+    write(tmp_path, explanations()[name].right)
     if name in IN_REPOSITORY:
         commit(tmp_path)
     assert set() == broken(tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.mends])
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.fixable])
 def test_the_fix_turns_wrong_into_right(tmp_path: Path, name: str) -> None:
     """Mending the wrong example gives the files of the right one, byte for byte, and nothing else."""
     wrong, right = tmp_path / "wrong", tmp_path / "right"
-    for root, files in ((wrong, RULES[name].wrong), (right, RULES[name].right)):
+    for root, files in ((wrong, explanations()[name].wrong), (right, explanations()[name].right)):
         root.mkdir()
         write(root, files)
-    assert [1] <= [each.count for each in mend(load(wrong), None, EVERYTHING)]
+    assert [1] <= [each.count for each in fix(load(wrong), None, EVERYTHING)]
     assert contents(right) == contents(wrong)
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if not rule.mends])
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if not rule.fixable])
 def test_what_takes_judgement_is_left_alone(tmp_path: Path, name: str) -> None:
     """Mending changes nothing in an example of a rule that is documented as not mended."""
-    write(tmp_path, RULES[name].wrong)
+    write(tmp_path, explanations()[name].wrong)
     before = contents(tmp_path)
-    assert () == mend(load(tmp_path), None, EVERYTHING)
+    assert () == fix(load(tmp_path), None, EVERYTHING)
     assert before == contents(tmp_path)
 
 
