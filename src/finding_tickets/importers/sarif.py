@@ -25,8 +25,8 @@ from finding_tickets.model.vocabulary import Severity
 
 VERSION = "2.1.0"
 UNNAMED = "an unnamed tool"
+# How a fingerprint begins.
 MARK = "sarif:"
-"""How a fingerprint begins."""
 DIGITS = 32
 MOST_LINES = 10**9
 LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "none": Severity.P4}
@@ -34,8 +34,8 @@ LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "no
 SCORES = ((9.0, Severity.P0), (7.0, Severity.P1), (4.0, Severity.P2))
 """The severity of a result, by the least score it needs: critical, high and medium as GitHub has them."""
 
+# Names that tools give to the root of a repository, without the per cent signs around some of them.
 _ROOTS = {"SRCROOT", "PROJECTROOT", "REPOROOT", "ROOTPATH"}
-"""Names that tools give to the root of a repository, without the per cent signs around some of them."""
 _NOT_A_FINDING = {"pass", "notApplicable", "informational"}
 _NOT_SUPPRESSING = {"underReview", "rejected"}
 _OFFSET = re.compile(r" \(byte (\d+)\)$")
