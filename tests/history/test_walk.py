@@ -13,10 +13,8 @@ import pytest
 from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.objects import Snapshot
-from finding_tickets.history.states import Gap, State
-from finding_tickets.history.subjects import Subject
-from finding_tickets.history.survey import Surveyed, survey
+from finding_tickets.history.store import Unmeasured
+from finding_tickets.history.timeline import MeasuredHistory, MeasuredState, measure_history
 from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
 from finding_tickets.verify.cells import Cell
@@ -102,11 +100,11 @@ class Past:
             done.evidence for done in verify(self.repository.load().documents, self.isolation, self.settings)
         )
 
-    def survey(self, *ids: str, since: str = "", **more: Any) -> Surveyed:
+    def survey(self, *ids: str, since: str = "", **more: Any) -> MeasuredHistory:
         """What is known of tickets since the first commit that was made here, or a later one."""
         begin = self.commits.get(since, since) or next(iter(self.commits.values()))
         settings = replace(self.settings, record=False, **more)
-        return survey(settings, self.isolation, begin, ids, self.told.append)
+        return measure_history(settings, self.isolation, begin, ids, self.told.append)
 
 
 @pytest.fixture
@@ -115,19 +113,19 @@ def past(repository: Repository, git: Git, isolation: Isolation) -> Past:
     return Past(repository, git, isolation)
 
 
-def measured(done: Surveyed) -> dict[str, int]:
+def measured(done: MeasuredHistory) -> dict[str, int]:
     """How many measurements each ticket took."""
     return {course.ticket: course.measured for course in done.courses}
 
 
-def laws(done: Surveyed, name: str = "fix.syncs") -> list[str]:
+def laws(done: MeasuredHistory, name: str = "fix.syncs") -> list[str]:
     """The law of one metric at each commit of the only ticket, or why it is not known."""
     (course,) = done.courses
     return [
-        next((line.law for line in moment.lines if line.name == name), moment.reason)
-        if isinstance(moment, State)
-        else moment.why
-        for moment in course.moments
+        result.why
+        if isinstance(result, Unmeasured)
+        else next((each.law for each in MeasuredState.of(result).metrics if each.name == name), result.reason)
+        for result in course.results
     ]
 
 
@@ -160,12 +158,12 @@ def test_each_distinct_input_is_measured_once(past: Past, monkeypatch: pytest.Mo
     # A-1 and A-2 have two kinds of code each, to which they come back; A-3 has one.
     assert {"A-1": 2, "A-2": 2, "A-3": 1} == measured(done)
     assert 5 == sent.count(TARGET) == len(past.told)
-    verdicts = [[str(getattr(each, "verdict", each)) for each in course.moments] for course in done.courses]
+    verdicts = [[str(getattr(each, "verdict", each)) for each in course.results] for course in done.courses]
     expected = ["verified"] * 2 + ["failed"] * 2 + ["verified"] * 4
     assert [expected, ["verified"] * 8, ["verified"] * 8] == verdicts
     again = past.survey()
     assert ({"A-1": 0, "A-2": 0, "A-3": 0}, 5) == (measured(again), sent.count(TARGET))
-    assert done.courses[0].moments == again.courses[0].moments
+    assert done.courses[0].results == again.courses[0].results
 
 
 def test_code_that_only_running_it_names_counts(past: Past) -> None:
@@ -203,29 +201,6 @@ def test_evidence_does_not_speak_of_a_module_that_came_later(past: Past) -> None
     assert (["tensors", "tensors", "1"], {"A-1": 1}) == (laws(after), measured(after))
 
 
-def test_what_evidence_does_not_know_of_is_found_once(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that could be imported, and was not, makes evidence doubtful at all commits that have it."""
-    late = f"{FIX}\n\ndef late():\n    from pkg import late\n"
-    add(past.repository, "A-1", fix=late)
-    past.commit("begun", {"src/pkg/__init__.py": ""})
-    past.verify()
-    past.commit("evidence")
-    for number in range(9):
-        past.commit(f"page {number}", {"README.md": str(number)})
-    asked: list[Snapshot] = []
-    reach = Subject.reach
-
-    def counted(self: Subject, snapshot: Snapshot, imported: Sequence[str] = ()) -> tuple[str, ...]:
-        asked.append(snapshot)
-        return reach(self, snapshot, imported)
-
-    monkeypatch.setattr(Subject, "reach", counted)
-    done = past.survey()
-    assert (["1"] * 11, {"A-1": 1}) == (laws(done), measured(done))
-    # For the evidence, and for what was measured then.
-    assert 2 == len(asked)
-
-
 def test_a_module_that_comes_before_one_is_another_input(past: Past) -> None:
     """A package of the same name is what Python imports, though the module is as it was."""
     add(past.repository, "A-1", fix=HELPED)
@@ -249,7 +224,7 @@ def test_what_does_not_run_is_tried_once(past: Past) -> None:
     missing = "fixes/a_1/fix.py:1: ModuleNotFoundError: No module named 'pkg'"
     cannot = "src/pkg/gone/__init__.py:1: ImportError: cannot import name 'helper' from"
     expected = ["every claim", missing, missing, cannot, "every claim"]
-    reasons = [moment.reason for moment in course.moments if isinstance(moment, State)]
+    reasons = [result.reason for result in course.results if not isinstance(result, Unmeasured)]
     assert expected == [why[: len(start)] for start, why in zip(expected, reasons, strict=True)]
     assert {"A-1": 0} == measured(past.survey())
     # Both kinds of failure are tried again, the measurements are not.
@@ -313,7 +288,7 @@ def test_a_commit_without_the_ticket_says_why(past: Past, repository: Repository
     past.commit("no such metric")
     done = past.survey("A-1")
     (course,) = done.courses
-    whys = [moment.why if isinstance(moment, Gap) else moment.verdict for moment in course.moments]
+    whys = [each.why if isinstance(each, Unmeasured) else each.verdict for each in course.results]
     starts = [
         "there is no such ticket",
         "it has no verifier",
@@ -439,7 +414,7 @@ def test_a_survey_that_is_interrupted_goes_on(past: Past) -> None:
         raise KeyboardInterrupt
 
     with Isolation(at_once=False) as isolation, pytest.raises(KeyboardInterrupt):
-        survey(past.settings, isolation, past.commits["begun"], (), interrupt)
+        measure_history(past.settings, isolation, past.commits["begun"], (), interrupt)
     assert 2 == sum(measured(past.survey()).values())
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from tests.ground.test_objects import commit
 
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.kept import resting_on
-from finding_tickets.history.states import Gap, Kind
+from finding_tickets.history.store import Unmeasured, WhyUnmeasured, stored_result
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
 
-MOMENT = Gap(kind=Kind.UNKNOWN, why="so")
+RESULT = Unmeasured(kind=WhyUnmeasured.UNKNOWN, why="so")
 
 
 def test_what_is_missing_is_known_by_the_first_part_that_is_missing(repository: Repository, git: Git) -> None:
@@ -30,9 +29,9 @@ def test_what_is_missing_is_known_by_the_first_part_that_is_missing(repository: 
         "src/torch.py",
     ]
     with Objects(repository.root) as objects:
-        kept = resting_on("key", paths, Snapshot(objects, tree), MOMENT)
+        kept = stored_result("key", RESULT, paths, Snapshot(objects, tree))
     assert ["lib/pkg/mod.py"] == list(kept.files)
-    assert {"": ("torch", "torch.py"), "lib/pkg": ("mod",), "src": ("torch", "torch.py")} == kept.absent
+    assert ("lib/pkg/mod", "src/torch", "src/torch.py", "torch", "torch.py") == kept.absent
 
 
 def test_a_commit_repeats_a_measurement_until_something_comes(repository: Repository, git: Git) -> None:
@@ -40,7 +39,7 @@ def test_a_commit_repeats_a_measurement_until_something_comes(repository: Reposi
     repository.write("lib/pkg/mod.py", "1")
     tree = commit(git)
     with Objects(repository.root) as objects:
-        kept = resting_on("key", ["lib/pkg/mod.py", "src/pkg/fast.py"], Snapshot(objects, tree), MOMENT)
+        kept = stored_result("key", RESULT, ["lib/pkg/mod.py", "src/pkg/fast.py"], Snapshot(objects, tree))
     fits = []
     for step in ("beside", "broken link", "link", "gone", "file"):
         if step == "beside":
@@ -68,4 +67,4 @@ def test_what_bears_the_name_of_a_package_and_holds_no_code_is_none(repository: 
     paths = ["train/__init__.py", "train.py", "vendored/__init__.py", "vendored/x.py"]
     with Objects(repository.root) as objects:
         snapshot = Snapshot(objects, tree)
-        assert resting_on("key", paths, snapshot, MOMENT).is_of(snapshot, "")
+        assert stored_result("key", RESULT, paths, snapshot).is_of(snapshot, "")
