@@ -16,6 +16,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from finding_tickets.__main__ import main
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
 DATA = Path(__file__).parent / "data"
-WORDING = {"message", "hint", "reason", "step", "gaps", "suggestion"}
+WORDING = {"message", "hint", "reason", "step"}
 """Keys whose values the tool words: they may become clearer at any time."""
 
 
@@ -44,16 +45,25 @@ def digest(value: object) -> str:
 
 
 def wordless(value: Any, *more: str) -> Any:
-    """JSON without what the tool words, and without the keys ``more``."""
+    """JSON without what the tool words, and without the keys ``more``; of gaps, where they are."""
     if isinstance(value, list):
         return [wordless(item, *more) for item in value]
     if isinstance(value, dict):
-        return {
-            key: wordless(item, *more)
-            for key, item in value.items()
-            if key not in WORDING and key not in more
-        }
+        shown = {key: wordless(it, *more) for key, it in value.items() if key not in WORDING.union(more)}
+        if isinstance(shown.get("gaps"), list):
+            shown["gaps"] = [
+                wordless(gap, "why") if isinstance(gap, dict) else "a gap" for gap in shown["gaps"]
+            ]
+        return shown
     return value
+
+
+def measured(verification: Any) -> Any:
+    """A measurement as JSON has it: verdict, claims, laws and sites in full, the samples as a digest."""
+    shown = wordless(verification)
+    for variant in shown["variants"].values():
+        variant["samples"] = digest(variant["samples"])
+    return shown
 
 
 def undated(text: str) -> str:
@@ -200,6 +210,15 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Tool:
         "TZ": "UTC",
     }
     return Tool(kept | person | own)
+
+
+@pytest.fixture(scope="session")
+def torch_of_the_data() -> str:
+    """The version of torch, whose counts the data have; with another one there is nothing to compare."""
+    torch = version("torch").partition("+")[0]
+    if not list((ROOT / "evidence").rglob(f"*-torch{torch}-*.json")):
+        pytest.skip(f"there is no evidence of torch {torch}")
+    return torch
 
 
 @pytest.fixture(scope="session")
