@@ -133,7 +133,8 @@ class Tool:
 
     def __call__(self, root: Path, *words: str, stdin: str = "") -> Answer:
         """Run a command line in this process, in the folder ``root``."""
-        out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+        written = (BytesIO(), BytesIO())
+        out, err = (TextIOWrapper(stream, encoding="utf-8") for stream in written)
         with pytest.MonkeyPatch.context() as patch:
             for name in set(os.environ) - set(self.environment):
                 patch.delenv(name)
@@ -155,7 +156,7 @@ class Tool:
                 gc.enable()
         for stream in (out, err):
             stream.flush()
-        printed = [undated(stream.buffer.getvalue().decode()) for stream in (out, err)]  # type: ignore[attr-defined]
+        printed = [undated(stream.getvalue().decode()) for stream in written]
         return Answer(code, *printed)
 
     def process(self, root: Path, *words: str, timeout: float = 300) -> Answer:
@@ -243,5 +244,17 @@ def shared(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.chmod(0o755 if path.is_dir() else 0o644)
     (root / "findings/corpus/LICENSE").unlink()
     (root / "tickets.toml").write_text('tickets = "findings"\n', encoding="utf-8")
+    tool.commit(root, "The register")
+    return root
+
+
+@pytest.fixture(scope="session")
+def irregular(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A register of documents in every form that is read, most of them broken in some place."""
+    root = tmp_path_factory.mktemp("irregular") / "register"
+    (root / "tickets").mkdir(parents=True)
+    texts = json.loads((DATA / "irregular-documents.json").read_text(encoding="utf-8"))
+    for number, text in enumerate(texts):
+        (root / f"tickets/{number:03}.md").write_bytes(text.encode("latin-1"))
     tool.commit(root, "The register")
     return root

@@ -90,7 +90,7 @@ class Life:
         for commit, name in self.commits.items():
             text = re.sub(commit[:10] + "[0-9a-f]*", f"<{name}>", text)
         assert text.startswith("{"), f"{occasion}: exit code {answer.code}: {answer.err}"
-        return {"code": answer.code} | json.loads(text)
+        return {"code": answer.code, **json.loads(text)}
 
 
 @pytest.fixture(scope="module")

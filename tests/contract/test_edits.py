@@ -64,10 +64,11 @@ class Documents:
         for path, before in self.texts.items():
             now = path.read_bytes()
             if now != before:
-                lines = [text.decode("utf-8", "backslashreplace").splitlines(True) for text in (before, now)]
-                found[str(path.relative_to(self.root))] = [
-                    undated(line) for line in list(unified_diff(*lines, n=0))[2:]
-                ]
+                old, new = (
+                    text.decode("utf-8", "backslashreplace").splitlines(True) for text in (before, now)
+                )
+                lines = list(unified_diff(old, new, n=0))[2:]
+                found[str(path.relative_to(self.root))] = [undated(line) for line in lines]
         return found
 
     def shown(self, changes: dict[str, list[str]]) -> dict[str, Any]:

@@ -120,14 +120,14 @@ def test_import(tool: Tool, root: Path, frozen: Frozen) -> None:
     """Each result of a log becomes a ticket once, or is left out; its words are data."""
     (root / "log.sarif").write_text(json.dumps(LOG), encoding="utf-8")
     words = ("import", "log.sarif", "--batch", "3", "--agent", "slowlint", *JSON)
-    outcomes = {}
+    outcomes: dict[str, Any] = {}
     for name, more in {"dry": ["--dry-run"], "first": [], "second": []}.items():
         answer = tool(root, *words, *more)
         # Why a result was left out is told in words.
         told = [item | {"why": item["why"] is not None} for item in answer.data]
         outcomes[name] = {"code": answer.code, "results": told}
     frozen("new", "import", outcomes)
-    ids = [item["id"] for item in outcomes["first"]["results"] if item["written"]]  # type: ignore[index]
+    ids = [item["id"] for item in outcomes["first"]["results"] if item["written"]]
     frozen("new", "imported", shown(tool, root, ids))
 
 

@@ -68,7 +68,7 @@ def test_csv(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
 def test_junit(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
     """A suite for each document with its properties, and the outcome of each case."""
     answer = tool(root, "report", "--format", "junit")
-    suites = {}
+    suites: dict[Any, Any] = {}
     for suite in ET.fromstring(answer.out).iter("testsuite"):  # noqa: S314 - it is our own
         properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
         cases = [[case.get("name"), *(child.tag for child in case)] for case in suite.iter("testcase")]

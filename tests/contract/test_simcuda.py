@@ -41,7 +41,7 @@ def parameters(function: Callable[..., Any]) -> list[str]:
 
 def public(thing: Any) -> Any:
     """What a user sees of a public name: its parameters, the fields and methods of a class, or its value."""
-    if dataclasses.is_dataclass(thing):
+    if inspect.isclass(thing) and dataclasses.is_dataclass(thing):
         return sorted(
             each.name for each in dataclasses.fields(thing) if not each.name.startswith("_")
         ) + members(thing)
@@ -162,7 +162,7 @@ def two_devices() -> None:
 
 def streams_and_events() -> None:
     """Ordered work on a side stream, then a wait for an event."""
-    side, done = torch.cuda.Stream(), torch.cuda.Event()
+    side, done = torch.cuda.Stream(), torch.cuda.Event()  # type: ignore[no-untyped-call]
     values = torch.ones(512, device=CUDA)
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -177,7 +177,7 @@ def streams_and_events() -> None:
 def a_race() -> None:
     """Work on two streams that nothing orders."""
     values = torch.ones(512, device=CUDA)
-    with torch.cuda.stream(torch.cuda.Stream()):
+    with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
         values.mul_(2)
     values.add_(1)
 
@@ -215,7 +215,7 @@ def a_network() -> None:
     )
     net.to(CUDA)
     logits = net(torch.ones(2, 3, 6, 6, device=CUDA))
-    torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1], device=CUDA)).backward()
+    torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1], device=CUDA)).backward()  # type: ignore[no-untyped-call]
     query = torch.ones(1, 2, 4, 8, device=CUDA)
     torch.nn.functional.scaled_dot_product_attention(query, query, query)
 
