@@ -249,6 +249,15 @@ def shared(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def forms(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A register of documents in the forms that docs/tickets.md lists."""
+    root = tmp_path_factory.mktemp("forms") / "register"
+    shutil.copytree(DATA / "forms", root / "tickets")
+    tool.commit(root, "The register")
+    return root
+
+
+@pytest.fixture(scope="session")
 def irregular(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A register of documents in every form that is read, most of them broken in some place."""
     root = tmp_path_factory.mktemp("irregular") / "register"

@@ -88,6 +88,15 @@ def by_rule(problems: list[Any]) -> dict[str, dict[str, str]]:
     }
 
 
+def test_the_forms_that_are_read(forms: Path, tool: Tool, frozen: Frozen) -> None:
+    """Each part of a document is read in the forms that the page of the dialect lists."""
+    shown = tool(forms, "show", *ids(tool, forms), "--format", "json")
+    linted = tool(forms, "lint", "--format", "json")
+    frozen("forms", "exit codes", [shown.code, linted.code])
+    frozen("forms", "show", {item["path"]: wordless(item) for item in shown.data})
+    frozen("forms", "lint", wordless(linted.data))
+
+
 def test_irregular_documents(irregular: Path, tool: Tool, frozen: Frozen) -> None:
     """Documents broken at some place read as far as before, and the same breaches are found in each."""
     listed = tool(irregular, "list", "--format", "json")

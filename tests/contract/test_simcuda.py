@@ -246,7 +246,12 @@ def _seeded() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("torch_of_the_data", "_seeded")
-@pytest.mark.parametrize("work", WORKLOADS, ids=lambda work: work.__name__)
+@pytest.mark.parametrize(
+    "work",
+    # The first optimizer of a process loads torch's compiler.
+    [pytest.param(work, marks=pytest.mark.slow) if work is optimizer_steps else work for work in WORKLOADS],
+    ids=lambda work: work.__name__,
+)
 def test_counts(work: Callable[[], None], frozen: Frozen) -> None:
     """Every metric, the lines behind them, and what is not sure."""
     with simcuda.device(**WORKLOADS[work]) as gpu:
