@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from finding_tickets.documents.inline import plain
+from finding_tickets.documents.source import plain
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from finding_tickets.documents.blocks import Block, parse, walk
-from finding_tickets.documents.inline import code_spans
+from finding_tickets.documents.source import code_spans
 from finding_tickets.documents.source import Source
 
 _MARK = b"lint-ignore"

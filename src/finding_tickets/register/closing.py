@@ -10,7 +10,7 @@ from finding_tickets.documents.edit.boxes import tick
 from finding_tickets.documents.edit.headings import add_below, add_section, mark_earlier
 from finding_tickets.documents.edit.page import Page, Splices
 from finding_tickets.documents.edit.rows import row_of
-from finding_tickets.documents.inline import plain
+from finding_tickets.documents.source import plain
 from finding_tickets.documents.parts import Part
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.roles import Role

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from finding_tickets.documents.places import names
+from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.splice import Splice
 from finding_tickets.lint.rules.context import Context

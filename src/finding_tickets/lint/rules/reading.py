@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from finding_tickets.documents.blocks import parse, walk
-from finding_tickets.documents.inline import code_spans
+from finding_tickets.documents.source import code_spans
 from finding_tickets.documents.source import Source
 from finding_tickets.documents.splice import Splice
 from finding_tickets.lint.rules.rule import Files, reported

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finding_tickets.claims.language import suggest
-from finding_tickets.documents.inline import plain
+from finding_tickets.documents.source import plain
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.splice import Splice
 from finding_tickets.lint.rules.context import Context
