@@ -12,8 +12,7 @@ from finding_tickets.cli.options import HERE, DryRun, Id, OutputFormat, Root, co
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.ground.diff import diff
-from finding_tickets.ground.writing import Edit, rewrite_all
+from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, squeeze
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
@@ -166,16 +165,20 @@ def reopen(
 
 
 def _edit_files(
-    listing: Listing, edits: Sequence[Edit], what: str, *, dry_run: bool, output_format: Format
+    listing: Listing, edits: Sequence[FileEdit], what: str, *, dry_run: bool, output_format: Format
 ) -> ExitCode:
     """Make the edits; print the files that changed, or the diff of a dry run."""
-    changes = rewrite_all(listing.root, edits, dry_run=dry_run)
+    changes = rewrite(listing.root, edits, dry_run=dry_run)
     changed = [change for change in changes if change.old != change.new]
     if output_format is Format.JSON:
-        items = [{"path": change.path, "diff": diff(change), "written": not dry_run} for change in changed]
+        items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]
         write_json("edits", items)
     elif changed:
-        write("".join(map(diff, changed)) if dry_run else "\n".join(change.path for change in changed))
+        write(
+            "".join(change.diff() for change in changed)
+            if dry_run
+            else "\n".join(change.path for change in changed)
+        )
     if not changed:
         say(f"nothing to change: {what}")
     elif not dry_run:

@@ -15,8 +15,8 @@ import typer
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.ground.branch_files import on_branches
-from finding_tickets.ground.creation import create
+from finding_tickets.ground.files import create
+from finding_tickets.ground.git import paths_on_branches
 from finding_tickets.model.vocabulary import word_for
 from finding_tickets.register.config import Config
 from finding_tickets.register.draft import Draft, draft_of, read_drafts
@@ -152,7 +152,7 @@ def register_to_add_to(root: Path) -> Register:
 
 def taken_names(register: Register) -> list[str]:
     """The files whose names use a number, on any branch, readable or not."""
-    elsewhere = on_branches(register.root, _folders(register))
+    elsewhere = paths_on_branches(register.root, _folders(register))
     return [*elsewhere, *(problem.file for problem in register.problems)]
 
 

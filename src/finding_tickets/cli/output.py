@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.replacing import replace
+from finding_tickets.ground.files import replace
 from finding_tickets.report.printable import printable
 
 GAP = "  "

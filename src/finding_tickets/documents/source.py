@@ -137,6 +137,11 @@ class Source:
         """The line, from 1, that the byte at ``offset`` is on."""
         return bisect_right(self.line_starts, offset)
 
+    def column(self, offset: int) -> int:
+        """The column, in characters from 1, of the byte at ``offset``; a byte order mark takes none."""
+        before = self.data[self.line_starts[self.line(offset) - 1] : offset]
+        return len(before.decode(errors="replace").removeprefix("\ufeff")) + 1
+
     def span(self, start: int, end: int) -> Span:
         """The span ``[start, end)``."""
         return Span(start, end, bisect_right(self.line_starts, start))
@@ -163,11 +168,7 @@ class Source:
         level: Level = Level.WARNING,
     ) -> None:
         """Remember that what stands at the offset ``at`` could not be understood."""
-        line = self.line(at)
-        before = self.data[self.line_starts[line - 1] : at].decode(errors="replace")
-        # A byte order mark takes no column.
-        column = len(before.removeprefix("\ufeff")) + 1
-        self.report_line(rule, line, message, column=column, hint=hint, level=level)
+        self.report_line(rule, self.line(at), message, column=self.column(at), hint=hint, level=level)
 
     def report_line(
         self,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from finding_tickets.report.verification import INDENT, Styler, aligned
 
 if TYPE_CHECKING:
-    from finding_tickets.register.history import Commit, History
+    from finding_tickets.ground.git import Commit
+    from finding_tickets.register.history import History
 
 SHORT_ID = 10
 SHOWN = 20
