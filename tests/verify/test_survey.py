@@ -17,7 +17,7 @@ from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.states import Gap, State
 from finding_tickets.history.subjects import Subject
 from finding_tickets.history.survey import Surveyed, survey
-from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import own_torch
@@ -51,11 +51,11 @@ class OnGpu(Isolation):
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Say what the GPU is called, and measure without one."""
         orders = {name: task for name, task in tasks.items() if task.target not in self._answers}
         for name in tasks.keys() - orders.keys():
-            yield name, Outcome(value=self._answers[tasks[name].target])
+            yield name, TaskOutcome(value=self._answers[tasks[name].target])
         simulated = {
             name: replace(task, payload={**task.payload, "meter": "simulated"}, gpus=())
             for name, task in orders.items()

@@ -22,7 +22,7 @@ from finding_tickets.ground.version import __version__
 from finding_tickets.history.kept import installed
 from finding_tickets.history.lineage import Stage, gaps, lineage
 from finding_tickets.history.remembered import digest, key_of, recall, remember
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import FunctionPath, Job
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
@@ -275,7 +275,7 @@ class _Search:
         kept = recall(self._key(stage), self._settings.root)
         return kept if kept and kept.get("installed", installed()) == installed() else None
 
-    def _kept(self, stage: Stage, outcome: Outcome) -> Mapping[str, Any]:
+    def _kept(self, stage: Stage, outcome: TaskOutcome) -> Mapping[str, Any]:
         """What came of a commit, remembered unless it was not for the commit's own sake."""
         value: Mapping[str, Any] = {"reason": outcome.reason, "installed": installed()}
         if outcome.reason is None:
