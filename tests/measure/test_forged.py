@@ -11,7 +11,7 @@ from tests.conftest import Git, Repository
 from tests.verify.test_session import TakesGpu, add, run
 
 from finding_tickets.errors import UsageError
-from finding_tickets.history.bisect import State, bisect
+from finding_tickets.history.bisect import BisectState, bisect
 from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.probing import ProbeRequest, probe
 from finding_tickets.verify.session import Settings, times_of
@@ -70,7 +70,7 @@ def test_a_commit_that_answers_for_itself_is_skipped(repository: Repository, git
     with Answers(answer) as machine:
         done = bisect(document, machine, settings, variant="found", good=None, bad="HEAD", tell=print)
     (step,) = done.steps
-    assert step.state is State.SKIPPED
+    assert step.state is BisectState.SKIPPED
     assert step.reason.startswith("what came back is no measurement: ")
 
 

@@ -96,7 +96,10 @@ class Verified:
     """A document, its verification, and the error that kept it from being measured or recorded.
 
     ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
-    ``never_ran`` as in ``TaskOutcome``.
+    ``never_ran`` as in ``TaskOutcome``. ``imported`` are the files that were imported from the folder of the
+    code, and ``outside`` those of another folder that verifiers come from, with their SHA-256.
+    ``is_lasting`` is whether measuring again would give the same: a machine that could not measure says
+    nothing of the code.
     """
 
     document: Document
@@ -104,6 +107,9 @@ class Verified:
     error: BadDataError | None = None
     evidence: Evidence | None = None
     never_ran: bool = False
+    imported: tuple[str, ...] = ()
+    outside: Mapping[str, str] = field(default_factory=dict)
+    is_lasting: bool = True
 
 
 def _nobody(_: Document) -> None:
@@ -149,7 +155,7 @@ def measure(
     if reason := _unfit(isolation, settings):
         for key in list(planned):
             document, todo = planned.pop(key)
-            yield key, Verified(document, inconclusive(todo, settings, reason))
+            yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
         return
     with _folder(isolation) as folder:
         yield from _Run(planned, isolation, settings, folder, on_start).measure()
@@ -271,7 +277,7 @@ class _Run:
     def _given_up(self, path: str, reason: str) -> Verified:
         document, todo = self._planned.pop(path)
         del self._before[path]
-        return Verified(document, inconclusive(todo, self._settings, reason))
+        return Verified(document, inconclusive(todo, self._settings, reason), is_lasting=False)
 
     def _ended(self, path: str, outcomes: Mapping[str, TaskOutcome]) -> _Done:
         """A document of which every order has ended, unless its results are still to be compared."""
@@ -482,13 +488,17 @@ def _conclude(
     else:
         verification = inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
-            return Verified(document, verification, never_ran=never_ran)
-    if (settings.overrides and not settings.cell) or settings.verifiers:
-        return Verified(document, verification)
+            return Verified(document, verification, never_ran=never_ran, is_lasting=False)
     files = measured.files if isinstance(measured, MeasuredTicket) else {}
+    if (settings.overrides and not settings.cell) or settings.verifiers:
+        # The verifier may come from another folder than the code, and what it imports with it.
+        if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:
+            imported = measured.imported
+            return Verified(document, verification, imported=imported, outside=files)
+        return Verified(document, verification, imported=tuple(files))
     given = inputs(todo, document, verification, files, {**before, **files})
     evidence = Evidence(inputs=given, verification=kept or verification)
-    return record(Verified(document, verification, evidence=evidence), settings)
+    return record(Verified(document, verification, evidence=evidence, imported=tuple(files)), settings)
 
 
 def _measured(outcome: TaskOutcome) -> MeasuredTicket | str:
