@@ -139,13 +139,13 @@ def begin(past: Past, *ids: str) -> None:
 def test_each_distinct_input_is_measured_once(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tickets at eight commits: as often as their code is new, counted by what the server is told."""
     sent: list[str] = []
-    send = Isolation._send
+    run = Isolation.run
 
-    def counted(self: Isolation, task: Any, *rest: Any) -> str:
-        sent.append(task.target)
-        return send(self, task, *rest)
+    def counted(self: Isolation, tasks: Mapping[K, Task], *rest: Any) -> Iterator[tuple[K, TaskOutcome]]:
+        sent.extend(task.target for task in tasks.values())
+        return run(self, tasks, *rest)
 
-    monkeypatch.setattr(Isolation, "_send", counted)
+    monkeypatch.setattr(Isolation, "run", counted)
     begin(past, "A-1", "A-2", "A-3")
     past.commit("a page", {"README.md": "one"})
     past.commit("undone", {"fixes/a_1/fix.py": FOUND})
