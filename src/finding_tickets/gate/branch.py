@@ -15,8 +15,8 @@ from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input
-from finding_tickets.register.convention import safe_name
 from finding_tickets.register.load import Register, files_of, load
+from finding_tickets.register.paths import safe_name
 from finding_tickets.register.root import is_repository
 from finding_tickets.verify.evidence import REMEDIATION, Current, current_verdict, read
 

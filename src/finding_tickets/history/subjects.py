@@ -14,7 +14,7 @@ from finding_tickets.history.kept import FORM
 from finding_tickets.history.remembered import key_of
 from finding_tickets.history.snapshots import Stated
 from finding_tickets.model.verification import Evidence
-from finding_tickets.register.convention import fixes_folder, safe_name, verifier_path
+from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, own_torch
 from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.intoto import NoStatementError, read

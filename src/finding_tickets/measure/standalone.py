@@ -13,7 +13,7 @@ from pathlib import Path
 from finding_tickets.claims.laws import fit_metrics, fit_sites
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.measure.report import METERS, CannotMeasureError, Report, Run, at_text
-from finding_tickets.register.convention import fixes_folder
+from finding_tickets.register.paths import fixes_folder
 from finding_tickets.verify.variants import find_variants
 from finding_tickets.workload import Workload
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.matrix import CUDA
+from finding_tickets.register.config import CUDA
 from finding_tickets.report.verification import MARKS
 from finding_tickets.verify.cells import Cell, cells, labels
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Sample, Verification
-    from finding_tickets.register.matrix import Matrix as Declared
+    from finding_tickets.register.config import MatrixConfig as Declared
     from finding_tickets.register.query import Facts
     from finding_tickets.report.rows import Row
     from finding_tickets.verify.evidence import Current

@@ -8,7 +8,7 @@ from finding_tickets.errors import UsageError
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
 from finding_tickets.ground.git import GitError
 from finding_tickets.register import row as register
-from finding_tickets.register.convention import safe_name
+from finding_tickets.register.paths import safe_name
 from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.revision import config_at, rows_at
 from finding_tickets.report.contexts import Changed, Since

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from finding_tickets.measure.report import SIMULATED_DEVICE
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.matrix import CUDA, SIMULATED, Matrix
+from finding_tickets.register.config import CUDA, SIMULATED, MatrixConfig
 
 WORK_TREE = "work tree"
 _CUDA_VERSION = ", CUDA "
@@ -42,7 +42,7 @@ class Cell:
         )
 
 
-def cells(matrix: Matrix, root: Path, own: str) -> tuple[Cell, ...]:
+def cells(matrix: MatrixConfig, root: Path, own: str) -> tuple[Cell, ...]:
     """Every cell of a matrix, the work tree's first; ``own`` is the version of the torch beside the tool."""
     interpreters = {own: ""} | {
         version: str(Path(root, os.path.expanduser(python)))  # noqa: PTH111 - raises nothing without a home

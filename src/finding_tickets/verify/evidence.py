@@ -16,7 +16,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import replace
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
-from finding_tickets.register.convention import safe_name
+from finding_tickets.register.paths import safe_name
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.imports import reach
 from finding_tickets.verify.intoto import NoStatementError, written

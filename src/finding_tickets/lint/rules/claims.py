@@ -17,7 +17,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
-from finding_tickets.register.convention import fixes_folder
+from finding_tickets.register.paths import fixes_folder
 
 _BY_HAND = "  - {item: Count the waits, why: by hand}"
 

@@ -12,7 +12,7 @@ from finding_tickets.lint.rules.context import Context
 from finding_tickets.lint.rules.rule import Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import VariantRef
-from finding_tickets.register.convention import verifier_path
+from finding_tickets.register.paths import verifier_path
 
 _TO_REPLACE = (
     b'. Replace it by the code that the ticket speaks of."""',

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.config import Config
-from finding_tickets.register.convention import safe_name, verifier_path
 from finding_tickets.register.graph import Relations, relations
+from finding_tickets.register.paths import safe_name, verifier_path
 from finding_tickets.register.query.tree import folded
 from finding_tickets.register.row import Row, row_of
 from finding_tickets.register.sidecars import with_sidecar
