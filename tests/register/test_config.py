@@ -282,7 +282,7 @@ def test_unreadable(tmp_path: Path, data: bytes, start: str) -> None:
 
 
 def test_a_configuration_is_validated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither TOML nor the model of the table is needed again, until the file changes or the cache is damaged."""
+    """It is neither parsed nor checked again until the file changes or the cache is damaged."""
     configure(tmp_path, "timeout = 7\ncategories = ['Leak']\n")
     expected = read_config(tmp_path)
     loads: list[str] = []
