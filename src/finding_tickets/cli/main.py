@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
-from finding_tickets import __version__
 from finding_tickets.cli.help_page import PURPOSE, help_page
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError
+from finding_tickets.ground.version import __version__
 
 # The module and the function of each command, so that running one imports none of the others.
 COMMANDS = {

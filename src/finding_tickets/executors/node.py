@@ -14,12 +14,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from finding_tickets import __version__
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
 from finding_tickets.executors.leaving import remove_afterwards
 from finding_tickets.executors.pack import Pack, unpacked
 from finding_tickets.ground.git import GitError
+from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks as measuring
 from finding_tickets.measure.isolation import Isolation, Task
 from finding_tickets.measure.worker import VARIABLE

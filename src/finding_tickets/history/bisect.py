@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets import __version__
 from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Revision, RevisionError
 from finding_tickets.ground.git import Commit
+from finding_tickets.ground.version import __version__
 from finding_tickets.history.kept import installed
 from finding_tickets.history.lineage import Stage, gaps, lineage
 from finding_tickets.history.remembered import digest, key_of, recall, remember

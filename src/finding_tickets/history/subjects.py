@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from finding_tickets import __version__
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
 from finding_tickets.ground.objects import Snapshot
+from finding_tickets.ground.version import __version__
 from finding_tickets.history.kept import FORM
 from finding_tickets.history.remembered import key_of
 from finding_tickets.history.snapshots import Stated

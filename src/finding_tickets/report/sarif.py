@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from finding_tickets import __version__
+from finding_tickets.ground.version import __version__
 from finding_tickets.lint.rules import RULES, Rule
 from finding_tickets.lint.rules.page import entry_text
 from finding_tickets.model.problem import Level, Problem

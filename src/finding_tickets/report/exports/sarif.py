@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from finding_tickets import __version__
+from finding_tickets.ground.version import __version__
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.contexts import NEXT_STEP, Profile, Report
 from finding_tickets.report.exports.places import Place, code_of
