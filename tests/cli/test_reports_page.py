@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.particulars import CONTRADICTIONS
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import CONTRADICTIONS
+from finding_tickets.register.index import Row as Stated
 from finding_tickets.report import rows
 from finding_tickets.report.contexts import (
     Changed,

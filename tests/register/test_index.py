@@ -20,8 +20,8 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.ground.cache import cache_folder
 from finding_tickets.register import index, readings
 from finding_tickets.register.files import State, is_settled
-from finding_tickets.register.listing import Listing, list_rows
-from finding_tickets.register.row import Row, row_of
+from finding_tickets.register.index import Listing, list_rows
+from finding_tickets.register.index import Row, row_of
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -34,7 +34,7 @@ import json, sys
 from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 found = list_rows(Path(sys.argv[1]))
 tickets = [name for name in opened if name.endswith((".md", ".remediation.yaml"))]
 print(json.dumps([[row.id for row in found.rows], tickets, sorted(sys.modules)]))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.lint.engine import lint
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.particulars import CONTRADICTIONS, Claimed
+from finding_tickets.register.index import list_rows
+from finding_tickets.register.index import CONTRADICTIONS, Claimed
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -38,7 +38,7 @@ import json, sys
 from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 found = list_rows(Path(sys.argv[1]), whole=True)
 print(json.dumps([len(found.particulars), [name for name in opened if name.endswith(".md")]]))
 """

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from finding_tickets.register.row import Row, row_of
+from finding_tickets.register.index import Row, row_of
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

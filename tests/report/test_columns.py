@@ -9,7 +9,7 @@ import pytest
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
 from finding_tickets.report.columns import COLUMNS, DEFAULT
 
 ROW = Row(

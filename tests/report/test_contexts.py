@@ -12,10 +12,10 @@ import pytest
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.register.config import Config
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row as Stated
-from finding_tickets.register.row import row_of as stated
+from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.index import row_of as stated
 from finding_tickets.report.contexts import Report, Status
 from finding_tickets.report.contexts import status as of_rows
 from finding_tickets.report.hot_spots import shortened

@@ -9,10 +9,10 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.particulars import Claimed, Particulars
+from finding_tickets.register.index import list_rows
+from finding_tickets.register.index import Claimed, Particulars
 from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import Row as Stated
 from finding_tickets.report.measured import Change
 from finding_tickets.report.rows import Row, row_of, rows_of
 from finding_tickets.verify.intoto import written

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.model.verification import NotMeasured
 from finding_tickets.register.query import Measured
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import Row as Stated
 from finding_tickets.report.difference import Line
 from finding_tickets.report.rows import Row
 from finding_tickets.report.templates import cell, code, render, text

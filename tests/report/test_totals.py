@@ -15,9 +15,9 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
 from finding_tickets.register.config import Config
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
 from finding_tickets.report.contexts import Changed, Report, Since, status
 from finding_tickets.report.markdown import write
 from finding_tickets.report.rows import row_of, rows_of

@@ -95,7 +95,7 @@ def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]
     from finding_tickets.cli.new import add, taken_names
     from finding_tickets.ground.git import commit_containing
     from finding_tickets.register.load import load
-    from finding_tickets.register.numbering import free_ids
+    from finding_tickets.register.identifiers import free_ids
     from finding_tickets.report.findings import Finding, site_of
 
     # The command line that measures the same again.

@@ -13,9 +13,9 @@ from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.register.listing import Listing
+    from finding_tickets.register.index import Listing
     from finding_tickets.register.load import Register
-    from finding_tickets.register.query import Measured
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.entries import Entry
     from finding_tickets.verify.session import Settings
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 def open_listing(root: Path, *, indexed: bool = True, whole: bool = False) -> Listing:
     """The rows of the register at ``root``; every problem met in reading it is printed on stderr."""
-    from finding_tickets.register.listing import list_rows
+    from finding_tickets.register.index import list_rows
 
     listing = list_rows(root, indexed=indexed, whole=whole)
     if listing.problems:
@@ -39,7 +39,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[Entry | Measured]) -> ExitCode:
+def evidence_code(entries: Iterable[Entry | CurrentVerdict]) -> ExitCode:
     """Bad data where evidence could not be read, which is printed on stderr."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:

@@ -29,7 +29,7 @@ from finding_tickets.measure.source import Source
 from finding_tickets.measure.tasks import Measured
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.verify.imports import module_of, reach
+from finding_tickets.ground.imports import module_of, reach
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan

@@ -26,7 +26,7 @@ from finding_tickets.ground.files import replace
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.states import Moment
 from finding_tickets.model.record import Record
-from finding_tickets.verify.imports import SOURCES
+from finding_tickets.ground.imports import SOURCES
 
 FOLDER = "history"
 FORM = 3

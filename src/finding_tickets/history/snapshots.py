@@ -16,7 +16,7 @@ from finding_tickets.model.remediation import Remediation
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX
 from finding_tickets.register.root import is_repository
-from finding_tickets.register.sidecars import names_of
+from finding_tickets.register.files import sidecar_names
 
 _REMEDIATION_RULES = "remediation-"
 
@@ -110,7 +110,7 @@ class Registers:
         stated = self._files[key]
         if stated is None:
             return None
-        beside = ((file, found) for file in names_of(path, stated.id) if (found := snapshot.file(file)))
+        beside = ((file, found) for file in sidecar_names(path, stated.id) if (found := snapshot.file(file)))
         file, found = next(beside, ("", ""))
         return self._with(stated, snapshot, file, found) if file else stated
 

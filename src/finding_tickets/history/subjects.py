@@ -16,7 +16,7 @@ from finding_tickets.history.snapshots import Stated
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.verify.evidence import REMEDIATION, TOOL, TORCH, own_torch
-from finding_tickets.verify.imports import module_of, reach
+from finding_tickets.ground.imports import module_of, reach
 from finding_tickets.verify.intoto import NoStatementError, read
 from finding_tickets.verify.plan import named_in
 

@@ -24,8 +24,8 @@ from finding_tickets.history.subjects import Subject, Subjects, files_of, verifi
 from finding_tickets.measure.environment import devices
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verification import Evidence
-from finding_tickets.register.ids import natural
-from finding_tickets.register.lookup import hint_for
+from finding_tickets.register.identifiers import natural
+from finding_tickets.register.identifiers import hint_for
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings, Verified, measure
 

@@ -12,8 +12,9 @@ from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
 from finding_tickets.register import row as register
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
-from finding_tickets.register.particulars import NONE, Claimed, Particulars
-from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.index import IndexExtras, StatedClaim
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.measured import AFTER, BEFORE, Change, changes
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Row:
     """
 
     stated: register.Row
-    measured: Measured
+    measured: CurrentVerdict
     severity: str
     disposition: str
     consensus: str = NOT_REVIEWED
@@ -123,12 +124,12 @@ class Row:
 
 
 def rows_of(
-    facts: Facts, chosen: Iterable[register.Row], particulars: Mapping[str, Particulars]
+    facts: Facts, chosen: Iterable[register.Row], extras: Mapping[str, IndexExtras]
 ) -> Iterator[Row]:
-    """The rows of a report; ``particulars`` are by the paths of the documents that have some."""
+    """The rows of a report; ``extras`` are by the paths of the documents that have some."""
     wanted = _wanted(facts.config)
     for stated in chosen:
-        told = particulars.get(stated.path, NONE)
+        told = extras.get(stated.path, IndexExtras())
         row = row_of(stated, facts.measured(stated), told, facts.config.vocabulary)
         found = [*row.contradictions, *_against_measurement(row, facts)]
         yield replace(
@@ -140,8 +141,8 @@ def rows_of(
 
 def row_of(
     stated: register.Row,
-    measured: Measured,
-    particulars: Particulars = NONE,
+    measured: CurrentVerdict,
+    extras: IndexExtras = IndexExtras(),
     vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
 ) -> Row:
     """The row of one document, by what is in it."""
@@ -152,11 +153,11 @@ def row_of(
         severity=(stated.severity or UNDECIDED) if finding else REVIEW,
         disposition=disposed(stated.status, stated.outcome) if finding else REVIEW,
         consensus=_consensus(stated) if finding else REVIEW,
-        claimed=tuple(_claimed(particulars.claims)),
+        claimed=tuple(_claimed(extras.claims)),
         changes=tuple(changes(measured.verification)) if measured.verification else (),
-        contradictions=particulars.contradictions,
-        is_unproven=_is_unproven(stated, measured, particulars, vocabulary),
-        ignored=particulars.ignored,
+        contradictions=extras.contradictions,
+        is_unproven=_is_unproven(stated, measured, extras, vocabulary),
+        ignored=extras.ignored,
     )
 
 
@@ -169,13 +170,13 @@ def _consensus(stated: register.Row) -> str:
     return SPLIT if sides else NO_SIDE
 
 
-def _claimed(claims: Collection[Claimed]) -> Iterator[Change]:
+def _claimed(claims: Collection[StatedClaim]) -> Iterator[Change]:
     """The claims about the code before and after the fix, those about one metric together."""
     for metric in dict.fromkeys(claim.metric for claim in claims if claim.variant in {BEFORE, AFTER}):
         yield Change(metric, *(_together(claims, variant, metric) for variant in (BEFORE, AFTER)))
 
 
-def _together(claims: Collection[Claimed], variant: str, metric: str) -> str | None:
+def _together(claims: Collection[StatedClaim], variant: str, metric: str) -> str | None:
     """What is claimed at every point; where nothing is, all claims with their points."""
     about = [claim for claim in claims if (claim.variant, claim.metric) == (variant, metric)]
     everywhere = [claim.text for claim in about if not claim.where]
@@ -183,9 +184,9 @@ def _together(claims: Collection[Claimed], variant: str, metric: str) -> str | N
 
 
 def _is_unproven(
-    stated: register.Row, measured: Measured, particulars: Particulars, vocabulary: Vocabulary
+    stated: register.Row, measured: CurrentVerdict, extras: IndexExtras, vocabulary: Vocabulary
 ) -> bool:
-    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in particulars.ignored
+    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
     filed = filed_as(stated.path, vocabulary)
     return not shown and stated.kind == "finding" and is_fixed(stated.status, stated.outcome, filed)
 

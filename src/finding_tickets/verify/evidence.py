@@ -18,7 +18,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.paths import safe_name
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.imports import reach
+from finding_tickets.ground.imports import reach
 from finding_tickets.verify.intoto import NoStatementError, written
 from finding_tickets.verify.intoto import read as read_statement
 from finding_tickets.verify.plan import EVERY, Plan, plan

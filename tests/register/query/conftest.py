@@ -11,7 +11,7 @@ import pytest
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.query import Facts, Lexicon, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
 
 TODAY = date(2025, 3, 1)
 

@@ -10,7 +10,7 @@ from tests.verify.test_session import add
 from finding_tickets.cli.main import run
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.row import row_of
+from finding_tickets.register.index import row_of
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

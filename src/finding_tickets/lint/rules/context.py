@@ -16,7 +16,7 @@ from finding_tickets.lint.rules.worktree import WorkTree
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.ids import numbers
+from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.measured import measured
 

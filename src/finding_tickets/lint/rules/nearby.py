@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.ground.git import files_below, repository_files
-from finding_tickets.register.ids import numbers
+from finding_tickets.register.identifiers import numbers
 
 MOST_GUESSES = 3
 MOST_FILES = 50_000
