@@ -16,7 +16,7 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.source import Source
 from finding_tickets.importers.drafts import draft, source
 from finding_tickets.importers.sarif import found_in, read_log
-from finding_tickets.lint.suppression import suppressions
+from finding_tickets.lint.engine import suppressions
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Vocabulary
 from finding_tickets.register.config import Config

@@ -12,13 +12,13 @@ from tests.other_python import other_python
 from tests.verify.test_session import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.report import SIMULATED_DEVICE
-from finding_tickets.measure.tasks import CALLED, TORCH
+from finding_tickets.measure.tasks import CALLED, SIMULATED_DEVICE, TORCH
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.config import MatrixConfig
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.cells import Cell, cells, labels
-from finding_tickets.verify.evidence import current_verdict, in_cells, own_torch
+from finding_tickets.verify.evidence import current_verdict, in_cells
 from finding_tickets.verify.executor import Local
 from finding_tickets.verify.session import Settings, Verified, verify
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.verify.conftest import report, run
+from tests.verify.conftest import MadeUpRun, report, run
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.measure.report import Agreement, Report, Run
-from finding_tickets.measure.source import Comparison
 from finding_tickets.model.remediation import Claim
-from finding_tickets.model.verification import ClaimResult
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck
 from finding_tickets.verify.judge import check
 
 POINTS = [{"n": n, "devices": devices} for n, devices in [(0, 1), (1, 1), (2, 1), (3, 2), (5, 1), (8, 3)]]
@@ -23,7 +21,7 @@ def claim(value: str, metric: str = "syncs", **more: Any) -> Claim:
     return Claim(id=f"found.{metric}", variant="found", metric=metric, value=value, **fields)
 
 
-def result(one: Claim, measured: Report | None = None) -> ClaimResult:
+def result(one: Claim, measured: MeasuredTicket | None = None) -> ClaimResult:
     """The result of a claim; by default ``found`` waits ``4*n`` times, but once more with three devices."""
     runs = [run(at, syncs=4 * at["n"] + (at["devices"] == 3)) for at in POINTS]
     (checked,) = check([one], measured or report({"found": runs}))
@@ -87,7 +85,7 @@ def test_a_metric_that_was_not_measured_is_no_result() -> None:
     assert None is result(claim("0", "graph_breaks")).holds
 
 
-def failing(*, at_three_devices: bool = True) -> list[Run]:
+def failing(*, at_three_devices: bool = True) -> list[MadeUpRun]:
     """Runs of a variant that raises with three devices, after one wait."""
     return [
         run(at, "x.py:3: RuntimeError: no", syncs=1)
@@ -152,16 +150,23 @@ def test_an_unknown_operation_decides_nothing() -> None:
 
 def test_equal_results_are_a_claim() -> None:
     """``same_result_as`` holds where every comparison found no difference; skipped points are counted."""
-    comparison = Comparison("found", "fix")
-    same = [Agreement(comparison, at, skipped=at["devices"] == 3) for at in POINTS]
+    same = [ResultCheck(variant="found", target="fix", at=at, skipped=at["devices"] == 3) for at in POINTS]
     checked = result(claim("fix", "same_result_as"), report({"found": failing(at_three_devices=False)}, same))
     assert (True, "equal at 5 of 5 points, 1 skipped where it raised") == (checked.holds, checked.measured)
 
 
 def test_a_different_result_is_shown() -> None:
     """The first difference and its point are the counterexample."""
-    comparison = Comparison("found", "fix", 0.5)
-    same = [Agreement(comparison, at, "result: 2 instead of 1" if at["n"] == 5 else None) for at in POINTS]
+    same = [
+        ResultCheck(
+            variant="found",
+            target="fix",
+            tolerance=0.5,
+            at=at,
+            difference="result: 2 instead of 1" if at["n"] == 5 else None,
+        )
+        for at in POINTS
+    ]
     one = claim("fix", "same_result_as", tolerance=0.5)
     checked = result(one, report({"found": failing(at_three_devices=False)}, same))
     assert (False, ("n=5, devices=1: result: 2 instead of 1",)) == (checked.holds, checked.counterexamples)
@@ -169,7 +174,7 @@ def test_a_different_result_is_shown() -> None:
 
 def test_nothing_compared_is_no_result() -> None:
     """Where the other variant raised at every point, nothing is known."""
-    same = [Agreement(Comparison("found", "fix"), at, skipped=True) for at in POINTS]
+    same = [ResultCheck(variant="found", target="fix", at=at, skipped=True) for at in POINTS]
     measured = report({"found": failing(at_three_devices=False)}, same)
     assert None is result(claim("fix", "same_result_as"), measured).holds
 

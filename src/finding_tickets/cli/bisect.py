@@ -31,11 +31,11 @@ def bisect(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Find the commits that introduced, fixed and brought back what a ticket claims."""
-    from finding_tickets.history.bisect import State
+    from finding_tickets.history.bisect import BisectState
     from finding_tickets.history.bisect import bisect as run
-    from finding_tickets.measure.environment import took
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
+    from finding_tickets.verify.session import took
 
     register = load(root)
     document = register.find(ticket)
@@ -59,5 +59,5 @@ def bisect(
     for gap in done.gaps:
         say(gap)
     # Inconclusive where nothing is known of the newest commit, or of any.
-    last = done.steps[-1].state if done.steps else State.SKIPPED
-    return ExitCode.INCONCLUSIVE if last is State.SKIPPED else ExitCode.OK
+    last = done.steps[-1].state if done.steps else BisectState.SKIPPED
+    return ExitCode.INCONCLUSIVE if last is BisectState.SKIPPED else ExitCode.OK

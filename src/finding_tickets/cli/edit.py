@@ -17,11 +17,10 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, squeeze
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.edits import edit_of, relating, setting, ticking
+from finding_tickets.register.index import Listing, list_rows, row_of
 from finding_tickets.register.keys import one_line
 from finding_tickets.register.lifecycle import SETTLED_AS
-from finding_tickets.register.index import Listing, list_rows
 from finding_tickets.register.query import Facts
-from finding_tickets.register.index import row_of
 
 OUTCOMES = ", ".join(SETTLED_AS)
 RELATIONSHIPS = ", ".join(Relationship)

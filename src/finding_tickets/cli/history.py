@@ -34,7 +34,7 @@ from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
-    from finding_tickets.history.regressions import Timeline
+    from finding_tickets.history.timeline import Timeline
     from finding_tickets.verify.session import Settings
 
 
@@ -85,15 +85,15 @@ def history(
 
 def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show the committed evidence of a ticket."""
-    from finding_tickets.history.past import past
+    from finding_tickets.history.evidence_log import evidence_log
     from finding_tickets.report.past import HEADER, past_item, past_row
 
     document = register.find(ticket)
-    known = past(document.id.value, register.root, register.config.evidence)
+    known = evidence_log(document.id.value, register.root, register.config.evidence)
     if how is HistoryFormat.JSON:
-        write_json("history", [past_item(step) for step in known.steps])
-    elif known.steps:
-        write_table(HEADER, map(past_row, known.steps))
+        write_json("history", [past_item(step) for step in known.changes])
+    elif known.changes:
+        write_table(HEADER, map(past_row, known.changes))
     else:
         say(f"{document.id.value} has no evidence in any commit of the current branch")
     for gap in known.gaps:
@@ -112,14 +112,13 @@ def _measure(
     sandbox: bool,
 ) -> ExitCode:
     """Measure tickets at every commit, and show what became better and worse."""
-    from finding_tickets.history.regressions import timeline
-    from finding_tickets.history.survey import survey
-    from finding_tickets.measure.environment import took
+    from finding_tickets.history.timeline import measure_history, timeline
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    from finding_tickets.verify.session import took
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = survey(took(isolation, settings), isolation, since, ids, say)
+        done = measure_history(took(isolation, settings), isolation, since, ids, say)
     timelines = [timeline(course, done.nodes) for course in done.courses]
     looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
     measured = sum(each.measured for each in timelines)
@@ -145,12 +144,12 @@ def _measure(
 
 def _code(timeline: Timeline) -> ExitCode:
     """What a ticket contributes: regressions that are not mended, and whether HEAD could be measured."""
-    from finding_tickets.history.states import Kind
+    from finding_tickets.history.store import WhyUnmeasured
 
     gap = timeline.gaps[-1]
-    if gap and gap.kind is Kind.WRONG:
+    if gap and gap.kind is WhyUnmeasured.WRONG:
         return ExitCode.BAD_DATA
     if timeline.is_worse:
         return ExitCode.GATE_FAILED
-    unknown = gap is not None and gap.kind is Kind.UNKNOWN
+    unknown = gap is not None and gap.kind is WhyUnmeasured.UNKNOWN
     return ExitCode.INCONCLUSIVE if unknown or not timeline.is_known else ExitCode.OK

@@ -15,7 +15,7 @@ from finding_tickets.cli.options import HERE, Query, Root
 from finding_tickets.cli.output import counted, say, say_error, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.lint.autofix import mend
+from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import Breach, Choice, breaches, close_rules, exit_code
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import rules_page
@@ -54,7 +54,7 @@ def lint(
     root: Root = HERE,
     select: Annotated[list[str] | None, rule_option("--select", "Only these rules.")] = None,
     ignore: Annotated[list[str] | None, rule_option("--ignore", "All but these rules.")] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what takes no judgement.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what takes no judgement.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="Print all rules as Markdown and stop.")] = False,
     output_format: Annotated[
         LintFormat, typer.Option("--format", case_sensitive=False, help="How problems are printed.")
@@ -71,23 +71,23 @@ def lint(
     documents = _documents(register, paths)
     code = ExitCode.OK
     if fix:
-        done = mend(register, documents, choice)
+        done = fix_files(register, documents, choice)
         count, files = sum(each.count for each in done), sum(1 for each in done if each.count)
-        say(f"mended {counted(count, 'problem')} in {counted(files, 'file')}")
+        say(f"fixed {counted(count, 'problem')} in {counted(files, 'file')}")
         for each in done:
             if each.error:
                 say_error(each.error)
                 code = ExitCode.BAD_DATA
-        # The same documents, read again: what was mended may have been why the query selected them.
+        # The same documents, read again: what was fixed may have been why the query selected them.
         register = load(root)
         documents = _documents(register, paths)
     found = breaches(register, documents, choice)
     _print(found, output_format)
     counts = Counter(breach.problem.level for breach in found)
     levels = ", ".join(counted(counts[level], level) for level in Level)
-    mendable = sum(bool(breach.fix) for breach in found)
+    fixable = sum(bool(breach.fix) for breach in found)
     looked = counted(len(register.documents if documents is None else documents), "document")
-    say(f"{looked}: {levels}{f'; --fix mends {mendable}' if mendable else ''}")
+    say(f"{looked}: {levels}{f'; --fix can fix {fixable}' if fixable else ''}")
     return ExitCode.worst(exit_code([breach.problem for breach in found]), code)
 
 

@@ -15,7 +15,7 @@ from finding_tickets.register.config import read_config
 from finding_tickets.register.root import repository_of
 
 if TYPE_CHECKING:
-    from finding_tickets.measure.probing import Probed, Wanted
+    from finding_tickets.measure.probing import Probed, ProbeRequest
 
 
 def probe(
@@ -50,7 +50,7 @@ def probe(
 ) -> ExitCode:
     """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.measure.probing import PRELOAD, Wanted
+    from finding_tickets.measure.probing import PRELOAD, ProbeRequest
     from finding_tickets.measure.probing import probe as run
     from finding_tickets.report.probe import as_json, doubts, lines
 
@@ -61,7 +61,7 @@ def probe(
     with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)
         config = read_config(place)
-        wanted = Wanted(
+        wanted = ProbeRequest(
             target=target,
             root=place.resolve(),
             arguments=arguments or (),
@@ -90,12 +90,12 @@ def probe(
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
-def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
     from finding_tickets.cli.new import add, taken_names
     from finding_tickets.ground.git import commit_containing
-    from finding_tickets.register.load import load
     from finding_tickets.register.identifiers import free_ids
+    from finding_tickets.register.load import load
     from finding_tickets.report.findings import Finding, site_of
 
     # The command line that measures the same again.

@@ -23,7 +23,7 @@ from finding_tickets.register.query import Facts, Lexicon, choose, parse
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Profile, Report, status
 from finding_tickets.report.formats import FORMATS, ReportFormat, writer
-from finding_tickets.report.rows import rows_of
+from finding_tickets.report.rows import contradictions_in, rows_of
 
 
 def report(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from finding_tickets.executors.node import differing_from
-from finding_tickets.verify.evidence import TOOL
+from finding_tickets.register.staleness import TOOL
 
 LABEL = "ray.io/node-id"
 """The label of a machine that Ray gives each."""

@@ -22,11 +22,11 @@ from finding_tickets.ground.git import GitError
 from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks as measuring
 from finding_tickets.measure.isolation import Isolation, Task
-from finding_tickets.measure.worker import VARIABLE
+from finding_tickets.measure.worker import VISIBLE_DEVICES
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import Register, load
+from finding_tickets.register.staleness import TOOL, TORCH
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.evidence import TOOL, TORCH
 from finding_tickets.verify.plan import verifier_of
 from finding_tickets.verify.session import Settings, Verified, verify
 
@@ -208,7 +208,7 @@ def _isolation(order: Order) -> Isolation:
     Its folder and its processes end with this process, however that ends.
     """
     interpreter = order.cell.interpreter if order.cell else ""
-    kind = _Kind(order.sandbox, interpreter, os.environ.get(VARIABLE))
+    kind = _Kind(order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
     is_of_others = any(each.gpus != kind.gpus for each in _servers)
     if is_of_others or (kind in _servers and _servers[kind].has_ended):
         _end_servers()

@@ -24,12 +24,7 @@ from finding_tickets.model.record import Record
 
 K = TypeVar("K", bound=Hashable)
 
-PRELOADED = (
-    "finding_tickets.measure.cuda",
-    "finding_tickets.measure.run",
-    "finding_tickets.measure.simulated",
-    "finding_tickets.measure.tasks",
-)
+PRELOADED = ("finding_tickets.measure.run",)
 ENVIRONMENT = {
     # Sets of strings iterate the same way in every run.
     "PYTHONHASHSEED": "0",

@@ -15,8 +15,7 @@ from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
 from finding_tickets.register.config import is_configured, read_config
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.identifiers import natural
-from finding_tickets.register.identifiers import numbered
+from finding_tickets.register.identifiers import natural, numbered
 
 MOST_SHAPES = 4
 _UNFIT = "id-form"

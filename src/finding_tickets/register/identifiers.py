@@ -1,4 +1,4 @@
-"""The IDs of a register: their order, which are given twice, the next free one, and finding a document by one."""
+"""The IDs of a register: their order, which are given twice, the next free one, and who has one."""
 
 from __future__ import annotations
 
@@ -116,7 +116,10 @@ def numbered(document_id: str) -> NumberedId | None:
 
 
 def free_ids(
-    documents: Sequence[Document], batch: int | None = None, agent: str | None = None, paths: Iterable[str] = ()
+    documents: Sequence[Document],
+    batch: int | None = None,
+    agent: str | None = None,
+    paths: Iterable[str] = (),
 ) -> Iterator[str]:
     """The IDs after the highest of its series; gaps stay free, since an ID may be remembered elsewhere.
 

@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,15 @@ from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of
-from finding_tickets.register.files import SIDECAR, File, State, is_settled, markdown_files, pair_sidecars, read_file
+from finding_tickets.register.files import (
+    SIDECAR,
+    File,
+    State,
+    is_settled,
+    markdown_files,
+    pair_sidecars,
+    read_file,
+)
 from finding_tickets.register.identifiers import IdPlace, duplicates, find, natural
 from finding_tickets.register.root import chosen_root, folders_of
 from finding_tickets.register.staleness import (
@@ -226,8 +235,9 @@ def list_rows(
     for row, entry in found:
         sidecar = beside[pairs[row.path]] if row.path in pairs else None
         rows.append(replace(row, code=row.code or sidecar.code) if sidecar else row)
-        own, other = entry.extras or IndexExtras(), (sidecar.extras if sidecar else None) or IndexExtras()
-        if (both := own._replace(claims=own.claims or other.claims)) != IndexExtras():
+        own = entry.extras or IndexExtras()
+        other = (sidecar.extras if sidecar else None) or IndexExtras()
+        if (both := own._replace(claims=own.claims or other.claims)) != IndexExtras() and examine:
             extras[row.path] = both
     rows.sort(key=lambda row: (natural(row.id), row.path))
     learned = KnownFiles(place, known.digests, known.evidence)
@@ -273,11 +283,12 @@ def stated_claim(claim: Claim) -> StatedClaim:
 
 
 def _with_finding(row: Row, ticket: Ticket) -> Row:
+    outcome = outcome_of(ticket)
     return replace(
         row,
         severity=_value(ticket.severity),
         status=_value(ticket.status),
-        outcome=outcome_of(ticket),
+        outcome=outcome.value if outcome else None,
         batch=ticket.batch.value if ticket.batch else None,
         agent=_value(ticket.agent),
         assignee=_value(ticket.assignee),
@@ -294,7 +305,8 @@ def _with_finding(row: Row, ticket: Ticket) -> Row:
 
 
 def _value(stated: Any) -> str | None:
-    return str(stated.value) if stated and stated.value is not None else None
+    value = stated.value if stated else None
+    return value.value if isinstance(value, Enum) else value
 
 
 def _once(values: Iterable[str | None]) -> tuple[str, ...]:
@@ -316,8 +328,8 @@ def _read(file: File, vocabulary: Vocabulary, examine: Examine | None) -> IndexE
         from finding_tickets.documents.remediation import read_sidecar
 
         remediation, found = read_sidecar(content.data, file.path)
-        extras = IndexExtras(claims=claims_of(remediation))
-        return IndexEntry(state, problems=tuple(found), code=code_inputs(remediation), extras=extras)
+        beside = IndexExtras(claims=claims_of(remediation))
+        return IndexEntry(state, problems=tuple(found), code=code_inputs(remediation), extras=beside)
     document, found = read_document(content.data, file.path, vocabulary)
     if document is None:
         return IndexEntry(state, problems=found, extras=IndexExtras())

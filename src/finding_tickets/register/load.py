@@ -7,9 +7,8 @@ lower case.
 
 from __future__ import annotations
 
-
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.model.problem import Level, Problem
@@ -80,7 +79,11 @@ def read_one(root: Path, path: str, config: Config, data: bytes) -> Document | N
     document, _ = read_document(data, path, config.vocabulary)
     names = sidecar_names(path, document.id.value) if document else ()
     beside = next((name for name in names if (root / name).is_file()), None)
-    return _with_sidecar(document, File(beside, str(root / beside), None), []) if document and beside else document
+    return (
+        _with_sidecar(document, File(beside, str(root / beside), None), [])
+        if document and beside
+        else document
+    )
 
 
 def files_of(document: Document) -> frozenset[str]:

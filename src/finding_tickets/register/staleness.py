@@ -81,6 +81,7 @@ class CurrentVerdict:
 
     Attributes:
         verdict: The verdict.
+        loaded: The verification that it comes from, where it is at hand already.
         file: The file of evidence that it comes from, if there is one.
         evidence: What that file says.
         disagreement: The verdicts of meters that differ.
@@ -89,6 +90,7 @@ class CurrentVerdict:
     """
 
     verdict: Verdict = Verdict.UNVERIFIED
+    loaded: Verification | None = None
     file: Path | None = None
     evidence: RecordedEvidence | None = None
     disagreement: str | None = None
@@ -103,7 +105,7 @@ class CurrentVerdict:
             BadDataError: The file cannot be read any more.
         """
         if self.file is None:
-            return None
+            return self.loaded
         from pydantic import ValidationError
 
         from finding_tickets.model.verification import Verification
@@ -154,6 +156,10 @@ class KnownFiles:
                     self.has_learned = True
         return self._now[path]
 
+    def exists(self, path: str) -> bool:
+        """Whether there is a file now, which may be empty."""
+        return state_of(f"{self.root}/{path}") is not None
+
     def recorded(self, path: str, code: CodeInputs) -> RecordedEvidence:
         """What a file of evidence says of a document with this code.
 
@@ -171,7 +177,7 @@ class KnownFiles:
             raise BadDataError(f"is no evidence: {error}", file=path, hint=hint) from None
         if not recorded.ran:
             files = {name: value for name, kind, value in recorded.inputs if kind == "file"}
-            del files[REMEDIATION]
+            files.pop(REMEDIATION, None)
             if any(self.digest(name) != value for name, value in files.items()):
                 # What other code could import says nothing; it is stale as it is.
                 return recorded
@@ -240,15 +246,21 @@ class Verdicts:
         fresh = [(file, evidence) for file, evidence, changed in found if not changed]
         if fresh:
             file, counts = min(fresh, key=lambda each: rank(each[1]))
-            return CurrentVerdict(counts.verdict, file, counts, _disagreement([each for _, each in fresh]))
+            disagreement = _disagreement([each for _, each in fresh])
+            return CurrentVerdict(counts.verdict, None, file, counts, disagreement)
         if found:
             # Evidence of another version of torch says least about what has changed here.
             file, nearest, changed = min(found, key=lambda each: len(each[2]))
-            return CurrentVerdict(Verdict.STALE, file, nearest, changed=changed)
+            return CurrentVerdict(Verdict.STALE, None, file, nearest, changed=changed)
         return CurrentVerdict()
 
     def recorded(
-        self, document_id: str, code: CodeInputs | None, revision: str | None = None, *, any_torch: bool = False
+        self,
+        document_id: str,
+        code: CodeInputs | None,
+        revision: str | None = None,
+        *,
+        any_torch: bool = False,
     ) -> list[tuple[Path, RecordedEvidence, tuple[str, ...]]]:
         """All evidence on a document in the work tree, or at a revision, with the inputs that have changed.
 
@@ -278,6 +290,9 @@ class Verdicts:
         self, evidence: RecordedEvidence, document_id: str, code: CodeInputs, any_torch: bool
     ) -> Iterator[str]:
         """The names of the inputs of a verification that are others now, or gone, or new; none if fresh."""
+        if not code.verifier and not self._files.exists(verifier_path(document_id)):
+            yield "the verifier, which is gone"
+            return
         before = {(name, kind): value for name, kind, value in evidence.inputs}
         # A real GPU may be on another machine, with a torch of its own.
         own = evidence.meter == "simulated" and not any_torch
@@ -292,7 +307,7 @@ class Verdicts:
             if commit is None:
                 break
             now[revision, "commit"] = commit
-            # A variant whose file is not there ends a plan, so that evidence knows nothing of those behind it.
+            # A variant whose file is not there ends a plan: evidence knows nothing of those behind it.
             is_last = all((behind, "commit") in before for behind, _ in named[place:])
             if not is_last and module.endswith(".py") and not _has(self._root, revision, commit, module):
                 break
@@ -300,14 +315,14 @@ class Verdicts:
         if evidence.ran:
             files = {*known, *recorded}
         else:
-            there = (path for path in evidence.importable if self._files.digest(path) != ABSENT)
+            there = (path for path in evidence.importable if self._files.exists(path))
             files = {*known, *there}
         now |= {(name, "file"): self._files.digest(name) for name in sorted(files)}
         yield from (key[0] for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key))
         for file in recorded:
             # Python would import a package in the place of a module of the same name beside it.
             package = f"{file.removesuffix('.py')}/__init__.py"
-            if file not in known and file.endswith(".py") and self._files.digest(package) != ABSENT:
+            if file not in known and file.endswith(".py") and self._files.exists(package):
                 yield package
 
 

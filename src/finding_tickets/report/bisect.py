@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from finding_tickets.history.bisect import Bisected, Step
+from finding_tickets.history.bisect import Bisection, BisectStep
 from finding_tickets.report.history import SHORT_ID
 
 HEADER = ("DATE", "COMMIT", "STATE", "", "LAW", "SUBJECT")
 
 
-def bisect_row(step: Step) -> tuple[str, ...]:
+def bisect_row(step: BisectStep) -> tuple[str, ...]:
     """One step: when, which commit, the state, what it did, and the law that was claimed first or why not."""
     commit = step.commit
     law = next((f"{metric}: {law}" for metric, law in step.laws.items()), "-")
@@ -17,7 +17,7 @@ def bisect_row(step: Step) -> tuple[str, ...]:
     return date, commit.id[:SHORT_ID], step.state, step.turn or "", shown, commit.subject
 
 
-def bisect_item(done: Bisected) -> dict[str, object]:
+def bisect_item(done: Bisection) -> dict[str, object]:
     """The whole search for JSON; what is not known is null or empty."""
     return {
         "ticket": done.ticket,

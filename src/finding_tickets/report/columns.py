@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from finding_tickets.register.query import Facts
 from finding_tickets.register.index import Row
+from finding_tickets.register.query import Facts
 
 DEFAULT = ("id", "severity", "status", "verdict", "title")
 BETWEEN = ", "

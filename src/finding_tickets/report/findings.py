@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.probing import Cost, Probed, ProbedSite
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.register.draft import Draft, Place, draft_of
 from finding_tickets.report.drafts import Attached
 
@@ -203,14 +203,14 @@ def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _times(cost: Cost) -> str:
+def _times(cost: ProbedCost) -> str:
     if cost.law is None and len(set(cost.values)) > 1:
         return f"{min(cost.values)} to {max(cost.values)} times"
     count = cost.law or str(cost.values[0])
     return "once" if count == "1" else f"{count} times" if count.isdecimal() else f"`{count}` times"
 
 
-def _claim(cost: Cost) -> str:
+def _claim(cost: ProbedCost) -> str:
     """What was measured as a claim: the law, the range where there is none, or the only value."""
     least, most = min(cost.values), max(cost.values)
     return cost.law or (f"{least}..{most}" if least < most else str(least))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finding_tickets.history.past import Step
+from finding_tickets.history.evidence_log import EvidenceChange
 from finding_tickets.report.history import SHORT_ID
 from finding_tickets.report.measured import changes
 
@@ -10,7 +10,7 @@ HEADER = ("DATE", "COMMIT", "VERDICT", "LAW", "MEASURED ON", "SUBJECT")
 UNCOMMITTED = "-"
 
 
-def past_row(step: Step) -> tuple[str, ...]:
+def past_row(step: EvidenceChange) -> tuple[str, ...]:
     """One step: when, which commit, the verdict, the law that the claims speak of first, and where."""
     commit, done = step.commit, step.verification
     date, name = (commit.date.partition("T")[0], commit.id[:SHORT_ID]) if commit else (UNCOMMITTED,) * 2
@@ -21,7 +21,7 @@ def past_row(step: Step) -> tuple[str, ...]:
     return date, name, done.verdict, law, f"{done.meter} {done.device}, torch {done.torch}", subject
 
 
-def past_item(step: Step) -> dict[str, object]:
+def past_item(step: EvidenceChange) -> dict[str, object]:
     """One step for JSON; what is not known is null or empty."""
     done = step.verification
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from finding_tickets.measure.probing import Cost, Probed
+from finding_tickets.measure.probing import Probed, ProbedCost
 from finding_tickets.report.verification import INDENT, Styler, aligned
 
 LONGEST_TEXT = 72
@@ -86,5 +86,5 @@ def as_json(probed: Probed) -> dict[str, Any]:
     }
 
 
-def _cost(cost: Cost) -> dict[str, Any]:
+def _cost(cost: ProbedCost) -> dict[str, Any]:
     return {"values": list(cost.values), "law": cost.law, "growth": cost.growth}

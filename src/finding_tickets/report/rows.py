@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
-from finding_tickets.register import row as register
+from finding_tickets.register import index as register
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
 from finding_tickets.register.index import IndexExtras, StatedClaim
@@ -18,6 +19,7 @@ from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.measured import AFTER, BEFORE, Change, changes
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
@@ -29,6 +31,8 @@ CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
 """The opinions that take a side: whether they say that there is something to what the finding claims."""
 
+CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
+"""The lint rules that compare what one document says in several places, and look at nothing else."""
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
 _AGAINST = {Verdict.FAILED, Verdict.REFUTED}
@@ -123,9 +127,7 @@ class Row:
         return True if held and None not in held else None
 
 
-def rows_of(
-    facts: Facts, chosen: Iterable[register.Row], extras: Mapping[str, IndexExtras]
-) -> Iterator[Row]:
+def rows_of(facts: Facts, chosen: Iterable[register.Row], extras: Mapping[str, IndexExtras]) -> Iterator[Row]:
     """The rows of a report; ``extras`` are by the paths of the documents that have some."""
     wanted = _wanted(facts.config)
     for stated in chosen:
@@ -142,7 +144,7 @@ def rows_of(
 def row_of(
     stated: register.Row,
     measured: CurrentVerdict,
-    extras: IndexExtras = IndexExtras(),
+    extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
     vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
 ) -> Row:
     """The row of one document, by what is in it."""
@@ -159,6 +161,23 @@ def row_of(
         is_unproven=_is_unproven(stated, measured, extras, vocabulary),
         ignored=extras.ignored,
     )
+
+
+def contradictions_in(
+    document: Document, data: bytes, vocabulary: Vocabulary
+) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Where a document of these bytes contradicts itself, and the rules that a comment has lint ignore."""
+    from finding_tickets.documents.source import Source
+    from finding_tickets.lint.engine import examine, suppressions
+    from finding_tickets.lint.rules import RULES, Context
+    from finding_tickets.register.load import Register
+
+    alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
+    source = Source(document.path, data, vocabulary)
+    found = examine(source, document, (), Context(alone), [RULES[name] for name in CONTRADICTIONS])
+    ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
+    problems = (breach.problem for breach in found if breach.problem.rule in CONTRADICTIONS)
+    return tuple(problems), tuple(dict.fromkeys(ignored))
 
 
 def _consensus(stated: register.Row) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from finding_tickets.ground.version import __version__
 from finding_tickets.lint.rules import RULES, Rule
-from finding_tickets.lint.rules.page import entry_text
+from finding_tickets.lint.rules.page import entry_text, explanations
 from finding_tickets.model.problem import Level, Problem
 
 VERSION = "2.1.0"
@@ -43,7 +43,7 @@ def artifact(file: str) -> dict[str, str]:
 
 def _descriptor(rule: Rule) -> dict[str, Any]:
     """The metadata of a rule; its help is what the page of rules says of it."""
-    reason = {"text": rule.reason.replace("`", "")}
+    reason = {"text": explanations()[rule.id].reason.replace("`", "")}
     return {
         "id": rule.id,
         "shortDescription": {"text": _first_sentence(reason["text"])},
@@ -59,7 +59,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _tags(rule: Rule) -> Sequence[str]:
-    return [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.mends else [])]
+    return [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.fixable else [])]
 
 
 def _result(problem: Problem, index: Mapping[str, int]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from finding_tickets.ground.git import CommitNode
-from finding_tickets.history.regressions import Row, Step, Timeline, Turn
+from finding_tickets.history.timeline import Timeline, TimelineRow, TimelineStep, Trend
 from finding_tickets.report.history import SHORT_ID
 from finding_tickets.report.printable import printable
 from finding_tickets.report.verification import INDENT, Styler, aligned
@@ -14,16 +14,16 @@ from finding_tickets.report.verification import INDENT, Styler, aligned
 WIDTH = 60
 """Columns that commits are drawn in; more of them share one, in which the mark that says most stands."""
 FIRST, SAME, UNKNOWN = "o", "-", "."
-MARKS = {Turn.REGRESSION: "!", Turn.IMPROVEMENT: "+", Turn.CHANGE: "*"}
+MARKS = {Trend.REGRESSION: "!", Trend.IMPROVEMENT: "+", Trend.CHANGE: "*"}
 LEGEND = f"{FIRST} first   {SAME} as before   ! regression   + improvement   * change   {UNKNOWN} not known"
 _LOUDEST_FIRST = "!+*o-."
-_COLOURS = {Turn.REGRESSION: "red", Turn.IMPROVEMENT: "green", Turn.CHANGE: "yellow"}
+_COLOURS = {Trend.REGRESSION: "red", Trend.IMPROVEMENT: "green", Trend.CHANGE: "yellow"}
 
 
 def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Styler) -> Iterator[str]:
     """A ticket with a strip for each row and a line for each change; ``style`` colours a text."""
     title = style(printable(timeline.ticket), "bold")
-    turns = [(row, step) for row in timeline.rows for step in row.steps if step.turn]
+    turns = [(row, step) for row in timeline.rows for step in row.steps if step.trend]
     if not turns and timeline.is_known:
         now = next(text for text in reversed(timeline.rows[0].texts) if text)
         yield f"{title}  {now}, no change in {_commits(len(nodes))}"
@@ -60,14 +60,14 @@ def timeline_item(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, 
     }
 
 
-def _step_item(row: Row, step: Step, nodes: Sequence[CommitNode]) -> dict[str, object]:
+def _step_item(row: TimelineRow, step: TimelineStep, nodes: Sequence[CommitNode]) -> dict[str, object]:
     commit = nodes[step.place].commit
     return {
         **commit._asdict(),
         "before": step.before,
         "after": step.after,
         "value": row.values[step.place] if row.values else None,
-        "turn": step.turn,
+        "turn": step.trend,
         "open": step.is_open,
     }
 
@@ -77,23 +77,23 @@ def _strips(timeline: Timeline) -> Iterator[tuple[str, ...]]:
         yield row.name, _strip(row), next((text for text in reversed(row.texts) if text), "")
 
 
-def _strip(row: Row) -> str:
-    steps = {step.place: MARKS[step.turn] if step.turn else FIRST for step in row.steps}
+def _strip(row: TimelineRow) -> str:
+    steps = {step.place: MARKS[step.trend] if step.trend else FIRST for step in row.steps}
     marks = [steps.get(place, SAME if text else UNKNOWN) for place, text in enumerate(row.texts)]
     columns = min(WIDTH, len(marks))
     shared = (marks[len(marks) * at // columns : len(marks) * (at + 1) // columns] for at in range(columns))
     return "".join(min(each, key=_LOUDEST_FIRST.index) for each in shared)
 
 
-def _told(turns: Sequence[tuple[Row, Step]], style: Styler) -> Iterator[str]:
+def _told(turns: Sequence[tuple[TimelineRow, TimelineStep]], style: Styler) -> Iterator[str]:
     """What one commit did."""
-    rows = ((_word(step.turn), row.name, printable(f"{step.before} -> {step.after}")) for row, step in turns)
+    rows = ((_word(step.trend), row.name, printable(f"{step.before} -> {step.after}")) for row, step in turns)
     for line, (_, step) in zip(aligned(rows), turns, strict=True):
-        yield INDENT * 2 + (style(line, _COLOURS[step.turn]) if step.turn else line)
+        yield INDENT * 2 + (style(line, _COLOURS[step.trend]) if step.trend else line)
 
 
-def _word(turn: Turn | None) -> str:
-    return turn.upper() if turn is Turn.REGRESSION else turn or ""
+def _word(turn: Trend | None) -> str:
+    return turn.upper() if turn is Trend.REGRESSION else turn or ""
 
 
 def _not_known(timeline: Timeline, nodes: Sequence[CommitNode]) -> Iterator[str]:

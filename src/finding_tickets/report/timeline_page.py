@@ -10,7 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from finding_tickets.ground.git import CommitNode
-from finding_tickets.history.regressions import NOT_AS_CLAIMED, Row, Step, Timeline, Turn
+from finding_tickets.history.timeline import NOT_AS_CLAIMED, Timeline, TimelineRow, TimelineStep, Trend
 from finding_tickets.report.charts import (
     GAP,
     LABEL,
@@ -45,7 +45,7 @@ class Changed:
 
     number: int
     node: CommitNode
-    steps: tuple[tuple[Row, Step], ...]
+    steps: tuple[tuple[TimelineRow, TimelineStep], ...]
 
 
 class Section:
@@ -70,10 +70,10 @@ class Section:
         )
 
     @cached_property
-    def turns(self) -> Mapping[Turn, int]:
+    def turns(self) -> Mapping[Trend, int]:
         """How many there are of each."""
         steps = [step for row in self.timeline.rows for step in row.steps]
-        return {turn: sum(step.turn is turn for step in steps) for turn in Turn}
+        return {turn: sum(step.trend is turn for step in steps) for turn in Trend}
 
     @property
     def at(self) -> str:
@@ -88,7 +88,7 @@ class Section:
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """A chart for each metric of which a variant changed."""
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[TimelineRow]] = {}
         for row in self.timeline.rows[1:]:
             if any(value is not None for value in row.values):
                 rows.setdefault(row.name.partition(".")[2], []).append(row)
@@ -96,7 +96,7 @@ class Section:
         return tuple(
             _chart(metric, of_metric, places, self._nodes)
             for metric, of_metric in rows.items()
-            if any(step.turn for row in of_metric for step in row.steps)
+            if any(step.trend for row in of_metric for step in row.steps)
         )
 
     def picture(self, chart: Chart) -> Markup:
@@ -128,12 +128,14 @@ def _cut(length: int, text: str) -> str:
     return text[:length]
 
 
-def _at(rows: Sequence[Row], place: int) -> Iterator[tuple[Row, Step]]:
+def _at(rows: Sequence[TimelineRow], place: int) -> Iterator[tuple[TimelineRow, TimelineStep]]:
     """What one commit changed."""
-    return ((row, step) for row in rows for step in row.steps if step.place == place and step.turn)
+    return ((row, step) for row in rows for step in row.steps if step.place == place and step.trend)
 
 
-def _chart(metric: str, rows: Sequence[Row], places: Sequence[int], nodes: Sequence[CommitNode]) -> Chart:
+def _chart(
+    metric: str, rows: Sequence[TimelineRow], places: Sequence[int], nodes: Sequence[CommitNode]
+) -> Chart:
     values = {row.name: [row.values[place] for place in places] for row in rows}
     scale = Scale([value for each in values.values() for value in each if value is not None])
     pitch = (WIDTH - MARGIN) / len(places)
@@ -167,7 +169,9 @@ def _chart(metric: str, rows: Sequence[Row], places: Sequence[int], nodes: Seque
     )
 
 
-def _series(row: Row, variant: str, style: int, columns: Sequence[tuple[float, int]], scale: Scale) -> Series:
+def _series(
+    row: TimelineRow, variant: str, style: int, columns: Sequence[tuple[float, int]], scale: Scale
+) -> Series:
     """One variant; what it was lasts until the commit that changes it."""
     known = [(x, scale.y(value), place) for x, place in columns if (value := row.values[place]) is not None]
     line: list[tuple[float, float]] = []
@@ -186,11 +190,11 @@ def _named(number: int, node: CommitNode) -> str:
     return f"{number}: {node.commit.date.partition('T')[0]} {node.commit.id[:SHORT_ID]}"
 
 
-def _said(row: Row, place: int) -> str:
+def _said(row: TimelineRow, place: int) -> str:
     value, text = row.values[place], row.texts[place]
     return NOT_KNOWN if text is None else text if value is None else f"{value} by {text}"
 
 
-def _described(row: Row) -> str:
+def _described(row: TimelineRow) -> str:
     steps = ", then ".join(step.after for step in row.steps)
     return f"{row.name}: {steps}."

@@ -17,15 +17,15 @@ from finding_tickets.claims.check import (
 )
 from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
-from finding_tickets.measure.report import Report
+from finding_tickets.measure.tasks import ResultPair
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verification import ClaimResult
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket
 from finding_tickets.register.index import stated_claim
 from finding_tickets.verify.plan import comparison_of
 from finding_tickets.verify.times import ratio_of, timed_points
 
 
-def check(claims: Sequence[Claim], report: Report) -> tuple[ClaimResult, ...]:
+def check(claims: Sequence[Claim], report: MeasuredTicket) -> tuple[ClaimResult, ...]:
     """Every claim beside what was measured.
 
     Raises:
@@ -34,30 +34,30 @@ def check(claims: Sequence[Claim], report: Report) -> tuple[ClaimResult, ...]:
     for claim in claims:
         with located(claim.id, claim.line):
             _check_names(claim, report)
-    troubles = {name: trouble(name, report, claims) for name in report.runs}
+    troubles = {name: trouble(name, report, claims) for name in report.variants}
     return tuple(_result(claim, _checked(claim, report, troubles)) for claim in claims)
 
 
-def trouble(variant: str, report: Report, claims: Sequence[Claim]) -> str | None:
+def trouble(variant: str, report: MeasuredTicket, claims: Sequence[Claim]) -> str | None:
     """Why the runs of a variant decide nothing; None where they do.
 
     No run took place, one raised at a point where no claim about the variant applies to that, or one met an
     operation whose cost is unknown.
     """
-    runs = report.runs.get(variant, ())
-    if not runs:
+    result = report.variants.get(variant)
+    if result is None or not result.samples:
         return f"{variant} was not run"
     own = [claim for claim in claims if claim.variant == variant and claim.metric in ENDINGS]
-    for run in runs:
-        ooms = run.measurement.metrics.get("ooms", 0)
+    for run in result.samples:
+        ooms = run.metrics.get("ooms", 0)
         decided = False
         for claim in own if run.error else ():
             with located(claim.id, claim.line):
                 decided = decided or decides_ending(claim.metric, claim.value, claim.at, run.at, ooms)
         if run.error and not decided:
             return f"{variant} at {at_text(run.at)}: {run.error}"
-    unknown = sorted({name for run in runs for name in run.measurement.unknown})
-    return f"{variant} uses operations of unknown cost: {', '.join(unknown)}" if unknown else None
+    unknown = ", ".join(result.unknown)
+    return f"{variant} uses operations of unknown cost: {unknown}" if unknown else None
 
 
 def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
@@ -79,7 +79,7 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
     )
 
 
-def _check_names(claim: Claim, report: Report) -> None:
+def _check_names(claim: Claim, report: MeasuredTicket) -> None:
     """Raise ``ExpressionError`` for the first variable of a claim that the sweep does not have."""
     known = list(report.sweep[0])
     for text in [*claim.at, *claim.at.values()]:
@@ -93,7 +93,7 @@ def _check_names(claim: Claim, report: Report) -> None:
         check_variables(parse_condition(claim.value), known)
 
 
-def _checked(claim: Claim, report: Report, troubles: Mapping[str, str | None]) -> Checked:
+def _checked(claim: Claim, report: MeasuredTicket, troubles: Mapping[str, str | None]) -> Checked:
     with located(claim.id, claim.line):
         ratio = ratio_of(claim, report) if claim.metric == SECONDS else None
         involved = [claim.variant, ratio.reference] if ratio else [claim.variant]
@@ -108,21 +108,26 @@ def _checked(claim: Claim, report: Report, troubles: Mapping[str, str | None]) -
             return check_times(ratio, timed, len(report.sweep), report.times.device)
         if claim.metric == SAME_RESULT:
             wanted = comparison_of(claim)
-            made = [one for one in report.agreements if one.comparison == wanted and meets(one.at, where)]
+            made = [
+                one
+                for one in report.agreements
+                if ResultPair(one.variant, one.target, one.tolerance) == wanted and meets(one.at, where)
+            ]
             compared = [(one.at, one.difference) for one in made if not one.skipped]
             return check_results(compared, len(made) - len(compared))
+        samples = report.variants[claim.variant].samples
         runs = [
             run
-            for run in report.runs[claim.variant]
+            for run in samples
             # What was counted up to an exception is no cost of the whole.
-            if claim.metric in run.measurement.metrics
+            if claim.metric in run.metrics
             and (run.error is None or claim.metric in ENDINGS)
             and meets(run.at, where)
         ]
         if runs:
-            counts = [run.measurement.metrics[claim.metric] for run in runs]
+            counts = [run.metrics[claim.metric] for run in runs]
             return check_counts(claim.metric, claim.value, [run.at for run in runs], counts, report.sweep)
-        counted = any(claim.metric in run.measurement.metrics for run in report.runs[claim.variant])
+        counted = any(claim.metric in run.metrics for run in samples)
         if claim.metric in COUNTS and not counted:
             return Checked(None, f"the {report.meter} meter does not count {claim.metric}")
         return Checked(None, "not measured at any point of the claim")
