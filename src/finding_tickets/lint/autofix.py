@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, Choice, breaches, examine

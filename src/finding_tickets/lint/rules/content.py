@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from finding_tickets.claims.language import suggest
-from finding_tickets.documents.inline import plain
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.source import plain
 from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Span, Text

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.rules.worktree import WorkTree
 from finding_tickets.model.problem import Level, Problem
