@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.checkouts import Checkouts, RevisionError
 from finding_tickets.ground.git import GitError
-from finding_tickets.register import row as register
-from finding_tickets.register.convention import safe_name
-from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register import index as register
+from finding_tickets.register.paths import safe_name
+from finding_tickets.register.query import Facts
 from finding_tickets.register.revision import config_at, rows_at
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Changed, Since
 from finding_tickets.report.rows import Row, row_of
 from finding_tickets.verify.recorded import changes
@@ -52,7 +53,7 @@ def since(
 
 
 def _changes(row: Row, stated: register.Row, verdicts: tuple[str, str] | None) -> Iterator[Changed]:
-    before = row_of(stated, Measured())
+    before = row_of(stated, CurrentVerdict())
     for what in COMPARED:
         old, new = getattr(before, what), getattr(row, what)
         if old != new:
