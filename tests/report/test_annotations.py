@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.report.annotations import annotation
+from finding_tickets.report.github import annotation
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tests.conftest import Git, Repository
 
-from finding_tickets.report.difference import Difference, Line, difference, variant_places
+from finding_tickets.report.html import CodeDiff, DiffLine, code_diff
 
 PLACES = {"found": "fixes/a/found.py:f", "fix": "fixes/a/fix.py:f"}
 
 
-def made(repository: Repository, places: dict[str, str] = PLACES) -> Difference | None:
+def made(repository: Repository, places: dict[str, str] = PLACES) -> CodeDiff | None:
     """The difference of two files of the repository."""
     repository.write("fixes/a/found.py", "def f():\n    wait()\n")
     repository.write("fixes/a/fix.py", "def f():\n    return\n")
-    return difference(places, repository.root)
+    return code_diff(places, repository.root)
 
 
 def test_lines_have_their_numbers_before_and_after(repository: Repository) -> None:
@@ -21,7 +21,7 @@ def test_lines_have_their_numbers_before_and_after(repository: Repository) -> No
     found = made(repository)
     assert found
     assert (
-        (Line(1, 1, "def f():"), Line(2, None, "    wait()"), Line(None, 2, "    return")),
+        (DiffLine(1, 1, "def f():"), DiffLine(2, None, "    wait()"), DiffLine(None, 2, "    return")),
     ) == found.hunks
     assert ("found", "fix") == (found.before, found.after)
 
@@ -31,7 +31,7 @@ def test_far_changes_are_pieces_of_their_own(repository: Repository) -> None:
     lines = [f"line {number}" for number in range(20)]
     repository.write("found.py", "\n".join(lines))
     repository.write("fix.py", "\n".join(["first", *lines[1:-1], "last"]))
-    found = difference({"found": "found.py:f", "fix": "fix.py:f"}, repository.root)
+    found = code_diff({"found": "found.py:f", "fix": "fix.py:f"}, repository.root)
     assert found
     assert [5, 5] == [len(hunk) for hunk in found.hunks]
 
@@ -61,17 +61,7 @@ def test_a_variant_at_a_revision_is_read_there(repository: Repository, git: Git)
     repository.write("f.py", "old\n")
     git("add", "."), git("commit", "--quiet", "-m", "old")
     repository.write("f.py", "new\n")
-    found = difference({"found": "f.py:f@HEAD", "fix": "f.py:f"}, repository.root)
+    found = code_diff({"found": "f.py:f@HEAD", "fix": "f.py:f"}, repository.root)
     assert found
-    assert ((Line(1, None, "old"), Line(None, 1, "new")),) == found.hunks
-    assert difference({"found": "f.py:f@nowhere", "fix": "f.py:f"}, repository.root) is None
-
-
-def test_places_of_a_ticket(repository: Repository) -> None:
-    """By the convention of the house; where that is unclear there are none."""
-    repository.ticket("A-1")
-    (document,) = repository.load().documents
-    repository.write("fixes/a_1/found.py", "def f(): ...\n")
-    assert {"found": "fixes/a_1/found.py:f"} == variant_places(document, repository.root)
-    repository.write("fixes/a_1/fix.py", "def g(): ...\n")
-    assert {} == variant_places(document, repository.root)
+    assert ((DiffLine(1, None, "old"), DiffLine(None, 1, "new")),) == found.hunks
+    assert code_diff({"found": "f.py:f@nowhere", "fix": "f.py:f"}, repository.root) is None

@@ -7,8 +7,7 @@ from xml.etree import ElementTree as ET
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Sample, VariantResult, Verification
-from finding_tickets.report.charts import Chart, charts
-from finding_tickets.report.drawing import drawn
+from finding_tickets.report.charts import Chart, charts, drawn
 
 HOSTILE = "</svg><script>\"'&"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.entries import Entry
-from finding_tickets.report.export import Item, full_item, ticket_item
+from finding_tickets.report.json import Item, full_item, ticket_item
+from finding_tickets.report.text import MeasuredDocument
 
 TICKET = b"""\
 # Finding Ticket: It waits
@@ -40,7 +40,7 @@ def item(data: bytes) -> Item:
     """Everything known of the ticket in ``data``."""
     document, _ = read_document(data, "a.md")
     assert document
-    return full_item(Entry(document, Verdict.UNVERIFIED))
+    return full_item(MeasuredDocument(document, Verdict.UNVERIFIED))
 
 
 def test_what_was_done() -> None:
@@ -73,4 +73,4 @@ def test_all_that_a_reviewer_writes() -> None:
     assert document
     assert [
         {"reviewer": "drl", "verdict": "NEUTRAL", "evaluation": "Rarely.\n\n**Recommendation:** Wait."}
-    ] == ticket_item(Entry(document, Verdict.UNVERIFIED))["reviews"]
+    ] == ticket_item(MeasuredDocument(document, Verdict.UNVERIFIED))["reviews"]

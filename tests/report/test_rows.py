@@ -13,8 +13,8 @@ from finding_tickets.register.listing import list_rows
 from finding_tickets.register.particulars import Claimed, Particulars
 from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.row import Row as Stated
-from finding_tickets.report.measured import Change
-from finding_tickets.report.rows import Row, row_of, rows_of
+from finding_tickets.report.rows import ReportRow, row_of, rows_of
+from finding_tickets.report.text import LawChange
 from finding_tickets.verify.intoto import written
 
 if TYPE_CHECKING:
@@ -123,12 +123,12 @@ def test_claims_of_one_metric_stand_together() -> None:
     )
     row = row_of(stated(), Measured(), Particulars(claims=claims))
     assert (
-        Change("syncs", "4*n and O(n)", "1"),
-        Change("peak_bytes", None, "8 where n 1; 16 where n 2"),
+        LawChange("syncs", "4*n and O(n)", "1"),
+        LawChange("peak_bytes", None, "8 where n 1; 16 where n 2"),
     ) == row.claimed
 
 
-def rows(repository: Repository) -> list[Row]:
+def rows(repository: Repository) -> list[ReportRow]:
     """The rows of a report on all documents."""
     listing = list_rows(repository.root, whole=True)
     facts = Facts(listing.root, listing.config, listing.rows)

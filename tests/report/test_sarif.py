@@ -11,7 +11,7 @@ import pytest
 
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.report.sarif import sarif
+from finding_tickets.report.sarif import lint_log
 
 SCHEMA = Path(__file__).parents[3] / "shared/schemas/sarif-schema-2.1.0.json"
 PROBLEMS = [
@@ -34,7 +34,7 @@ PROBLEMS = [
 
 def run() -> Mapping[str, Any]:
     """The one run of a log of three problems."""
-    (only,) = sarif(PROBLEMS)["runs"]
+    (only,) = lint_log(PROBLEMS)["runs"]
     return dict(only)
 
 
@@ -44,7 +44,7 @@ def test_the_log_is_valid(problems: list[Problem]) -> None:
     """The schema of SARIF 2.1.0 accepts a log, also one without results, once it is JSON."""
     import jsonschema
 
-    schema, log = json.loads(SCHEMA.read_text()), json.loads(json.dumps(sarif(problems)))
+    schema, log = json.loads(SCHEMA.read_text()), json.loads(json.dumps(lint_log(problems)))
     jsonschema.Draft4Validator(schema).validate(log)
 
 
@@ -78,6 +78,6 @@ def test_every_rule_is_described_and_found_by_its_index() -> None:
 def test_a_path_of_bytes_that_are_no_text() -> None:
     """They are escaped one by one, as in any URI."""
     problem = Problem(level=Level.NOTE, rule="folder", file="tickets/\udcff ü.md", line=1, message="m")
-    (result,) = sarif([problem])["runs"][0]["results"]
+    (result,) = lint_log([problem])["runs"][0]["results"]
     place = result["locations"][0]["physicalLocation"]
     assert {"uri": "tickets/%FF%20%C3%BC.md", "uriBaseId": "%SRCROOT%"} == place["artifactLocation"]

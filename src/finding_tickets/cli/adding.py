@@ -15,7 +15,7 @@ from finding_tickets.register.draft import Draft
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import is_repository
-from finding_tickets.report.drafts import Attached, ticket_files
+from finding_tickets.report.templates import Attached, ticket_files
 
 ATTEMPTS = 1000
 

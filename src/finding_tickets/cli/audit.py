@@ -37,7 +37,7 @@ def audit(
     """Try fixes that cheat, and see which of them the verifier catches."""
     from finding_tickets.gate.audit import audit as run
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.audit import audit_item, audit_lines
+    from finding_tickets.report.gate import audit_item, audit_lines
     from finding_tickets.verify.plan import verifier_of
 
     if bool(ids) is everything:

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.theme import Theme
 
 from finding_tickets.cli.output import colourful, terminal_width, write
-from finding_tickets.report.terminal.safe import Safe
+from finding_tickets.report.terminal import Safe
 
 WIDEST = 120
 """Columns that are used of a terminal that has more: longer lines are hard to read."""

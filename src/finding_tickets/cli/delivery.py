@@ -15,7 +15,7 @@ from typing import TextIO
 from finding_tickets.cli.output import say, write_all
 from finding_tickets.errors import UsageError
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
-from finding_tickets.report.printable import printable
+from finding_tickets.report.text import printable
 
 IN_MEMORY = 16 * 1024**2
 """Bytes of a text that is not delivered yet; a longer one waits in a temporary file."""

@@ -14,7 +14,7 @@ from finding_tickets.cli.reading import open_listing, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.graph import graph as around
 from finding_tickets.register.query import Facts
-from finding_tickets.report.graph import dot, graph_item, mermaid, text
+from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
 
 
 class GraphFormat(StrEnum):
@@ -26,7 +26,7 @@ class GraphFormat(StrEnum):
     JSON = "json"
 
 
-WRITERS = {GraphFormat.TEXT: text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
+WRITERS = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
 
 
 def graph(

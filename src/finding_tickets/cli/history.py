@@ -82,14 +82,14 @@ def history(
 def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show what the evidence of a ticket has said."""
     from finding_tickets.history.past import past
-    from finding_tickets.report.past import HEADER, past_item, past_row
+    from finding_tickets.report.history import PAST_HEADER, past_item, past_row
 
     document = register.find(ticket)
     known = past(document.id.value, register.root, register.config.evidence)
     if how is HistoryFormat.JSON:
         write_json("history", [past_item(step) for step in known.steps])
     elif known.steps:
-        write_table(HEADER, map(past_row, known.steps))
+        write_table(PAST_HEADER, map(past_row, known.steps))
     else:
         say(f"{document.id.value} has no evidence in any commit of the current branch")
     for gap in known.gaps:
@@ -122,17 +122,17 @@ def _show(
     register: Register,
 ) -> None:
     """Write what became better and worse."""
-    from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines
 
     if how is HistoryFormat.JSON:
         write_json("regressions", [timeline_item(each, nodes) for each in timelines])
     elif how is HistoryFormat.HTML:
-        from finding_tickets.report.timeline_page import page
+        from finding_tickets.report.history import timeline_page
 
         paths = [document.path for document in register.documents]
         templates = register.root / register.config.templates
         is_kept = kept_by(register.root, register.config, paths)
-        deliver(page(timelines, nodes, since, templates), output, is_kept)
+        deliver(timeline_page(timelines, nodes, since, templates), output, is_kept)
     elif timelines:
         texts = ("\n".join(timeline_lines(each, nodes, style)) for each in timelines)
         write("\n\n".join([*texts, LEGEND]))

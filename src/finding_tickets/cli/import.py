@@ -27,7 +27,7 @@ from finding_tickets.importers.results import UNNAMED, Found, found_in
 from finding_tickets.register.load import Register
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import chosen_root
-from finding_tickets.report.drafts import Attached
+from finding_tickets.report.templates import Attached
 
 STDIN = "-"
 TEMPLATE = "imported.md.j2"

@@ -14,7 +14,7 @@ from finding_tickets.register.load import Register
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Verification
-    from finding_tickets.report.matrix import Matrix
+    from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.cells import Cell
     from finding_tickets.verify.evidence import Current
     from finding_tickets.verify.session import Settings
@@ -71,9 +71,9 @@ def seen(
     settings: Settings,
     cells: Sequence[Cell],
     verifications: Iterable[Verification],
-) -> Matrix:
+) -> VerdictMatrix:
     """The matrix of documents by their evidence, and by verifications of this run that are none."""
-    from finding_tickets.report.matrix import matrix
+    from finding_tickets.report.matrix import verdict_matrix
     from finding_tickets.verify.evidence import Current
 
     by_ticket: dict[str, list[Verification]] = {}
@@ -85,10 +85,10 @@ def seen(
         now = {cell: Current(each.verdict, each) for cell in cells for each in here if cell.has(each)}
         recorded = _known(document, settings, cells)
         known[document.id.value] = None if recorded is None else {**recorded, **now}
-    return matrix(cells, known)
+    return verdict_matrix(cells, known)
 
 
-def show(made: Matrix) -> None:
+def show(made: VerdictMatrix) -> None:
     """Print the cells, documents by cells, and one line for each difference."""
     numbers = [str(number) for number, _ in enumerate(made.names, 1)]
     write_table(("CELL", "MEASURED WITH"), zip(numbers, made.names, strict=True))

@@ -11,7 +11,7 @@ from finding_tickets.cli.content import drafts, places
 from finding_tickets.cli.options import HERE, OutputFormat, Root, known
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import ExitCode
-from finding_tickets.report.drafts import EXAMPLE
+from finding_tickets.report.templates import EXAMPLE
 
 
 def new(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from finding_tickets.register.load import Register
     from finding_tickets.register.query import Measured
     from finding_tickets.register.row import Row
-    from finding_tickets.report.entries import Entry
+    from finding_tickets.report.text import MeasuredDocument
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[Entry | Measured]) -> ExitCode:
+def evidence_code(entries: Iterable[MeasuredDocument | Measured]) -> ExitCode:
     """Bad data where evidence could not be read, which is said on stderr; else fine."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:

@@ -17,13 +17,20 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
 from finding_tickets.register.listing import Listing
 from finding_tickets.register.query import Facts, Lexicon, Measured, choose, parse
-from finding_tickets.register.query import Query as Asked
-from finding_tickets.report.contexts import Profile, Report, Since, status
-from finding_tickets.report.formats import FORMATS, ReportFormat, writer
-from finding_tickets.report.rows import Row, rows_of
+from finding_tickets.report import write_report
+from finding_tickets.report.rows import ReportRow, rows_of
+from finding_tickets.report.status import (
+    TEMPLATES,
+    WITH_HISTORY,
+    Profile,
+    ReportFormat,
+    StatusReport,
+    compare_since,
+    status_of_rows,
+)
 
 if TYPE_CHECKING:
-    from finding_tickets.report.matrix import Matrix
+    from finding_tickets.report.matrix import VerdictMatrix
 
 
 def report(
@@ -53,28 +60,27 @@ def report(
     ] = None,
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
-    how = FORMATS[output_format]
-    if template is not None and not how.template:
+    if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
-    if profile and not how.has_profiles:
+    if profile and output_format is not ReportFormat.SARIF:
         raise UsageError(f"--format {output_format} has no --profile")
-    if since is not None and not how.has_since:
+    if since is not None and output_format not in WITH_HISTORY:
         raise UsageError(f"--format {output_format} has no --since")
     listing = open_listing(root, whole=True)
     facts = Facts(listing.root, listing.config, listing.rows)
     text = " ".join(query or ())
     asked = parse(text, Lexicon(facts))
     rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
-    past = None if since is None else _since(since, facts, rows, asked)
-    name = how.template or "" if template is None else template
-    matrix = _matrix(rows, facts) if how.has_matrix else None
-    made = Report(facts, status(rows, facts, text, past, matrix), name, profile or Profile.FULL)
+    past = None if since is None else compare_since(since, facts, rows, asked.tree.holds)
+    name = TEMPLATES.get(output_format, "") if template is None else template
+    matrix = _matrix(rows, facts) if output_format in WITH_HISTORY else None
+    made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
     is_kept = _kept_by(listing)
     if summary:
         refuse_kept(summary, is_kept)
-    deliver(writer(output_format)(made), output, is_kept)
+    deliver(write_report(made, output_format), output, is_kept)
     if summary:
-        from finding_tickets.report.exports.github import summary as page
+        from finding_tickets.report.github import summary as page
 
         add_to(summary, page(made, room_in(summary)))
     unread = _unread(matrix, facts) if matrix else ()
@@ -87,23 +93,16 @@ def _kept_by(listing: Listing) -> Callable[[Path], bool]:
     return kept_by(listing.root, listing.config, (*(row.path for row in listing.rows), *unread))
 
 
-def _matrix(rows: Sequence[Row], facts: Facts) -> Matrix | None:
+def _matrix(rows: Sequence[ReportRow], facts: Facts) -> VerdictMatrix | None:
     if facts.config.matrix is None:
         return None
-    # As below.
-    from finding_tickets.report.matrix import recorded
+    # Only those who declare one wait for what reads evidence.
+    from finding_tickets.report.matrix import matrix_of_rows
 
-    return recorded(rows, facts, facts.config.matrix)
+    return matrix_of_rows(rows, facts, facts.config.matrix)
 
 
-def _unread(matrix: Matrix, facts: Facts) -> list[Measured]:
+def _unread(matrix: VerdictMatrix, facts: Facts) -> list[Measured]:
     """The evidence of cells that cannot be read, but for what is known of the work tree's already."""
     known = {str(each.problem) for each in facts.looked_up if each.problem}
     return [Measured(problem=problem) for problem in matrix.problems if str(problem) not in known]
-
-
-def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:
-    # Only those who ask for it wait for git and what reads evidence.
-    from finding_tickets.report.since import since
-
-    return since(revision, facts, rows, asked.tree.holds)

@@ -43,10 +43,10 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts
-from finding_tickets.report.verification import circumstances, lines
+from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
-    from finding_tickets.report.matrix import Matrix
+    from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.executor import Executor
     from finding_tickets.verify.session import Settings, Verified
 
@@ -213,7 +213,10 @@ def _each(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Done]:
 
 
 def _show(
-    verifications: Collection[Verification], output_format: Format, settings: Settings, made: Matrix | None
+    verifications: Collection[Verification],
+    output_format: Format,
+    settings: Settings,
+    made: VerdictMatrix | None,
 ) -> None:
     if output_format is Format.JSON:
         more = {"matrix": made.item} if made else {}
@@ -230,18 +233,18 @@ def _show(
 
 def _pages(verifications: Iterable[Verification]) -> Iterator[str]:
     for place, verification in enumerate(verifications):
-        page = "\n".join(lines(verification, style))
+        page = "\n".join(verification_lines(verification, style))
         yield f"\n{page}\n" if place else f"{page}\n"
 
 
 def _show_on_terminal(verifications: Collection[Verification], settings: Settings) -> None:
     from finding_tickets.cli.console import write_rich
-    from finding_tickets.report.sources import Sources, no_line
-    from finding_tickets.report.terminal.verification import Measured, summary
+    from finding_tickets.report.terminal import VerificationView, summary
+    from finding_tickets.report.text import Sources, no_line
 
     # What stands in the work tree is not what was measured at another revision.
     here = no_line if settings.overrides else Sources(settings.root).line
-    pages = (Measured(each, no_line if each.revision else here) for each in verifications)
+    pages = (VerificationView(each, no_line if each.revision else here) for each in verifications)
     parts = (part for page in pages for part in (page, ""))
     write_rich(sys.stdout, chain(parts, [summary(verifications)]))
 

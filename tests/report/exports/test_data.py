@@ -11,31 +11,33 @@ from jsonschema import Draft202012Validator
 from tests.report.exports.reports import ROWS, claim, report, row
 
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.contexts import Changed, Report, Since, status
-from finding_tickets.report.exports.data import schema, write
-from finding_tickets.report.rows import Row
+from finding_tickets.report.json import report_schema, write_json
+from finding_tickets.report.rows import ReportRow
+from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
 
 PUBLISHED = Path(__file__).parents[3] / "docs/report.schema.json"
 STRICT = Draft202012Validator(
     json.loads(
-        json.dumps(schema()).replace('"type": "object",', '"type": "object", "additionalProperties": false,')
+        json.dumps(report_schema()).replace(
+            '"type": "object",', '"type": "object", "additionalProperties": false,'
+        )
     )
 )
 """The schema without room for further keys, which a later version may have and this one has not."""
 
 
-def read(made: Report) -> Any:
+def read(made: StatusReport) -> Any:
     """The report as JSON, which is valid."""
-    value = json.loads("".join(write(made)))
+    value = json.loads("".join(write_json(made)))
     STRICT.validate(value)
     return value
 
 
 def test_the_published_schema_is_current() -> None:
-    """docs/report.schema.json is what ``python -m finding_tickets.report.exports.data`` prints."""
-    Draft202012Validator.check_schema(schema())
-    made = "python -m finding_tickets.report.exports.data > docs/report.schema.json"
-    assert schema() == json.loads(PUBLISHED.read_text(encoding="utf-8")), f"make it with {made}"
+    """docs/report.schema.json is what ``python -m finding_tickets.report.json`` prints."""
+    Draft202012Validator.check_schema(report_schema())
+    made = "python -m finding_tickets.report.json > docs/report.schema.json"
+    assert report_schema() == json.loads(PUBLISHED.read_text(encoding="utf-8")), f"make it with {made}"
 
 
 def test_what_is_in_a_report() -> None:
@@ -58,8 +60,8 @@ def test_a_report_since_a_revision() -> None:
     """What is different is there, and what became of documents is counted."""
     rows = (row("T-1"),)
     facts = report(rows).facts
-    since = Since("v1", "abc", ("T-1",), ("T-0",), (Changed("T-2", "severity", "P1", "P2"),))
-    value = read(Report(facts, status(rows, facts, "", since)))["status"]
+    since = Since("v1", "abc", ("T-1",), ("T-0",), (StatedChange("T-2", "severity", "P1", "P2"),))
+    value = read(StatusReport(facts, status_of_rows(rows, facts, "", since)))["status"]
     assert {
         "revision": "v1",
         "commit": "abc",
@@ -77,14 +79,14 @@ def test_no_documents() -> None:
 
 
 @given(ROWS)
-def test_any_text_is_valid(rows: list[Row]) -> None:
+def test_any_text_is_valid(rows: list[ReportRow]) -> None:
     """Whatever documents say, the report is valid, in ASCII, with every document and each text as it is."""
     made = report(rows)
-    assert "".join(write(made)).isascii()
+    assert "".join(write_json(made)).isascii()
     assert [each.title for each in rows] == [item["title"] for item in read(made)["data"]]
 
 
 @given(ROWS)
-def test_the_same_report_is_the_same_text(rows: list[Row]) -> None:
+def test_the_same_report_is_the_same_text(rows: list[ReportRow]) -> None:
     """Nothing but the rows decides what is written."""
-    assert list(write(report(rows))) == list(write(report(rows)))
+    assert list(write_json(report(rows))) == list(write_json(report(rows)))

@@ -14,26 +14,26 @@ from tests.report.exports.reports import ROWS, claim, report, row
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.query import Facts
-from finding_tickets.report.contexts import Profile, Report, status
-from finding_tickets.report.exports import sarif
-from finding_tickets.report.exports.sarif import write
-from finding_tickets.report.rows import Row, rows_of
+from finding_tickets.report import sarif
+from finding_tickets.report.rows import ReportRow, rows_of
+from finding_tickets.report.sarif import write_sarif
+from finding_tickets.report.status import Profile, StatusReport, status_of_rows
 
 SCHEMA = Path(__file__).parents[4] / "shared/schemas/sarif-schema-2.1.0.json"
 VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text())) if SCHEMA.is_file() else None
 GITHUB = Profile.GITHUB
 
 
-def read(made: Report) -> dict[str, Any]:
+def read(made: StatusReport) -> dict[str, Any]:
     """The only run of a report."""
-    log = json.loads("".join(write(made)))
+    log = json.loads("".join(write_sarif(made)))
     if VALIDATOR:
         VALIDATOR.validate(log)
     (run,) = log["runs"]
     return dict(run)
 
 
-def by_ticket(made: Report) -> dict[str, Any]:
+def by_ticket(made: StatusReport) -> dict[str, Any]:
     """The results by the tickets they are about."""
     return {each["properties"]["ticket"]: each for each in read(made)["results"]}
 
@@ -112,7 +112,7 @@ def places(repository: Repository, profile: Profile) -> list[tuple[str, dict[str
     """Where the results of the register are."""
     register = repository.load()
     facts = Facts.of(register)
-    made = Report(facts, status(rows_of(facts, facts.rows, {}), facts), profile=profile)
+    made = StatusReport(facts, status_of_rows(rows_of(facts, facts.rows, {}), facts), profile=profile)
     found = [each["locations"][0]["physicalLocation"] for each in read(made)["results"]]
     return [(each["artifactLocation"]["uri"], each.get("region")) for each in found]
 
@@ -157,7 +157,7 @@ def test_rules_are_found_by_their_index() -> None:
 @pytest.mark.parametrize("profile", Profile)
 @settings(max_examples=60)
 @given(rows=ROWS)
-def test_any_text_is_valid(rows: list[Row], profile: Profile) -> None:
+def test_any_text_is_valid(rows: list[ReportRow], profile: Profile) -> None:
     """The schema of SARIF 2.1.0 accepts every report; in full each document has a result."""
     found = read(report(rows, profile=profile))["results"]
     assert profile is GITHUB or len(rows) == len(found)
