@@ -31,7 +31,7 @@ PROBE = ("probe", "pkg.step:step", "--sweep", "n=1,2,3,5")
 EVIDENCE = f"evidence/A-1/simulated-torch{version('torch').partition('+')[0]}-h200-cuda13.json"
 MARK = "STARTED_BY"
 
-LOG = str(Path(__file__).parent / "register/importing/logs/semgrep.sarif")
+LOG = str(Path(__file__).parent / "importers/logs/semgrep.sarif")
 WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("init",): ["tickets.toml"],
     ("init", "--dry-run"): [],

@@ -1,3 +1,3 @@
 """Finding tickets that are closed by measurement."""
 
-__version__ = "0.1.0"
+from finding_tickets.ground.version import __version__ as __version__

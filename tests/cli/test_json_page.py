@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.measure.probing import Cost, Probed, ProbedSite
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import (
     ClaimResult,
@@ -92,7 +92,7 @@ def test_the_keys_of_an_import(tickets: Tickets, repository: Repository) -> None
 
 def test_the_keys_of_a_probe() -> None:
     """Every key of the item, of a site and of a cost is named."""
-    cost = Cost((1,))
+    cost = ProbedCost((1,))
     probed = Probed(
         target="a:f",
         kind="function",

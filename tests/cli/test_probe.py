@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.measure.probing import Cost, Probed, ProbedSite
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.probe import ProbedFinding, site_of
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_how_it_ends(
 
 def site(what: str = "allocations", file: str = "a.py", line: int = 2) -> ProbedSite:
     """A site that counts 3 and then 5."""
-    return ProbedSite(file, line, "f", what, "x = `y`", Cost((3, 5), None, "no law, 3..5"))
+    return ProbedSite(file, line, "f", what, "x = `y`", ProbedCost((3, 5), None, "no law, 3..5"))
 
 
 def made_up(*sites: ProbedSite) -> Probed:
@@ -176,7 +176,7 @@ def made_up(*sites: ProbedSite) -> Probed:
         torch="2.13.0",
         device="h200-cuda13",
         points=({"n": 1}, {"n": 2}),
-        metrics={"allocations": Cost((3, 5)), "peak_bytes": Cost((64, 64), "64")},
+        metrics={"allocations": ProbedCost((3, 5)), "peak_bytes": ProbedCost((64, 64), "64")},
         sites=sites,
         errors=(),
         not_measured=(),

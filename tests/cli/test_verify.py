@@ -15,7 +15,7 @@ from tests.verify.test_session import CLAIMS, FIX, FOUND, add, alive
 
 from finding_tickets.cli import verify
 from finding_tickets.cli.main import run
-from finding_tickets.cli.packed import Packed, pack
+from finding_tickets.cli.verify import Packed, pack
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verification import Verification
 

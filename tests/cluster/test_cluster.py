@@ -19,7 +19,6 @@ from tests.cluster.processes import wait_for
 from tests.conftest import Git, Repository
 
 import finding_tickets
-from finding_tickets import __version__
 from finding_tickets.cli import main
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
@@ -27,6 +26,7 @@ from finding_tickets.executors import executor
 from finding_tickets.executors.executor import RayCluster
 from finding_tickets.executors.node import versions
 from finding_tickets.executors.pack import packed
+from finding_tickets.ground.version import __version__
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.executor import Executor, Local

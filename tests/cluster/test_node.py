@@ -24,8 +24,8 @@ from finding_tickets.executors import node
 from finding_tickets.executors.node import Order, verified_from, verify_order, versions
 from finding_tickets.executors.pack import FOLDER, packed
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.report import SIMULATED_DEVICE
-from finding_tickets.measure.worker import NO_ROOM, VARIABLE
+from finding_tickets.measure.tasks import SIMULATED_DEVICE
+from finding_tickets.measure.worker import NO_ROOM, VISIBLE_DEVICES
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL
@@ -285,7 +285,7 @@ class TwoGpus(TakesGpu):
 
     def __init__(self, **_: Any) -> None:
         super().__init__(["0", "1"], wanted={"verifiers/a_1.py": 2})
-        self.made.append(os.environ.get(VARIABLE))
+        self.made.append(os.environ.get(VISIBLE_DEVICES))
         self._path = tempfile.mkdtemp()
 
     @property
@@ -312,7 +312,7 @@ def test_other_gpus_have_another_server(register: Repository, monkeypatch: pytes
     monkeypatch.setattr(node, "Isolation", TwoGpus)
     TwoGpus.made.clear()
     for gpus in ("0", "0", "1"):
-        monkeypatch.setenv(VARIABLE, gpus)
+        monkeypatch.setenv(VISIBLE_DEVICES, gpus)
         answer(register, "A-1", meter="cuda", gpus=1, most=1)
     assert ["0", "1"] == TwoGpus.made
     assert 1 == len(node._servers)

@@ -10,11 +10,11 @@ import signal
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from itertools import accumulate
 from types import FrameType
 from typing import Any
 
+from pydantic import BaseModel
 from tests.markdown.mutations import document
 
 from finding_tickets.documents.reading import read_document
@@ -48,8 +48,8 @@ def texts(value: Any) -> Iterator[Text]:
     """Every text in a record, however deep."""
     if isinstance(value, Text):
         yield value
-    if is_dataclass(value):
-        value = [getattr(value, field.name) for field in fields(value)]
+    if isinstance(value, BaseModel):
+        value = [getattr(value, name) for name in type(value).model_fields]
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list | tuple):

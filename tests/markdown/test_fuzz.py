@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +70,8 @@ def test_a_wrong_text_is_noticed(
     found, _ = read_document(data, fuzzing.PATH)
     assert found
     span = found.title.span._replace(**{key: value for key, value in changes.items() if key != "raw"})
-    title = replace(found.title, span=span, raw=changes.get("raw", found.title.raw))
-    wrong = replace(found, title=title)
+    title = found.title.model_copy(update={"span": span, "raw": changes.get("raw", found.title.raw)})
+    wrong = found.model_copy(update={"title": title})
     monkeypatch.setattr(fuzzing, "read_document", lambda *_: (wrong, ()))
     assert any(fault in each for each in fuzzing.faults(data))
 
@@ -86,7 +85,7 @@ def test_missing_sections_and_silence_are_noticed(monkeypatch: pytest.MonkeyPatc
         (found.sections[:-1], "the sections end at"),
         (found.sections[1:], "a section does not go on at 0"),
     ):
-        wrong = replace(found, sections=sections)
+        wrong = found.model_copy(update={"sections": sections})
         monkeypatch.setattr(fuzzing, "read_document", lambda *_, wrong=wrong: (wrong, ()))
         assert fault in next(fuzzing.faults(data))
     monkeypatch.setattr(fuzzing, "read_document", lambda *_: (None, ()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import os
 import random
@@ -13,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -239,83 +238,6 @@ def test_duplicates_are_known(register: Repository, read: list[str]) -> None:
     found = [problem for problem in list_rows(register.root).problems if problem.rule == "duplicate-id"]
     assert ["tickets/A-1.md", "tickets/old/again.md"] == [problem.file for problem in found]
     assert [] == read
-
-
-def test_many_processes_read(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where several processes read, the listing is the same."""
-    monkeypatch.setattr(readings, "MANY", 2)
-    monkeypatch.setattr(readings, "_CHUNK", 1)
-    assert truth(register) == seen(list_rows(register.root))
-
-
-def test_processes_that_cannot_talk(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system has no means for it, one process reads everything."""
-
-    def refused(*_: object, **__: object) -> None:
-        raise OSError(38, "Function not implemented")
-
-    monkeypatch.setattr(readings, "MANY", 2)
-    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", refused)
-    assert truth(register) == seen(list_rows(register.root))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which processors a process may use")
-@pytest.mark.parametrize(("usable", "expected"), [({0}, []), ({0, 5, 6}, [3])])
-def test_no_more_processes_read_than_there_are_processors_for(
-    register: Repository, monkeypatch: pytest.MonkeyPatch, usable: set[int], expected: list[int]
-) -> None:
-    """On three processors of a large machine three read, and on one nothing is started."""
-    started: list[int] = []
-    actual = concurrent.futures.ProcessPoolExecutor
-
-    def start(number: int, **more: Any) -> concurrent.futures.ProcessPoolExecutor:
-        started.append(number)
-        return actual(number, **more)
-
-    monkeypatch.setattr(readings, "MANY", 2)
-    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", start)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: usable)
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    assert truth(register) == seen(list_rows(register.root))
-    assert expected == started
-
-
-def test_an_interrupt(register: Repository) -> None:
-    """Who interrupts while many processes read gets the prompt back, without a word."""
-    code = """
-import os, signal, sys, time
-from finding_tickets.cli.main import run
-from finding_tickets.register import readings
-actual = readings.read_document
-def slow(data, path, words):
-    if path.endswith("A-10.md"):
-        time.sleep(1)  # so that other processes are idle
-        os.killpg(0, signal.SIGINT)
-    return actual(data, path, words)
-readings.MANY, readings._CHUNK, readings.read_document = 2, 1, slow
-sys.exit(run(["list", "--root", sys.argv[1]]))
-"""
-    for number in range(30):
-        register.ticket(f"A-{number}")
-    line = [sys.executable, "-c", code, str(register.root)]
-    done = subprocess.run(line, capture_output=True, text=True, start_new_session=True, check=False)
-    assert (130, "", "") == (done.returncode, done.stdout, done.stderr)
-
-
-def test_an_interrupt_while_processes_start(register: Repository) -> None:
-    """One that is for all of them finds none that does not know yet to leave it to the first."""
-    code = """
-import os, signal, sys
-from finding_tickets.cli.main import run
-from finding_tickets.register import readings
-readings.MANY, readings._CHUNK = 2, 1
-os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
-sys.exit(run(["list", "--format", "json", "--root", sys.argv[1]]))
-"""
-    line = [sys.executable, "-c", code, str(register.root)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert ["A-1", "A-2", "A-10"] == [each["id"] for each in json.loads(done.stdout)["data"]]
-    assert "KeyboardInterrupt" not in done.stderr
 
 
 def damages() -> Iterator[Callable[[bytes], bytes]]:

@@ -150,7 +150,7 @@ def over_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment, check=False)
         assert code == done.returncode, done.stderr
 
-    repository.write_html(".gitignore", "cache\n")
+    repository.write(".gitignore", "cache\n")
     run("git", "init", "--quiet")
     for name, fix in (("A-1", FIX), ("A-2", FIX), ("A-1", FOUND)):
         add(repository, name, fix=fix)
@@ -554,8 +554,8 @@ unmeasured:
 ```
 """
     rows = f"| **Agent** | {cell} |\n| **Domain** | {cell} |\n"
-    repository.write_html("tickets/A-1.md", ticket("A-1", title=text, rows=rows, file=cell, more=more))
-    repository.write_html("code.py", f"{text}\n")
+    repository.write("tickets/A-1.md", ticket("A-1", title=text, rows=rows, file=cell, more=more))
+    repository.write("code.py", f"{text}\n")
     point = {"n": 1, text: 2}
     result = VariantResult(
         laws={"syncs": text},

@@ -12,8 +12,7 @@ from tests.other_python import other_python
 from tests.verify.test_session import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.report import SIMULATED_DEVICE
-from finding_tickets.measure.tasks import CALLED, TORCH
+from finding_tickets.measure.tasks import CALLED, SIMULATED_DEVICE, TORCH
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.matrix import Matrix

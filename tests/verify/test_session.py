@@ -15,9 +15,9 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
-from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED, Measured
+from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import Evidence
+from finding_tickets.model.verification import Evidence, MeasuredTicket
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.session import Settings, Verified, verify
@@ -439,7 +439,7 @@ def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isol
     settings = Settings(
         root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
     )
-    kinds = (Plan, Task, Outcome, Measured, Evidence)
+    kinds = (Plan, Task, Outcome, MeasuredTicket, Evidence)
     before = alive(*kinds)
     left = [
         [now - then for now, then in zip(alive(*kinds), before, strict=True)]

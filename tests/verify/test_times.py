@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,17 +13,25 @@ from tests.verify.conftest import report, run
 from tests.verify.test_session import add
 from tests.verify.test_session import run as verified
 
-from finding_tickets.claims.check import check
 from finding_tickets.errors import BadDataError
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.report import Interval, Report, Times, Timing
+from finding_tickets.measure.timing import RatioInterval
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
+from finding_tickets.model.verification import (
+    ClaimResult,
+    Evidence,
+    Input,
+    MeasuredTicket,
+    Times,
+    Timing,
+    Verification,
+)
 from finding_tickets.register.query import Facts
 from finding_tickets.report.rows import LIST_COLUMNS
 from finding_tickets.report.text import plainly, verification_lines
 from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.judge import check
 from finding_tickets.verify.times import questions, settled
 
 POINTS = [{"n": 1}, {"n": 2}, {"n": 4}]
@@ -81,17 +88,25 @@ def claim(value: str, variant: str = "fix", **at: str) -> Claim:
     )
 
 
-def timed(*found: tuple[float, float] | str, **more: Any) -> Report:
+def timed(*found: tuple[float, float] | str, **more: Any) -> MeasuredTicket:
     """A report of two variants, whose times have these intervals at the points, or the reason why none."""
     timings = [
-        Timing("fix", "found", at, None, each)
-        if isinstance(each, str)
-        else Timing("fix", "found", at, Interval(sum(each) / 2, *each, 16))
+        Timing(
+            variant="fix",
+            reference="found",
+            at=at,
+            device=DEVICE,
+            ratio=None if isinstance(each, str) else sum(each) / 2,
+            low=None if isinstance(each, str) else each[0],
+            high=None if isinstance(each, str) else each[1],
+            rounds=0 if isinstance(each, str) else 16,
+            text=each if isinstance(each, str) else str(RatioInterval(sum(each) / 2, *each, 16)),
+        )
         for at, each in zip(POINTS, found, strict=False)
     ]
     runs = {name: [run(at) for at in POINTS] for name in ("found", "fix")}
-    times = Times(DEVICE, tuple(timings), **more)
-    return replace(report(runs), timed_on="cpu", times=times)
+    times = Times(device=DEVICE, timings=tuple(timings), **more)
+    return report(runs).model_copy(update={"timed_on": "cpu", "times": times})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +166,7 @@ def test_without_times_the_reason_is_what_is_measured() -> None:
     """That nothing could be timed at all is neither for nor against a claim."""
     (checked,) = check([claim("<= 0.5*found")], timed(why="times need a real GPU"))
     assert (None, "times need a real GPU") == (checked.holds, checked.measured)
-    (checked,) = check([claim("<= 0.5*found")], replace(timed(), times=None))
+    (checked,) = check([claim("<= 0.5*found")], timed().model_copy(update={"times": None}))
     assert (None, "not timed") == (checked.holds, checked.measured)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,21 +14,17 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.adding import add_as, register_to_add_to, taken_in, texts_of
+from finding_tickets.cli.new import STDIN, add, read_input, register_to_add_to, taken_names, texts_of
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, plain, say, write_json, write_table
-from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.importers.drafts import draft, source
-from finding_tickets.importers.known import known
-from finding_tickets.importers.log import Log, read_log
-from finding_tickets.importers.places import absolute_path
-from finding_tickets.importers.results import UNNAMED, Found, found_in
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.importers.drafts import draft, known, source
+from finding_tickets.importers.sarif import UNNAMED, Found, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.load import Register
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import chosen_root
 from finding_tickets.report.templates import Attached
 
-STDIN = "-"
 TEMPLATE = "imported.md.j2"
 
 
@@ -64,7 +59,7 @@ def import_results(
 ) -> ExitCode:
     """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
     elsewhere = _given(source_root)
-    log = read_log(_data(file), "standard input" if file == STDIN else file)
+    log = read_log(read_input(file), "standard input" if file == STDIN else file)
     here, is_register = _place(root)
     everything = list(found_in(log, [str(here), str(root.absolute()), *elsewhere]))
     desk = _Desk(root, batch, agent, dry_run=dry_run)
@@ -128,7 +123,7 @@ class _Desk:
             ticket_id = next(self._ids)
             files = list(texts_of(self._register, content, ticket_id, attached))
         else:
-            ticket_id, files = add_as(self._register, content, self._ids, attached)
+            ticket_id, files = add(self._register, content, self._ids, attached)
         return Imported(found, ticket_id, files[0], is_new=True)
 
     @cached_property
@@ -137,14 +132,7 @@ class _Desk:
 
     @cached_property
     def _ids(self) -> Iterator[str]:
-        return free_ids(self._register.documents, self._batch, self._agent, taken_in(self._register))
-
-
-def _data(file: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-    except OSError as error:
-        raise BadDataError(f"cannot be read: {error.strerror or error}", file=file) from None
+        return free_ids(self._register.documents, self._batch, self._agent, taken_names(self._register))
 
 
 def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> None:
@@ -183,13 +171,13 @@ def _item(done: Imported, *, written: bool) -> dict[str, object]:
         "rule": found.rule or None,
         "severity": found.severity.value,
         "text": found.text,
-        "file": spot.file.path if spot and spot.file else None,
-        "uri": spot.file.uri if spot and spot.file else None,
-        "line": spot.lines.first if spot and spot.lines else None,
+        "file": spot.path if spot else None,
+        "uri": (spot.uri or None) if spot else None,
+        "line": spot.lines[0] if spot and spot.lines else None,
     }
 
 
-def _doubts(log: Log) -> Iterator[str]:
+def _doubts(log: SarifLog) -> Iterator[str]:
     """What the log says of itself that makes it less than the whole truth."""
     for number, run in enumerate(log.runs):
         name = f"runs[{number}] ({run.driver.name or UNNAMED})"
@@ -203,8 +191,8 @@ def _doubts(log: Log) -> Iterator[str]:
 
 def _strays(done: Sequence[Imported]) -> Iterator[str]:
     """New tickets that name no place because the log names none of this repository's."""
-    files = [found.spots[0].file for found in (each.found for each in done if each.is_new) if found.spots]
-    strays = [file.uri for file in files if file and not file.path]
+    spots = [each.found.spots[0] for each in done if each.is_new and each.found.spots]
+    strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:
         yield (
             f"{counted(len(strays), 'new ticket')} without a location: {plain(strays[0])} is not within this "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +11,8 @@ import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, write, write_json
-from finding_tickets.documents.splice import Splice
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.creation import create
-from finding_tickets.ground.writing import Edit, Make, rewrite_all
+from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.register.adoption import Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
 from finding_tickets.register.files import SIDECAR
@@ -86,19 +84,21 @@ def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
         UsageError: A file cannot be created.
         BadDataError: The table cannot be added.
     """
-    edits = [Edit(PROJECT_FILE, _appending(added), _confirm)] if added else []
-    rewrite_all(root, edits, dry_run=True)
+    edits = [FileEdit(PROJECT_FILE, _appending(added))] if added else []
+    rewrite(root, edits, dry_run=True)
     try:
         create(root, texts)
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
-    rewrite_all(root, edits)
+    rewrite(root, edits)
 
 
-def _appending(added: str) -> Make:
-    def make(data: bytes) -> list[Splice]:
+def _appending(added: str) -> Callable[[bytes], bytes]:
+    def make(data: bytes) -> bytes:
         gap = b"" if data.endswith(b"\n") or not data else b"\n"
-        return [Splice(len(data), len(data), gap + added.encode())]
+        new = data + gap + added.encode()
+        _confirm(data, new)
+        return new
 
     return make
 

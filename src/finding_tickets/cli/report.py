@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query
-from finding_tickets.cli.delivery import deliver, kept_by, refuse_kept
-from finding_tickets.cli.options import HERE, Root
-from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
-from finding_tickets.cli.summary import add_to, room_in
+from finding_tickets.cli.options import HERE, Query, Root
+from finding_tickets.cli.output import (
+    add_to_summary,
+    protection,
+    refuse_protected,
+    summary_room,
+    write_output,
+)
+from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
-from finding_tickets.register.listing import Listing
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.register.query import Facts, Lexicon, Measured, choose, parse
 from finding_tickets.report import write_report
-from finding_tickets.report.rows import ReportRow, rows_of
+from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
     WITH_HISTORY,
@@ -28,9 +31,6 @@ from finding_tickets.report.status import (
     compare_since,
     status_of_rows,
 )
-
-if TYPE_CHECKING:
-    from finding_tickets.report.matrix import VerdictMatrix
 
 
 def report(
@@ -71,38 +71,28 @@ def report(
     text = " ".join(query or ())
     asked = parse(text, Lexicon(facts))
     rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
-    past = None if since is None else compare_since(since, facts, rows, asked.tree.holds)
+    past = matrix = None
+    if since is not None:
+        past = compare_since(since, facts, rows, asked.tree.holds)
+    # Only a report that needs one waits for what reads evidence.
+    if output_format in WITH_HISTORY and facts.config.matrix is not None:
+        from finding_tickets.report.matrix import matrix_of_rows
+
+        matrix = matrix_of_rows(rows, facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
-    matrix = _matrix(rows, facts) if output_format in WITH_HISTORY else None
     made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
-    is_kept = _kept_by(listing)
+    unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
+    files = [CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows), *unread_files]
+    is_protected = protection(listing.root, (listing.config.evidence, listing.config.templates), files)
     if summary:
-        refuse_kept(summary, is_kept)
-    deliver(write_report(made, output_format), output, is_kept)
+        refuse_protected(summary, is_protected)
+    write_output(write_report(made, output_format), output, is_protected)
     if summary:
         from finding_tickets.report.github import summary as page
 
-        add_to(summary, page(made, room_in(summary)))
-    unread = _unread(matrix, facts) if matrix else ()
-    return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))
-
-
-def _kept_by(listing: Listing) -> Callable[[Path], bool]:
-    """Whether a file is one that a register is made of, whatever is to be read in it."""
-    unread = (problem.file for problem in listing.problems if problem.level is Level.ERROR)
-    return kept_by(listing.root, listing.config, (*(row.path for row in listing.rows), *unread))
-
-
-def _matrix(rows: Sequence[ReportRow], facts: Facts) -> VerdictMatrix | None:
-    if facts.config.matrix is None:
-        return None
-    # Only those who declare one wait for what reads evidence.
-    from finding_tickets.report.matrix import matrix_of_rows
-
-    return matrix_of_rows(rows, facts, facts.config.matrix)
-
-
-def _unread(matrix: VerdictMatrix, facts: Facts) -> list[Measured]:
-    """The evidence of cells that cannot be read, but for what is known of the work tree's already."""
+        add_to_summary(summary, page(made, summary_room(summary)))
+    # What cannot be read in a cell is often what cannot be read in the work tree, and told once.
     known = {str(each.problem) for each in facts.looked_up if each.problem}
-    return [Measured(problem=problem) for problem in matrix.problems if str(problem) not in known]
+    problems = matrix.problems if matrix else ()
+    unread = [Measured(problem=problem) for problem in problems if str(problem) not in known]
+    return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))

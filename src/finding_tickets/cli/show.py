@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +12,13 @@ import typer
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
-from finding_tickets.cli.reading import evidence_code, find_rows, reading_code
+from finding_tickets.cli.registers import evidence_code, find_each, reading_code
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.listing import list_rows
 from finding_tickets.register.load import files_of
+from finding_tickets.register.lookup import find_row
 from finding_tickets.register.query import Facts
 from finding_tickets.report.json import full_item
 from finding_tickets.report.text import MeasuredDocument, document_text, measured_documents
@@ -35,7 +37,7 @@ def show(
 ) -> ExitCode:
     """Show documents with their verdict, laws and claims."""
     listing = list_rows(root)
-    rows, code = find_rows(listing, ids)
+    rows, code = find_each(partial(find_row, listing.rows), ids)
     facts = Facts(listing.root, listing.config, listing.rows)
     found = [
         (each, _history(facts, each.document) if history else None)
@@ -55,7 +57,7 @@ def show(
 
 
 def _show_on_terminal(facts: Facts, found: Iterable[tuple[MeasuredDocument, History | None]]) -> None:
-    from finding_tickets.cli.console import write_rich
+    from finding_tickets.cli.terminal import write_rich
     from finding_tickets.report.history import history_lines
     from finding_tickets.report.terminal import DocumentView, related_section
     from finding_tickets.report.text import Sources, no_line, plainly

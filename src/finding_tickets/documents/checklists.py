@@ -9,8 +9,7 @@ from finding_tickets.documents.entries import text_of
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.parts import Part
 from finding_tickets.documents.roles import Role
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Category, ChecklistItem
+from finding_tickets.documents.source import Text, Values, record
 
 _CHECKED = (Role.VERIFICATION, Role.RESOLUTION, Role.CORRECTION)
 
@@ -26,18 +25,18 @@ def checked(sections: Iterable[Part]) -> Iterator[Part]:
             yield from checked(part.parts)
 
 
-def read_categories(part: Part) -> tuple[Category, ...]:
+def read_categories(part: Part) -> tuple[Values, ...]:
     """Every category of the list, ticked or not."""
     return tuple(
-        Category(raw=text.raw, span=text.span, name=plain(text.raw), ticked=bool(item.checked))
+        record(raw=text.raw, span=text.span, name=plain(text.raw), ticked=bool(item.checked))
         for item, text in _boxes(part)
     )
 
 
-def read_checklist(part: Part) -> tuple[ChecklistItem, ...]:
+def read_checklist(part: Part) -> tuple[Values, ...]:
     """Every item with a check box."""
     return tuple(
-        ChecklistItem(raw=text.raw, span=text.span, text=plain(text.raw), done=bool(item.checked))
+        record(raw=text.raw, span=text.span, text=plain(text.raw), done=bool(item.checked))
         for item, text in _boxes(part)
     )
 

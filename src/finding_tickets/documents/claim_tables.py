@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.parts import Part
+from finding_tickets.documents.source import Values, record
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.ticket import CheckedClaim
 
 _CLAIM = re.compile(r".*\b(?:claim|assertion|premise)s?\b.*")
 _STATUS = re.compile(
@@ -25,7 +25,7 @@ _FALSE = re.compile(
 _TRUE = re.compile(r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|valid|accurate|yes|proven)\b")
 
 
-def read_checked_claims(parts: Iterable[Part]) -> Iterator[CheckedClaim]:
+def read_checked_claims(parts: Iterable[Part]) -> Iterator[Values]:
     """The rows of every table with a column of claims and one that says what came of them."""
     for part in parts:
         for block in (each for each in part.blocks if each.kind == "Table"):
@@ -42,7 +42,7 @@ def read_checked_claims(parts: Iterable[Part]) -> Iterator[CheckedClaim]:
                 first, last = row[titles[0]], row[titles[-1]]
                 text = part.source.text(first.span.start, last.span.end)
                 found = plain(row[status].raw) if status else ""
-                yield CheckedClaim(
+                yield record(
                     raw=text.raw,
                     span=text.span,
                     claim=plain(row[claim].raw),

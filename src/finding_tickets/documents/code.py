@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from finding_tickets.documents.blocks import Block
 from finding_tickets.documents.parts import Part
 from finding_tickets.documents.places import EXTENSION, line_ranges, path_and_lines
-from finding_tickets.documents.source import Source
-from finding_tickets.model.ticket import CodeBlock, Location
+from finding_tickets.documents.source import Source, Values, record
 
 _PLACE = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
 _LINE = re.compile(rb"[^\r\n]+")
@@ -25,12 +24,12 @@ _LANGUAGE_END = re.compile(r"[\s:{]")
 _LONGEST = 300
 
 
-def read_code(parts: Iterable[Part]) -> Iterator[CodeBlock]:
+def read_code(parts: Iterable[Part]) -> Iterator[Values]:
     """Every code block of ``parts``."""
     for part in parts:
         for block in part.by_kind["CodeBlock"]:
             text, place = part.source.text(block.start, block.end), _PLACE.match(block.code)
-            yield CodeBlock(
+            yield record(
                 raw=text.raw,
                 span=text.span,
                 language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
@@ -49,7 +48,7 @@ def _of_info(info: str) -> str | None:
     return match["path"] + (lines[0].strip() if lines else "")
 
 
-def _places(source: Source, block: Block) -> Iterator[Location]:
+def _places(source: Source, block: Block) -> Iterator[Values]:
     """The places that comments on lines of their own name."""
     # In a list the code is indented, and its first line begins before the block's text does.
     start = source.line_starts[source.line(block.first) - 1]
@@ -63,7 +62,7 @@ def _places(source: Source, block: Block) -> Iterator[Location]:
             text = source.text(first, last)
             path = path_and_lines(file["path"])[0] if file else None
             found = line_ranges(lines[0].lstrip(":")) if lines else ()
-            yield Location(raw=text.raw, span=text.span, file=path, lines=found, symbol=None, symbols=())
+            yield record(raw=text.raw, span=text.span, file=path, lines=found, symbol=None, symbols=())
 
 
 def _comments(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from finding_tickets.documents.parts import Part
 from finding_tickets.documents.roles import Role
-from finding_tickets.model.ticket import Correction
+from finding_tickets.documents.source import Values, record
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _STATEMENT = frozenset(["status", "correction", "verdict", "outcome"])
@@ -23,14 +23,14 @@ def correcting(parts: Iterable[Part]) -> Iterator[Part]:
             yield from correcting(part.parts)
 
 
-def read_corrections(parts: Iterable[Part]) -> Iterator[Correction]:
+def read_corrections(parts: Iterable[Part]) -> Iterator[Values]:
     """The corrections among ``parts``, each with its date and what it says of its own status."""
     for part in correcting(parts):
         stated = part.entries
         dates = (entry.plain for entry in stated if entry.key in _DATED)
         date = next((match[0] for match in map(_DATE.search, [part.title, *dates]) if match), None)
         body = part.body
-        yield Correction(
+        yield record(
             raw=body.raw,
             span=body.span,
             title=part.title,

@@ -10,9 +10,8 @@ from finding_tickets.documents.blocks import Block
 from finding_tickets.documents.front_matter import pairs
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.lazy import lazy
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Text
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import squeeze
 
 # A label stands at the beginning of a line, or behind a bar in a line of several; bold marks may close

@@ -32,10 +32,9 @@ from finding_tickets.documents.reviewers import reviewer_word
 from finding_tickets.documents.reviews import read_reviews, reviewing
 from finding_tickets.documents.roles import Role
 from finding_tickets.documents.severities import read_changes
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Field, Source, Text, Values, record
 from finding_tickets.model.problem import Level
-from finding_tickets.model.record import Field, Text
-from finding_tickets.model.ticket import Location, Relation, Ticket
+from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Severity, Status, word_for
 
 T = TypeVar("T")
@@ -76,38 +75,41 @@ def read_finding(source: Source, sections: Sequence[Part], metadata: Metadata, t
     stating = [part for part in sections if part.role not in _NOT_OWN]
     resolution, ended = _resolution(roles)
     settled = status is not None and status.value in _SETTLED
-    return Ticket(
-        path=source.path,
-        id=identity,
-        title=read_title(source, metadata, title, identity.value),
-        metadata=metadata.rows,
-        severity=_severity(source, metadata),
-        status=status,
-        outcome=_outcome(source, metadata, roles, (resolution, ended), status),
-        batch=metadata.number("Batch"),
-        agent=_agent(source, metadata),
-        domains=_domains(source, metadata),
-        assignee=metadata.string("Assignee"),
-        created=metadata.string("Created"),
-        updated=metadata.string("Updated"),
-        code_repository=metadata.string("Code Repository"),
-        locations=_locations(source, metadata, roles),
-        summary=next(_summaries(roles), None) or _flat(metadata, _SUMMARIES),
-        categories=_each(read_categories, roles, Role.SUMMARY),
-        evidence=tuple(read_code(described)),
-        recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None)
-        or _flat(metadata, _FIXES),
-        checklist=tuple(item for part in checked(sections) for item in read_checklist(part)),
-        related=_relations(source, metadata, roles),
-        reviews=tuple(review for part in reviewing(sections) for review in read_reviews(part)),
-        resolution=read_resolution(resolution, ended, settled=settled) if resolution else None,
-        closed=metadata.string("Closed") or _closed(roles),
-        severity_changes=tuple(read_changes(source, metadata.get("Severity"), _acting(sections))),
-        checked_claims=tuple(read_checked_claims(stating)),
-        corrections=tuple(read_corrections(stating)),
-        reports=_each(read_reports, roles, Role.APPENDIX),
-        remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
-        sections=tuple(section(part) for part in sections),
+    return Ticket.model_validate(
+        record(
+            path=source.path,
+            id=identity,
+            title=read_title(source, metadata, title, identity.value),
+            metadata=metadata.rows,
+            severity=_severity(source, metadata),
+            status=status,
+            outcome=_outcome(source, metadata, roles, (resolution, ended), status),
+            batch=metadata.number("Batch"),
+            agent=_agent(source, metadata),
+            domains=_domains(source, metadata),
+            assignee=metadata.string("Assignee"),
+            created=metadata.string("Created"),
+            updated=metadata.string("Updated"),
+            code_repository=metadata.string("Code Repository"),
+            locations=_locations(source, metadata, roles),
+            summary=next(_summaries(roles), None) or _flat(metadata, _SUMMARIES),
+            categories=_each(read_categories, roles, Role.SUMMARY),
+            evidence=tuple(read_code(described)),
+            recommended_fix=next((part.body for part in roles.get(Role.FIX, ())), None)
+            or _flat(metadata, _FIXES),
+            checklist=tuple(item for part in checked(sections) for item in read_checklist(part)),
+            related=_relations(source, metadata, roles),
+            reviews=tuple(review for part in reviewing(sections) for review in read_reviews(part)),
+            resolution=read_resolution(resolution, ended, settled=settled) if resolution else None,
+            closed=metadata.string("Closed") or _closed(roles),
+            severity_changes=tuple(read_changes(source, metadata.get("Severity"), _acting(sections))),
+            checked_claims=tuple(read_checked_claims(stating)),
+            corrections=tuple(read_corrections(stating)),
+            reports=_each(read_reports, roles, Role.APPENDIX),
+            remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
+            sections=tuple(section(part) for part in sections),
+        ),
+        from_attributes=True,
     )
 
 
@@ -217,7 +219,7 @@ def _by_date(metadata: Metadata) -> Field[Outcome | None] | None:
     return Field(row.value.raw, row.value.span, Outcome.FIXED) if row else None
 
 
-def _locations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Location, ...]:
+def _locations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Values, ...]:
     """The location section's places; without one, those in the metadata, or the files that were changed."""
     if Role.LOCATION in roles:
         return _each(read_locations, roles, Role.LOCATION)
@@ -231,7 +233,7 @@ def _flat(metadata: Metadata, names: Sequence[str]) -> Text | None:
     return entry.value if entry else None
 
 
-def _relations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Relation, ...]:
+def _relations(source: Source, metadata: Metadata, roles: Roles) -> tuple[Values, ...]:
     return (
         *stated_relations(source, metadata.entries.values()),
         *_each(read_relations, roles, Role.RELATED),

@@ -11,8 +11,7 @@ from finding_tickets.documents.file_name import file_name
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.metadata import Metadata, field
 from finding_tickets.documents.parts import Part
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Field, Text
+from finding_tickets.documents.source import Field, Source, Text
 
 Kind = Literal["finding", "review"]
 

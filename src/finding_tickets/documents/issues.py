@@ -9,9 +9,8 @@ from finding_tickets.documents.blocks import Block
 from finding_tickets.documents.entries import labelled, text_of
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.parts import Part
+from finding_tickets.documents.source import Text, Values, record
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
-from finding_tickets.model.review import Issue
 
 _ISSUE = re.compile(
     r"(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)", re.DOTALL
@@ -52,7 +51,7 @@ _COLUMN = re.compile(r"issue|description|title|finding|problem|summary")
 _NAME = re.compile(r"id|#|no\.?")
 
 
-def read_issues(parts: Iterable[Part]) -> Iterator[Issue]:
+def read_issues(parts: Iterable[Part]) -> Iterator[Values]:
     """Every issue; a severity with NONE below it has none."""
     for part in _groups(parts):
         for severity in _severities(part):
@@ -62,12 +61,12 @@ def read_issues(parts: Iterable[Part]) -> Iterator[Issue]:
                 yield from _of_table(part, block)
 
 
-def read_issue_counts(parts: Iterable[Part], issues: Iterable[Issue]) -> dict[str, int]:
+def read_issue_counts(parts: Iterable[Part], issues: Iterable[Values]) -> dict[str, int]:
     """How many issues of each severity the review states; where it states none, how many it lists."""
     parts = list(parts)
     counts = {_severity(each): 0 for part in _groups(parts) for each in _severities(part)}
     for issue in issues:
-        counts[issue.severity] = counts.get(issue.severity, 0) + 1
+        counts[issue["severity"]] = counts.get(issue["severity"], 0) + 1
     for part in _groups(parts, summaries=True):
         stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
         counts.update({key: int(match[0]) for key, match in stated if match})
@@ -97,7 +96,7 @@ def _severity(part: Part) -> str:
     return part.name.partition(" ")[0]
 
 
-def _of_severity(part: Part) -> Iterator[Issue]:
+def _of_severity(part: Part) -> Iterator[Values]:
     headline: Text | None = None
     details: dict[str, str] = {}
     for block in part.blocks:
@@ -135,7 +134,7 @@ def _bold(part: Part, start: int, end: int) -> Text | None:
     return None if nothing else part.source.text(start, start + len(bold[0].encode()))
 
 
-def _of_list(part: Part, block: Block) -> Iterator[Issue]:
+def _of_list(part: Part, block: Block) -> Iterator[Values]:
     """Issues as the items of a list, with their details nested in them."""
     for number, item in enumerate(block.children, 1):
         lead = _bold(part, *text_of(item))
@@ -144,7 +143,7 @@ def _of_list(part: Part, block: Block) -> Iterator[Issue]:
             yield from _issue(part, lead, details, number=str(number))
 
 
-def _of_table(part: Part, block: Block) -> Iterator[Issue]:
+def _of_table(part: Part, block: Block) -> Iterator[Values]:
     """A table with a row for each issue and a column for its severity."""
     table = table_of(part.source, block)
     titles = table.titles
@@ -155,7 +154,7 @@ def _of_table(part: Part, block: Block) -> Iterator[Issue]:
     for row in table.records:
         text = part.source.text(row[titles[0]].span.start, row[titles[-1]].span.end)
         others = [title for title in titles if title not in (titled, named, "severity")]
-        yield Issue(
+        yield record(
             raw=text.raw,
             span=text.span,
             severity=plain(row["severity"].raw).lower(),
@@ -165,10 +164,10 @@ def _of_table(part: Part, block: Block) -> Iterator[Issue]:
         )
 
 
-def _issue(part: Part, headline: Text, details: dict[str, str], number: str = "") -> Iterator[Issue]:
+def _issue(part: Part, headline: Text, details: dict[str, str], number: str = "") -> Iterator[Values]:
     match = _ISSUE.fullmatch(plain(headline.raw))
     if match:
-        yield Issue(
+        yield record(
             raw=headline.raw,
             span=headline.span,
             severity=_severity(part),

@@ -21,10 +21,8 @@ from finding_tickets.documents.places import (
     paths_in_prose,
     symbol_names,
 )
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Text, Values, record
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Location
 from finding_tickets.model.vocabulary import squeeze
 
 T = TypeVar("T")
@@ -37,12 +35,12 @@ _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
 _LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)
 
 
-def read_locations(part: Part) -> tuple[Location, ...]:
+def read_locations(part: Part) -> tuple[Values, ...]:
     """The places that a location section names."""
     return tuple(_of_columns(part)) or tuple(_of_rows(part)) or read_mentioned(part)
 
 
-def read_mentioned(part: Part) -> tuple[Location, ...]:
+def read_mentioned(part: Part) -> tuple[Values, ...]:
     """The paths in code spans of a section without labels, such as a list of changed files.
 
     Where no code span is a path, those that stand in the text.
@@ -56,7 +54,7 @@ def read_mentioned(part: Part) -> tuple[Location, ...]:
     return tuple(location for location in map(location_of, prose) if location)
 
 
-def stated_locations(source: Source, stated: Iterable[Entry]) -> Iterator[Location]:
+def stated_locations(source: Source, stated: Iterable[Entry]) -> Iterator[Values]:
     """The places in labelled values; a further row of files begins further places."""
     group: dict[str, Entry] = {}
     for entry in stated:
@@ -73,7 +71,7 @@ def _bytes(text: Text, first: int, last: int) -> tuple[int, int]:
     return start, start + len(text.raw[first:last].encode())
 
 
-def _of_columns(part: Part) -> Iterator[Location]:
+def _of_columns(part: Part) -> Iterator[Values]:
     """A table with a column of files, perhaps of lines and symbols: a place in each row."""
     for block in (each for each in part.blocks if each.kind == "Table"):
         table = table_of(part.source, block)
@@ -85,11 +83,11 @@ def _of_columns(part: Part) -> Iterator[Location]:
                 yield _of_record({squeeze(title): cell for title, cell in row.items()})
 
 
-def _of_record(row: Mapping[str, Text]) -> Location:
+def _of_record(row: Mapping[str, Text]) -> Values:
     file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
     text = file or next(iter(row.values()))
     path, own = path_and_lines(plain(file.raw)) if file else ("", ())
-    return Location(
+    return record(
         raw=text.raw,
         span=text.span,
         file=path or None,
@@ -99,12 +97,12 @@ def _of_record(row: Mapping[str, Text]) -> Location:
     )
 
 
-def _of_rows(part: Part) -> Iterator[Location]:
+def _of_rows(part: Part) -> Iterator[Values]:
     """Labelled rows: the files, their lines and their symbols."""
     yield from stated_locations(part.source, entries(part.source, part.blocks, _BARE))
 
 
-def _of_group(source: Source, rows: Mapping[str, Entry]) -> Iterator[Location]:
+def _of_group(source: Source, rows: Mapping[str, Entry]) -> Iterator[Values]:
     files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
     if files is None or is_nowhere(files):
         if symbols and not is_nowhere(symbols):
@@ -114,7 +112,7 @@ def _of_group(source: Source, rows: Mapping[str, Entry]) -> Iterator[Location]:
     of_lines = pair_lines(source, [path for _, path, _ in texts], lines)
     of_symbols = pair_symbols(source, len(texts), symbols)
     for (text, path, own), more, symbol in zip(texts, of_lines, of_symbols, strict=True):
-        yield Location(
+        yield record(
             raw=text.raw,
             span=text.span,
             file=path,
@@ -140,8 +138,8 @@ def _files(source: Source, value: Text) -> Iterator[tuple[Text, str, Lines]]:
         yield text, path, lines
 
 
-def _without_file(lines: Entry | None, symbols: Entry) -> Location:
-    return Location(
+def _without_file(lines: Entry | None, symbols: Entry) -> Values:
+    return record(
         raw=symbols.value.raw,
         span=symbols.value.span,
         file=None,

@@ -12,9 +12,8 @@ from finding_tickets.documents.blocks import Block
 from finding_tickets.documents.entries import Entry, entries
 from finding_tickets.documents.inline import code_spans, plain
 from finding_tickets.documents.phrases import word_in
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Field, Source, Text
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Field, Text
 from finding_tickets.model.vocabulary import Words, squeeze
 
 E = TypeVar("E", bound=StrEnum)

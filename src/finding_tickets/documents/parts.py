@@ -12,9 +12,7 @@ from finding_tickets.documents.entries import Entry, entries
 from finding_tickets.documents.inline import plain, words_of
 from finding_tickets.documents.lazy import lazy
 from finding_tickets.documents.roles import PLAIN_TITLES, Role, meaning
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Section
+from finding_tickets.documents.source import Source, Text, Values, record
 
 _SECTION_LEVEL = 2
 _RULE = b"---"
@@ -149,11 +147,11 @@ def by_role(sections: Iterable[Part]) -> Mapping[Role | None, list[Part]]:
     return found
 
 
-def section(part: Part) -> Section:
+def section(part: Part) -> Values:
     """The record of a section, with every byte that belongs to it."""
     source, heading = part.source, part.heading
     below = heading.end if heading else part.start
-    return Section(
+    return record(
         level=heading.level if heading else 0,
         title=part.title,
         heading=source.span(part.start, below),

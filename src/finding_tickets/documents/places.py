@@ -6,10 +6,9 @@ import re
 from pathlib import PurePosixPath
 
 from finding_tickets.documents.inline import code_spans, plain
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import LineRange, Location
+from finding_tickets.documents.source import Text, Values, record
 
-Lines = tuple[LineRange, ...]
+Lines = tuple[Values, ...]
 
 EXTENSION = (
     r"(?:py|pyi|pyx|md|toml|ya?ml|json|cfg|ini|txt|sh|c|cc|cpp|cuh?|h|hpp|rs|go|js|jsx|ts|tsx|vue|css|ipynb)"
@@ -40,7 +39,7 @@ def line_ranges(text: str) -> Lines:
         lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
     )
     numbers = [(int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)]
-    return tuple(LineRange(first=first, last=max(first, last)) for first, last in numbers)
+    return tuple(record(first=first, last=max(first, last)) for first, last in numbers)
 
 
 def path_and_lines(text: str) -> tuple[str, Lines]:
@@ -62,12 +61,12 @@ def paths_in_prose(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _FILE_IN_PROSE.finditer(text)]
 
 
-def location_of(text: Text, name: str | None = None) -> Location | None:
+def location_of(text: Text, name: str | None = None) -> Values | None:
     """The place that ``text``, or ``name`` within it, names; None where it does not look like a path."""
     path, lines = path_and_lines(name or plain(text.raw))
     if not _FILE.fullmatch(path):
         return None
-    return Location(raw=text.raw, span=text.span, file=path, lines=lines, symbol=None, symbols=())
+    return record(raw=text.raw, span=text.span, file=path, lines=lines, symbol=None, symbols=())
 
 
 def symbol_names(raw: str) -> tuple[str, ...]:

@@ -9,10 +9,8 @@ from finding_tickets.documents.blocks import Block, walk
 from finding_tickets.documents.entries import Entry, text_of
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.parts import Part
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Text, Values, record
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Relation
 from finding_tickets.model.vocabulary import Relationship, Spelled, squeeze, word_for
 
 _NOTHING = re.compile(
@@ -59,12 +57,12 @@ _IN_WORDS = re.compile(
 )
 
 
-def read_relations(part: Part) -> tuple[Relation, ...]:
+def read_relations(part: Part) -> tuple[Values, ...]:
     """The tickets that a section of related findings names."""
     return tuple(_of_blocks(part.source, part.blocks))
 
 
-def read_references(part: Part) -> tuple[Relation, ...]:
+def read_references(part: Part) -> tuple[Values, ...]:
     """The tickets among a list of references: the items that begin with ``Related ticket:``."""
     texts = (part.source.text(*text_of(item)) for item in part.by_kind["Item"])
     matches = ((text, _REFERENCE.match(text.raw)) for text in texts)
@@ -78,14 +76,14 @@ def read_references(part: Part) -> tuple[Relation, ...]:
     )
 
 
-def stated_relations(source: Source, stated: Iterable[Entry]) -> Iterator[Relation]:
+def stated_relations(source: Source, stated: Iterable[Entry]) -> Iterator[Values]:
     """The tickets that rows of the metadata name, such as ``Duplicate Of`` or ``Blocked By``."""
     for entry in stated:
         if entry.key in _ROWS and entry.value.raw:
             yield from _of_line(source, entry.value, _kind(entry.label))
 
 
-def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Relation]:
+def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Values]:
     """Relations of tables, lists and paragraphs; a heading or a line ``Blocks:`` says of which kind."""
     kind: Relationship | None = None
     for block in blocks:
@@ -105,7 +103,7 @@ def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Relation]:
                 yield from _of_line(source, text, kind)
 
 
-def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterator[Relation]:
+def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterator[Values]:
     table = table_of(source, block)
     titles = table.titles
     related = next((title for title in titles if title.startswith(("relation", "type", "link"))), None)
@@ -120,7 +118,7 @@ def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterat
         how = _relationship(source, row[related], kind) if related and found else kind
         note = row[noted] if row[noted] is not cell else None
         for ticket in found:
-            yield Relation(
+            yield record(
                 raw=cell.raw,
                 span=cell.span,
                 id=ticket,
@@ -129,7 +127,7 @@ def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterat
             )
 
 
-def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[Relation]:
+def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[Values]:
     """``B7-PT-03: note``, ``B7-PT-03 (duplicate): note``, ``B7-PT-03 to B7-PT-05``, or text with IDs."""
     words = _without_links(plain(text.raw))
     leading = _leading(source, words)
@@ -146,7 +144,7 @@ def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[
         yield _relation(text, ticket, how, rest.strip(_BEFORE_NOTE))
 
 
-def _of_prose(source: Source, text: Text, words: str, kind: Relationship | None) -> Iterator[Relation]:
+def _of_prose(source: Source, text: Text, words: str, kind: Relationship | None) -> Iterator[Values]:
     """Every ID that a text names, each once, related as the words before it say."""
     pattern = re.compile(rf"(?<![\w-])(?:{source.vocabulary.id_pattern})(?![\w-])")
     named: dict[str, Relationship] = {}
@@ -227,8 +225,8 @@ def _without_links(words: str) -> str:
     return _LINK.sub(r"\1", words) if "](" in words else words
 
 
-def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Relation:
-    return Relation(raw=text.raw, span=text.span, id=ticket, relationship=how, note=note)
+def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Values:
+    return record(raw=text.raw, span=text.span, id=ticket, relationship=how, note=note)
 
 
 def _kind(words: str) -> Relationship | None:

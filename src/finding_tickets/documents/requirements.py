@@ -9,10 +9,8 @@ from finding_tickets.documents.blocks import Block, walk
 from finding_tickets.documents.entries import text_of
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.parts import Part
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Text, Values, record
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
-from finding_tickets.model.review import Requirement
 
 _SECTION = re.compile(r".*\b(?:plan|requirements?|compliance|specification|spec|acceptance)\b.*")
 _REQUIREMENT = re.compile(r".*\brequirements?\b.*")
@@ -40,7 +38,7 @@ _OPEN = re.compile(
 _SIGN = re.compile(r"(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)", re.DOTALL)
 
 
-def read_requirements(parts: Iterable[Part]) -> Iterator[Requirement]:
+def read_requirements(parts: Iterable[Part]) -> Iterator[Values]:
     """The requirements in the sections that speak of a plan or of requirements, and in tables of them."""
     for part in parts:
         planned = _SECTION.fullmatch(part.name) is not None
@@ -51,7 +49,7 @@ def read_requirements(parts: Iterable[Part]) -> Iterator[Requirement]:
                 yield from _of_item(part.source, block)
 
 
-def _of_table(source: Source, block: Block, wanted: re.Pattern[str]) -> Iterator[Requirement]:
+def _of_table(source: Source, block: Block, wanted: re.Pattern[str]) -> Iterator[Values]:
     table = table_of(source, block)
     titles = table.titles
     requirement = _pick(titles, _REQUIREMENT) or _pick(titles, wanted)
@@ -64,7 +62,7 @@ def _of_table(source: Source, block: Block, wanted: re.Pattern[str]) -> Iterator
     implementation = _pick([title for title in others if title != status], _IMPLEMENTATION)
     for row in table.records:
         text = source.text(row[titles[0]].span.start, row[titles[-1]].span.end)
-        yield Requirement(
+        yield record(
             raw=text.raw,
             span=text.span,
             text=plain(row[requirement].raw),
@@ -77,7 +75,7 @@ def _pick(titles: Sequence[str], pattern: re.Pattern[str]) -> str | None:
     return next((title for title in titles if pattern.fullmatch(title)), None)
 
 
-def _of_item(source: Source, item: Block) -> Iterator[Requirement]:
+def _of_item(source: Source, item: Block) -> Iterator[Values]:
     text = source.text(*text_of(item))
     words = plain(text.raw)
     sign = _SIGN.match(words)
@@ -86,7 +84,7 @@ def _of_item(source: Source, item: Block) -> Iterator[Requirement]:
         return
     met = item.checked if mark is None else _meaning(words.lower())
     body = words if mark is None or sign is None else sign["text"]
-    yield Requirement(raw=text.raw, span=text.span, text=body, implementation="", met=met)
+    yield record(raw=text.raw, span=text.span, text=body, implementation="", met=met)
 
 
 def _is_mark(sign: str) -> bool:

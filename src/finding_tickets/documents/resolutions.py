@@ -10,9 +10,7 @@ from finding_tickets.documents.entries import Entry
 from finding_tickets.documents.inline import plain
 from finding_tickets.documents.outcomes import done_remark, outcome_of
 from finding_tickets.documents.parts import Part
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Field, Text
-from finding_tickets.model.ticket import Resolution
+from finding_tickets.documents.source import Field, Source, Text, Values, record
 from finding_tickets.model.vocabulary import Outcome, squeeze
 
 _STATEMENTS = frozenset(
@@ -69,7 +67,7 @@ _TOLD = re.compile(
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 
 
-def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settled: bool) -> Resolution:
+def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settled: bool) -> Values:
     """The resolution that a section with this outcome is.
 
     A ticket that is not ``settled`` may have been filed with the section, as advice.
@@ -78,7 +76,7 @@ def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settle
     acted = any(entry.key in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
     announced = any(True for _ in _announcements(part, found))
     fixed = outcome is not None and outcome.value is Outcome.FIXED
-    return Resolution(
+    return record(
         raw=body.raw,
         span=body.span,
         outcome=outcome.value if outcome else None,

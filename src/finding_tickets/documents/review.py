@@ -23,10 +23,8 @@ from finding_tickets.documents.review_values import (
     read_verdict,
 )
 from finding_tickets.documents.roles import Role
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Text
-from finding_tickets.model.review import Artifact, Commits, ImplementationReview
-from finding_tickets.model.ticket import Location
+from finding_tickets.documents.source import Source, Text, Values, record
+from finding_tickets.model.review import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _RANGE = re.compile(r"([\w./~^@-]*\w[~^]*\d*)\.{2,3}([\w/~^@-][\w./~^@-]*)")
@@ -41,37 +39,42 @@ def read_review(
     identity = read_id(source, metadata, title)
     issues, artifacts = tuple(read_issues(sections)), tuple(read_artifacts(sections))
     stated = tuple(place for part in roles.get(Role.LOCATION, ()) for place in read_locations(part))
-    return ImplementationReview(
-        path=source.path,
-        id=identity,
-        title=read_title(source, metadata, title, identity.value),
-        metadata=metadata.rows,
-        reviewer=metadata.string("Reviewer"),
-        date=metadata.string("Date"),
-        commits=_commits(source, metadata),
-        plan=metadata.string("Plan"),
-        verdict=read_verdict(sections),
-        code_repository=metadata.string("Code Repository"),
-        requirements=tuple(read_requirements(sections)),
-        issues=issues,
-        issue_counts=read_issue_counts(sections, issues),
-        scores=tuple(read_scores(sections)),
-        performance_claims=tuple(read_performance(sections)),
-        artifacts=artifacts,
-        locations=stated or _files(artifacts),
-        evidence=tuple(read_code(part for part in sections if part.role not in _NOT_CODE)),
-        checklist=tuple(item for part in roles.get(Role.VERIFICATION, ()) for item in read_checklist(part)),
-        remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
-        sections=tuple(section(part) for part in sections),
+    return ImplementationReview.model_validate(
+        record(
+            path=source.path,
+            id=identity,
+            title=read_title(source, metadata, title, identity.value),
+            metadata=metadata.rows,
+            reviewer=metadata.string("Reviewer"),
+            date=metadata.string("Date"),
+            commits=_commits(source, metadata),
+            plan=metadata.string("Plan"),
+            verdict=read_verdict(sections),
+            code_repository=metadata.string("Code Repository"),
+            requirements=tuple(read_requirements(sections)),
+            issues=issues,
+            issue_counts=read_issue_counts(sections, issues),
+            scores=tuple(read_scores(sections)),
+            performance_claims=tuple(read_performance(sections)),
+            artifacts=artifacts,
+            locations=stated or _files(artifacts),
+            evidence=tuple(read_code(part for part in sections if part.role not in _NOT_CODE)),
+            checklist=tuple(
+                item for part in roles.get(Role.VERIFICATION, ()) for item in read_checklist(part)
+            ),
+            remediation=next((read_remediation(part) for part in roles.get(Role.REMEDIATION, ())), None),
+            sections=tuple(section(part) for part in sections),
+        ),
+        from_attributes=True,
     )
 
 
-def _commits(source: Source, metadata: Metadata) -> Commits | None:
+def _commits(source: Source, metadata: Metadata) -> Values | None:
     """``base -> head``, ``base..head``, a row for each of them, or one commit alone."""
     entry = metadata.get("Commits")
     first, last = metadata.get("Base"), metadata.get("Head")
     if last and (entry is None or first):
-        return Commits(
+        return record(
             raw=last.value.raw,
             span=last.value.span,
             base=_revision(first.plain) if first else None,
@@ -89,7 +92,7 @@ def _commits(source: Source, metadata: Metadata) -> Commits | None:
         )
         return None
     base = hashes[0] if len(hashes) > 1 else None
-    return Commits(raw=entry.value.raw, span=entry.value.span, base=base, head=hashes[-1])
+    return record(raw=entry.value.raw, span=entry.value.span, base=base, head=hashes[-1])
 
 
 def _revision(text: str) -> str:
@@ -102,7 +105,11 @@ def _between(text: str) -> Sequence[str]:
     return match.groups() if match else ()
 
 
-def _files(artifacts: Sequence[Artifact]) -> tuple[Location, ...]:
+def _files(artifacts: Sequence[Values]) -> tuple[Values, ...]:
     """The files that the change made or touched."""
-    places = (location_of(each, each.name) for each in artifacts if "file" in each.group.lower())
+    places = (
+        location_of(Text(each["raw"], each["span"]), each["name"])
+        for each in artifacts
+        if "file" in each["group"].lower()
+    )
     return tuple(place for place in places if place)

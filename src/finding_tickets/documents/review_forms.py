@@ -10,8 +10,7 @@ from finding_tickets.documents.inline import plain
 from finding_tickets.documents.parts import Part
 from finding_tickets.documents.review_pieces import Piece, What, leading_verdict, pieces
 from finding_tickets.documents.reviewers import known_first, named_in_heading, opinion_span, reviewer_word
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Text
+from finding_tickets.documents.source import Source, Text
 
 # Headings within a review that neither name a reviewer nor begin another review.
 _TEXT = re.compile(

@@ -19,9 +19,8 @@ from finding_tickets.documents.review_tables import (
     verdict_title,
 )
 from finding_tickets.documents.reviewers import opinion_span, reviewer_word
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Text
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
 
 
 class What(Enum):

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from finding_tickets.documents.blocks import Block
 from finding_tickets.documents.reviewers import opinion_of
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Text
 from finding_tickets.documents.tables import Table, table_of
-from finding_tickets.model.record import Text
 
 Row = dict[str, Text]
 

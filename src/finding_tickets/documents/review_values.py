@@ -10,10 +10,8 @@ from finding_tickets.documents.entries import text_of
 from finding_tickets.documents.inline import code_spans, plain, words_of
 from finding_tickets.documents.metadata import field
 from finding_tickets.documents.parts import Part, nested
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Field, Source, Text, Values, record
 from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Field, Text
-from finding_tickets.model.review import Artifact, PerformanceClaim, Score
 from finding_tickets.model.vocabulary import squeeze
 
 _VERDICTS = (
@@ -87,7 +85,7 @@ def _bold(parts: Iterable[Part]) -> Text | None:
     return found
 
 
-def read_scores(parts: Iterable[Part]) -> Iterator[Score]:
+def read_scores(parts: Iterable[Part]) -> Iterator[Values]:
     """Every labelled ``9.5/10``, and those in tables with a column of scores."""
     for part in parts:
         for entry in part.entries:
@@ -96,7 +94,7 @@ def read_scores(parts: Iterable[Part]) -> Iterator[Score]:
             yield from _of_table(part, block)
 
 
-def _of_table(part: Part, block: Block) -> Iterator[Score]:
+def _of_table(part: Part, block: Block) -> Iterator[Values]:
     table = table_of(part.source, block)
     titles = table.titles
     scored = next((title for title in titles[1:] if _SCORES.fullmatch(title)), None)
@@ -107,10 +105,10 @@ def _of_table(part: Part, block: Block) -> Iterator[Score]:
         yield from _score(row[scored], plain(row[titles[0]].raw), remark=" ".join(rest))
 
 
-def _score(text: Text, name: str, remark: str = "") -> Iterator[Score]:
+def _score(text: Text, name: str, remark: str = "") -> Iterator[Values]:
     match = _SCORE.fullmatch(plain(text.raw))
     if match and float(match["out_of"]) > 0:
-        yield Score(
+        yield record(
             raw=text.raw,
             span=text.span,
             name="overall" if squeeze(name) in _OVERALL else name,
@@ -120,7 +118,7 @@ def _score(text: Text, name: str, remark: str = "") -> Iterator[Score]:
         )
 
 
-def read_performance(parts: Iterable[Part]) -> Iterator[PerformanceClaim]:
+def read_performance(parts: Iterable[Part]) -> Iterator[Values]:
     """What the sections on performance state: labelled values, and the totals in their code."""
     for part in (each for each in parts if "performance" in each.name):
         found = [(entry.value, f"{entry.label}: {entry.plain}") for entry in part.entries]
@@ -131,10 +129,10 @@ def read_performance(parts: Iterable[Part]) -> Iterator[PerformanceClaim]:
                 found.append((part.source.text(start, start + len(match[1].encode())), match[1].strip()))
         for text, words in sorted(found, key=lambda pair: pair[0].span.start):
             if text.raw:
-                yield PerformanceClaim(raw=text.raw, span=text.span, text=words)
+                yield record(raw=text.raw, span=text.span, text=words)
 
 
-def read_artifacts(parts: Iterable[Part]) -> Iterator[Artifact]:
+def read_artifacts(parts: Iterable[Part]) -> Iterator[Values]:
     """What the change made or touched, under the heading or the line that announces its group."""
     for part in parts:
         if part.name in ("artifacts", "deliverables") or _FILES.fullmatch(part.name):
@@ -143,7 +141,7 @@ def read_artifacts(parts: Iterable[Part]) -> Iterator[Artifact]:
             yield from read_artifacts(part.parts)
 
 
-def _of_group(part: Part) -> Iterator[Artifact]:
+def _of_group(part: Part) -> Iterator[Values]:
     group = part.title
     for block in part.own_blocks:
         if block.kind == "Paragraph":
@@ -154,7 +152,7 @@ def _of_group(part: Part) -> Iterator[Artifact]:
         yield from _of_group(each)
 
 
-def _artifact(source: Source, group: str, item: Block) -> Artifact:
+def _artifact(source: Source, group: str, item: Block) -> Values:
     """The first code span names the artifact; the rest is a remark."""
     text = source.text(*text_of(item))
     spans = code_spans(source.data, text.span.start, text.span.end)
@@ -163,4 +161,4 @@ def _artifact(source: Source, group: str, item: Block) -> Artifact:
     remark = words.removeprefix(name).strip(" :\u2013\u2014-")
     if remark.startswith("(") and remark.endswith(")"):
         remark = remark[1:-1]
-    return Artifact(raw=text.raw, span=text.span, group=group, name=name, remark=remark)
+    return record(raw=text.raw, span=text.span, group=group, name=name, remark=remark)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from finding_tickets.documents.inline import plain
-from finding_tickets.model.record import Text
+from finding_tickets.documents.source import Text
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, spelled, squeeze, word_for
 
 if TYPE_CHECKING:

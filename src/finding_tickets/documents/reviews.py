@@ -11,9 +11,7 @@ from finding_tickets.documents.parts import Part
 from finding_tickets.documents.review_forms import Draft, drafts
 from finding_tickets.documents.reviewers import opinion_of, opinion_span, reviewer_word
 from finding_tickets.documents.roles import Role
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Field, Text
-from finding_tickets.model.ticket import Review
+from finding_tickets.documents.source import Field, Source, Text, Values, record
 from finding_tickets.model.vocabulary import Opinion
 
 _MARKS = " \t*`_:.,;-\u2013\u2014\u2192"
@@ -38,7 +36,7 @@ def _within(sections: Iterable[Part]) -> Iterator[Part]:
             yield from (each for each in inner if each.role is Role.CROSS_REVIEW)
 
 
-def read_reviews(part: Part) -> tuple[Review, ...]:
+def read_reviews(part: Part) -> tuple[Values, ...]:
     """The reviews in one cross-review section, in its order."""
     found = drafts(part)
     if not found:
@@ -46,9 +44,9 @@ def read_reviews(part: Part) -> tuple[Review, ...]:
     return tuple(_review(part.source, draft) for draft in found)
 
 
-def _review(source: Source, draft: Draft) -> Review:
+def _review(source: Source, draft: Draft) -> Values:
     opinion, rest = _opinion(source, draft), _beside_opinion(source, draft.verdict)
-    return Review(
+    return record(
         raw=draft.text.raw,
         span=draft.text.span,
         reviewer=_reviewer(source, draft),

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator
 from finding_tickets.documents.entries import Entry, entries
 from finding_tickets.documents.parts import Part, nested
 from finding_tickets.documents.phrases import only_word_in
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import SeverityChange
+from finding_tickets.documents.source import Source, Text, Values, record
 from finding_tickets.model.vocabulary import Severity, word_for
 
 _TOPIC = "severity"
@@ -26,17 +24,17 @@ _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
 
 
-def read_changes(source: Source, stated: Entry | None, parts: Iterable[Part]) -> Iterator[SeverityChange]:
+def read_changes(source: Source, stated: Entry | None, parts: Iterable[Part]) -> Iterator[Values]:
     """The changes that the metadata's row and ``parts`` state, each once; advice to change it is none."""
     seen: set[tuple[Severity | None, Severity]] = set()
     found = [*_in_row(source, stated), *(change for part in parts for change in _of_part(part))]
     for change in found:
-        if (change.original, change.revised) not in seen:
-            seen.add((change.original, change.revised))
+        if (change["original"], change["revised"]) not in seen:
+            seen.add((change["original"], change["revised"]))
             yield change
 
 
-def _in_row(source: Source, stated: Entry | None) -> Iterator[SeverityChange]:
+def _in_row(source: Source, stated: Entry | None) -> Iterator[Values]:
     """``P1 → P3``, ``P3 (downgraded from P1)``, ``~~P1~~ P3`` in the row of the severity."""
     if stated is None:
         return
@@ -48,7 +46,7 @@ def _in_row(source: Source, stated: Entry | None) -> Iterator[SeverityChange]:
         yield _change(stated.value, others[0], revised)
 
 
-def _of_part(part: Part) -> Iterator[SeverityChange]:
+def _of_part(part: Part) -> Iterator[Values]:
     """Labelled pairs under a heading on the severity, else what the text says."""
     within = [each for each in nested([part]) if _TOPIC in each.name.split()]
     for each in within:
@@ -60,11 +58,11 @@ def _of_part(part: Part) -> Iterator[SeverityChange]:
     yield from _in_text(part.source, part.source.text(start, part.end))
 
 
-def _of_pairs(part: Part) -> Iterator[SeverityChange]:
+def _of_pairs(part: Part) -> Iterator[Values]:
     yield from _pair(part.source, list(entries(part.source, part.blocks, _BARE)))
 
 
-def _pair(source: Source, stated: list[Entry]) -> Iterator[SeverityChange]:
+def _pair(source: Source, stated: list[Entry]) -> Iterator[Values]:
     """An original and a revised severity, each under its own label."""
     words = source.vocabulary.severities
     old = next((entry for entry in stated if _ORIGINAL.fullmatch(entry.key)), None)
@@ -76,7 +74,7 @@ def _pair(source: Source, stated: list[Entry]) -> Iterator[SeverityChange]:
         yield _change(source.text(min(first, new.start), max(last, first)), original, revised)
 
 
-def _in_text(source: Source, text: Text) -> Iterator[SeverityChange]:
+def _in_text(source: Source, text: Text) -> Iterator[Values]:
     lowered = text.raw.lower()
     if not any(sign in lowered for sign in _SIGNS):
         return
@@ -97,6 +95,6 @@ def _in_text(source: Source, text: Text) -> Iterator[SeverityChange]:
             )
 
 
-def _change(text: Text, original: str | None, revised: str) -> SeverityChange:
+def _change(text: Text, original: str | None, revised: str) -> Values:
     was = Severity(original) if original else None
-    return SeverityChange(raw=text.raw, span=text.span, original=was, revised=Severity(revised))
+    return record(raw=text.raw, span=text.span, original=was, revised=Severity(revised))

@@ -5,10 +5,36 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.record import Span, Text
+from finding_tickets.model.record import Span
 from finding_tickets.model.vocabulary import Vocabulary
+
+T = TypeVar("T")
+
+Values: TypeAlias = dict[str, Any]
+"""The fields of a record before the whole document is validated, at once, in the core of pydantic."""
+
+
+def record(**values: object) -> Values:
+    """The fields of a record."""
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of a file as it was written, which becomes a ``model.record.Text``."""
+
+    raw: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Text, Generic[T]):
+    """A piece of a file with the value read from it, which becomes a ``model.record.Field``."""
+
+    value: T
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from finding_tickets.documents.blocks import Block
 from finding_tickets.documents.inline import code_spans, plain
 from finding_tickets.documents.lazy import lazy
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Text
+from finding_tickets.documents.source import Source, Text
 
 _PIPE = re.compile(rb"(?<!\\)\|")
 

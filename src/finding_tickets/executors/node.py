@@ -14,15 +14,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from finding_tickets import __version__
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
 from finding_tickets.executors.leaving import remove_afterwards
 from finding_tickets.executors.pack import Pack, unpacked
 from finding_tickets.ground.git import GitError
+from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks as measuring
 from finding_tickets.measure.isolation import Isolation, Task
-from finding_tickets.measure.worker import VARIABLE
+from finding_tickets.measure.worker import VISIBLE_DEVICES
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import Register, load
 from finding_tickets.verify.cells import Cell
@@ -208,7 +208,7 @@ def _isolation(order: Order) -> Isolation:
     Its folder and its processes end with this process, however that ends.
     """
     interpreter = order.cell.interpreter if order.cell else ""
-    kind = _Kind(order.sandbox, interpreter, os.environ.get(VARIABLE))
+    kind = _Kind(order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
     is_of_others = any(each.gpus != kind.gpus for each in _servers)
     if is_of_others or (kind in _servers and _servers[kind].has_ended):
         _end_servers()

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.executors.leaving import temporary_folder
-from finding_tickets.ground.cache import cache_folder
-from finding_tickets.ground.folders import make, protect
+from finding_tickets.ground.cache import make_folder, protect
 from finding_tickets.ground.git import GitError, ask, ask_bytes
 
 FOLDER = "packs"
@@ -79,12 +78,9 @@ def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
         GitError: Git is missing, or cannot read the objects.
         OSError: There is no room, or no cache folder.
     """
-    cache = cache_folder()
-    if cache is None:
-        raise OSError("there is no cache folder")
-    folder = cache / FOLDER / hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
+    name = hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
     try:
-        make(folder, lambda aside: _unpack(pack, objects, aside), _KEEP)
+        folder = make_folder(FOLDER, name, lambda aside: _unpack(pack, objects, aside), _KEEP)
     except GitError as error:
         raise GitError(f"the work tree cannot be unpacked: {error}") from None
     return (folder / pack.folder).resolve()

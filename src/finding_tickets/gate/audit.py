@@ -8,20 +8,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from finding_tickets.claims.check import check
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.checkouts import RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.measure.isolation import Isolation, Outcome, Task
-from finding_tickets.measure.report import Code, Question, Report
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.tasks import Measured
+from finding_tickets.measure.tasks import Code, FunctionPath, Question
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.verification import MeasuredTicket
 from finding_tickets.verify.jobs import jobs, with_times
+from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings, times_of
 from finding_tickets.verify.times import cannot_time, device_of, questions
@@ -119,10 +118,12 @@ class _Audit:
         """The order to try one cheat."""
         return self._task(TARGET, {**self.payload, "cheat": cheat}, settings)
 
-    def timing(self, cheat: str, asked: Sequence[Question], report: Report, settings: Settings) -> Task:
+    def timing(
+        self, cheat: str, asked: Sequence[Question], report: MeasuredTicket, settings: Settings
+    ) -> Task:
         """The order to time one cheat."""
         job = self.payload["job"]
-        code = Code(job["code"], {name: Source(**at) for name, at in job["variants"].items()})
+        code = Code(job["code"], {name: FunctionPath(**at) for name, at in job["variants"].items()})
         order = asdict(time_job(self.plan, [code], asked, report, settings.timeout))
         return self._task(TIMING, {**self.payload, "job": order, "cheat": cheat}, settings)
 
@@ -145,13 +146,12 @@ class _Timer:
     isolation: Isolation
     settings: Settings
 
-    def timed(self, cheat: str, measured: Measured) -> Measured:
+    def timed(self, cheat: str, measured: MeasuredTicket) -> MeasuredTicket:
         """What was measured of a cheat, with its times."""
-        report = measured.report
-        asked = questions(self.made.timed, report)
-        task = self.made.timing(cheat, asked, report, self.settings)
+        asked = questions(self.made.timed, measured)
+        task = self.made.timing(cheat, asked, measured, self.settings)
         ((_, outcome),) = self.isolation.run({cheat: task})
-        return with_times(measured, times_of(outcome, device_of(report)))
+        return with_times(measured, times_of(outcome, device_of(measured)))
 
 
 def subject_of(todo: Plan) -> str | None:
@@ -242,18 +242,18 @@ class _Held:
         if outcome.reason is not None:
             return cls(reason=outcome.reason)
         try:
-            measured = TypeAdapter(Measured).validate_python(outcome.value)
+            measured = MeasuredTicket.model_validate(outcome.value)
         except ValidationError as error:
             return cls(reason=f"what came back is no measurement: {error.errors()[0]['msg']}")
         held = _held(made.plan.claims, measured)
-        if held.against or timer is None or cannot_time(measured.report):
+        if held.against or timer is None or cannot_time(measured):
             return held
         return _held((*made.plan.claims, *made.timed), timer.timed(cheat, measured))
 
 
-def _held(claims: Sequence[Claim], measured: Measured) -> _Held:
+def _held(claims: Sequence[Claim], measured: MeasuredTicket) -> _Held:
     """The claims that did not come out as expected; one that cannot be checked is as good as false."""
-    against = [claim for claim in check(claims, measured.report) if not claim.as_expected]
+    against = [claim for claim in check(claims, measured) if not claim.as_expected]
     unchecked = next((claim.measured for claim in against if claim.holds is None), "")
     return _Held(tuple(claim.id for claim in against), unchecked)
 

@@ -12,7 +12,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.gate.changes import Change, Side, accepted, changes
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.ground.git import GitError, ask, cut_off
+from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input
 from finding_tickets.register.convention import safe_name
@@ -106,7 +106,7 @@ def base_of(root: Path, name: str) -> Base:
     except RevisionError as error:
         raise UsageError(f"--base {name}: {error}") from None
     except GitError as error:
-        hint = SHALLOW if cut_off(root) else "name a revision that the branch began at"
+        hint = SHALLOW if shallow_commits(root) else "name a revision that the branch began at"
         raise UsageError(f"--base {name}: no commit in common with HEAD ({error})", hint=hint) from None
     exists = folder.is_dir() and (is_repository(folder) or not is_repository(root))
     return Base(revision, folder, load(folder) if exists else None)

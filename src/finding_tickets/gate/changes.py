@@ -14,17 +14,17 @@ from fractions import Fraction
 from math import ceil, floor, inf
 from pathlib import Path
 
-from finding_tickets.claims.exceptions import conditions_of, meets
-from finding_tickets.claims.expressions import (
+from finding_tickets.claims.check import meets, parse_conditions
+from finding_tickets.claims.language import (
     Comparison,
     Condition,
     ExpressionError,
     Growth,
     Range,
     evaluate,
+    parse_condition,
     variables,
 )
-from finding_tickets.claims.grammar import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
@@ -230,7 +230,7 @@ def _compared(old: Claim, new: Claim, points: Points) -> Kind:
     if "refuted" in (old.expect, new.expect) or not points:
         return Kind.CHANGED
     try:
-        where_old, where_new = conditions_of(old), conditions_of(new)
+        where_old, where_new = parse_conditions(old.at), parse_conditions(new.at)
         here = [point for point in points if meets(dict(point), where_old)]
         if not here:
             return Kind.CHANGED

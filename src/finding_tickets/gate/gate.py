@@ -9,7 +9,6 @@ from pathlib import Path
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.gate.branch import Base, Pair, Standing
-from finding_tickets.history.remembered import digest
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
@@ -18,7 +17,7 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.verify.evidence import name_of, rank
+from finding_tickets.verify.evidence import ABSENT, digest, name_of, rank
 from finding_tickets.verify.intoto import written
 from finding_tickets.verify.session import Settings, Verified, verify
 
@@ -159,7 +158,7 @@ def _startup(base: Path, head: Path) -> Iterator[str]:
     """The files that Python runs by itself where the folder is on its path, and that are new or changed."""
     for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
         for file in (f"{name}.py", f"{name}/__init__.py"):
-            if digest(head / file) not in {"", digest(base / file)}:
+            if digest(head / file) not in {ABSENT, digest(base / file)}:
                 yield file
 
 
@@ -206,7 +205,7 @@ def _held_to_base(pair: Pair) -> Document:
     """The work tree's document with what the base's document says of the remediation."""
     if pair.base is None:
         return pair.document
-    return replace(pair.document, remediation=pair.base.document.remediation)
+    return pair.document.model_copy(update={"remediation": pair.base.document.remediation})
 
 
 def _judged(case: _Case) -> Judged:

@@ -13,8 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from finding_tickets.errors import UnreachableError
-from finding_tickets.ground.cache import cache_folder
-from finding_tickets.ground.folders import make
+from finding_tickets.ground.cache import cache_folder, make_folder
 
 FOLDER = "packages"
 _PACKAGES = ("finding_tickets", "simcuda")
@@ -53,20 +52,18 @@ def environment(python: str) -> dict[str, str]:
 def _links() -> Path:
     """The folder with links to the packages that measuring takes, in the user's cache."""
     places = {name: _place(name) for name in _PACKAGES}
-    cache = cache_folder()
-    if cache is None:
+    if cache_folder() is None:
         raise UnreachableError("there is no cache folder, through which another Python finds what measures")
-    folder = cache / FOLDER / hashlib.sha256("\n".join(places.values()).encode()).hexdigest()
+    name = hashlib.sha256("\n".join(places.values()).encode()).hexdigest()
 
     def write(aside: Path) -> None:
         for name, place in places.items():
             (aside / name).symlink_to(place, target_is_directory=True)
 
     try:
-        make(folder, write, _KEEP)
+        return make_folder(FOLDER, name, write, _KEEP)
     except OSError as error:
-        raise UnreachableError(f"{folder} cannot be made: {error.strerror}") from None
-    return folder
+        raise UnreachableError(f"{FOLDER}/{name} cannot be made in the cache: {error.strerror}") from None
 
 
 def _place(package: str) -> str:

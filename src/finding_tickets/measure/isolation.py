@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -16,7 +17,6 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
-from finding_tickets.ground.processors import usable
 from finding_tickets.measure.interpreter import command, environment
 from finding_tickets.measure.sandbox import bubblewrap
 from finding_tickets.measure.worker import LOG, NO_ROOM, RESULT, said
@@ -24,12 +24,7 @@ from finding_tickets.model.record import Record
 
 K = TypeVar("K", bound=Hashable)
 
-PRELOADED = (
-    "finding_tickets.measure.cuda",
-    "finding_tickets.measure.run",
-    "finding_tickets.measure.simulated",
-    "finding_tickets.measure.tasks",
-)
+PRELOADED = ("finding_tickets.measure.run",)
 ENVIRONMENT = {
     # Sets of strings iterate the same way in every run.
     "PYTHONHASHSEED": "0",
@@ -99,7 +94,9 @@ class Isolation:
         self._again = partial(Isolation, preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
         program = bubblewrap() if sandbox else ""
-        server = ["finding_tickets.measure.forkserver", str(workers or usable()), *preload]
+        # A process may use fewer processors than the machine has.
+        usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+        server = ["finding_tickets.measure.forkserver", str(workers or usable), *preload]
         janitor = ["finding_tickets.measure.janitor", program, *command(interpreter), *server]
         self._interpreter = interpreter
         self._command = [*command(""), *janitor]

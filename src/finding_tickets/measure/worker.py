@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from finding_tickets.measure.places import describe, is_out_of_host_memory, place
-from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure.tasks import CannotMeasureError
 
 RESULT = "result.json"
 LOG = "output.log"
 TEMPORARY = "tmp"
 LARGEST_FILE = 1 << 30
-VARIABLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 """Read by CUDA when it starts, which is after the fork."""
 NO_ROOM = "there is no room for its temporary files"
 UNWRITABLE = 74
@@ -45,7 +45,7 @@ def work(task: dict[str, Any]) -> NoReturn:
         _silence(folder / LOG)
         _keep_temporary_files(folder / TEMPORARY)
     if task["gpus"]:
-        os.environ[VARIABLE] = ",".join(task["gpus"])
+        os.environ[VISIBLE_DEVICES] = ",".join(task["gpus"])
     _bound_disk()
     _bound_memory(int(task["memory"]))
     outcome = _outcome(task)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.ground.repository_files import NOT_OURS, known_to_git
+from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
 from finding_tickets.register.config import (
@@ -97,10 +97,10 @@ def _configured(root: Path) -> str | None:
 def _markdown(root: Path, config: Config, configured: bool) -> Iterator[File]:
     """The Markdown files of the folders that are configured, else all of the repository's own."""
     folders = [root / folder for folder in config.tickets] if configured else [root]
-    own = None if configured else known_to_git(root)
+    own = None if configured else repository_files(root)
     for file in markdown_files(root, folders, [], largest=config.largest_file):
         parts = PurePosixPath(file.path).parts
-        if file.path in own if own is not None else NOT_OURS.isdisjoint(parts):
+        if file.path in own if own is not None else FOREIGN_FOLDERS.isdisjoint(parts):
             yield file
 
 

@@ -125,7 +125,7 @@ def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
             after.setdefault(edge.target, [])
     return tuple(
         _shortest(members, after)
-        for members in _components(after)
+        for members in components(after)
         if len(members) > 1 or members[0] in after[members[0]]
     )
 
@@ -148,7 +148,7 @@ def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tup
     raise AssertionError("the members of a component reach one another")
 
 
-def _components(after: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def components(after: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """The sets of names that all reach one another, each and all in the order of ``after``.
 
     By finishing times, forwards and then backwards (Kosaraju and Sharir), without recursion.

@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from finding_tickets import __version__
 from finding_tickets.ground.cache import cache_folder
+from finding_tickets.ground.version import __version__
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.files import File, State

@@ -50,9 +50,8 @@ NONE = Particulars()
 def particulars_of(document: Document, data: bytes, vocabulary: Vocabulary) -> Particulars:
     """The particulars of a document, given the bytes of its file."""
     from finding_tickets.documents.source import Source
-    from finding_tickets.lint.engine import examine
+    from finding_tickets.lint.engine import examine, suppressions
     from finding_tickets.lint.rules import RULES, Context
-    from finding_tickets.lint.suppression import suppressions
     from finding_tickets.register.config import Config
     from finding_tickets.register.load import Register
 

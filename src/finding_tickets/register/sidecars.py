@@ -7,7 +7,6 @@ spells it, or in lower case, and the file lies in the ticket's folder.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -80,7 +79,7 @@ def _named(sidecars: Collection[str], path: str, document_id: str) -> str | None
 
 def _with(document: Document, file: File, problems: list[Problem]) -> Document:
     if document.remediation is None:
-        return replace(document, remediation=_read(file, problems))
+        return document.model_copy(update={"remediation": _read(file, problems)})
     message = f"the ticket has a Remediation section, and {file.path} beside it is one too"
     line, hint = document.remediation.span.line, "keep one of the two"
     problems.append(

@@ -16,8 +16,13 @@ from itertools import count
 
 from markupsafe import Markup, escape
 
-from finding_tickets.claims.expressions import Expression, ExpressionError, evaluate, variables
-from finding_tickets.claims.grammar import parse_expression
+from finding_tickets.claims.language import (
+    Expression,
+    ExpressionError,
+    evaluate,
+    parse_expression,
+    variables,
+)
 from finding_tickets.model.verification import Sample, VariantResult, Verification
 from finding_tickets.report.text import NO_LAW, law_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from finding_tickets.importers.words import words
+from finding_tickets.importers.drafts import words
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.sarif import LEVELS, MEANING, CodePlace, code_of

@@ -18,10 +18,11 @@ from finding_tickets.report.text import INDENT, Styled, Styler, aligned, law_cha
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from finding_tickets.ground.commits import Node
-    from finding_tickets.history import bisect, past
-    from finding_tickets.history.regressions import Row, Step, Timeline, Turn
-    from finding_tickets.register.history import Commit, History
+    from finding_tickets.ground.git import Commit, CommitNode
+    from finding_tickets.history.bisect import Bisection, BisectStep
+    from finding_tickets.history.evidence_log import EvidenceChange
+    from finding_tickets.history.timeline import Timeline, TimelineRow, TimelineStep, Trend
+    from finding_tickets.register.history import History
     from finding_tickets.report.charts import Chart
 
 SHORT_ID = 10
@@ -71,7 +72,7 @@ def history_lines(history: History, style: Styler) -> Iterator[str]:
     yield from (printable(f"{INDENT}{gap}") for gap in history.gaps)
 
 
-def past_row(step: past.Step) -> tuple[str, ...]:
+def past_row(step: EvidenceChange) -> tuple[str, ...]:
     """A change of evidence: when, which commit, the verdict, the first law that is claimed, and where."""
     commit, done = step.commit, step.verification
     date, name, subject = "-", "-", "not committed"
@@ -83,7 +84,7 @@ def past_row(step: past.Step) -> tuple[str, ...]:
     return date, name, done.verdict, law, f"{done.meter} {done.device}, torch {done.torch}", subject
 
 
-def past_item(step: past.Step) -> dict[str, object]:
+def past_item(step: EvidenceChange) -> dict[str, object]:
     """A change of evidence for JSON; what is not known is null or empty."""
     commit, done = step.commit, step.verification
     return {
@@ -102,7 +103,7 @@ def past_item(step: past.Step) -> dict[str, object]:
     }
 
 
-def bisect_row(step: bisect.Step) -> tuple[str, ...]:
+def bisect_row(step: BisectStep) -> tuple[str, ...]:
     """A commit: when, which, the state, what it did, and the law that was claimed first or why not."""
     law = next((f"{metric}: {law}" for metric, law in step.laws.items()), step.reason)
     commit = step.commit
@@ -110,7 +111,7 @@ def bisect_row(step: bisect.Step) -> tuple[str, ...]:
     return date, commit.id[:SHORT_ID], step.state, step.turn or "", law, commit.subject
 
 
-def bisect_item(done: bisect.Bisected) -> dict[str, object]:
+def bisect_item(done: Bisection) -> dict[str, object]:
     """The whole search for JSON; what is not known is null or empty."""
     return {
         "ticket": done.ticket,
@@ -139,26 +140,26 @@ def bisect_item(done: bisect.Bisected) -> dict[str, object]:
 class KnowledgeGap(NamedTuple):
     """Commits beside each other of which nothing is known, and why; ``kind`` is a word for programs."""
 
-    first: Node
-    last: Node
+    first: CommitNode
+    last: CommitNode
     number: int
     kind: str
     why: str
 
 
-def knowledge_gaps(timeline: Timeline, nodes: Sequence[Node]) -> Iterator[KnowledgeGap]:
+def knowledge_gaps(timeline: Timeline, nodes: Sequence[CommitNode]) -> Iterator[KnowledgeGap]:
     """The commits of which nothing is known, those beside each other for the same reason together."""
-    pairs: Iterable[tuple[object, Node]] = zip(timeline.gaps, nodes, strict=True)
+    pairs: Iterable[tuple[object, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
     for gap, group in groupby(pairs, key=lambda pair: pair[0]):
         if gap is not None:
             there = [node for _, node in group]
             yield KnowledgeGap(there[0], there[-1], len(there), gap.kind, gap.why)
 
 
-def timeline_lines(timeline: Timeline, nodes: Sequence[Node], style: Styler) -> Iterator[str]:
+def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Styler) -> Iterator[str]:
     """A ticket with a strip for each row and a line for each change; ``style`` colours a text."""
     title = style(printable(timeline.ticket), "bold")
-    turns = [(row, step) for row in timeline.rows for step in row.steps if step.turn]
+    turns = [(row, step) for row in timeline.rows for step in row.steps if step.trend]
     if not turns and timeline.is_known:
         commits = "1 commit" if len(nodes) == 1 else f"{len(nodes)} commits"
         yield f"{title}  {_last_known(timeline.rows[0])}, no change in {commits}"
@@ -172,9 +173,9 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[Node], style: Styler) -> 
             yield f"{INDENT}{style(head, 'dim')}"
             changes = []
             for row, step in turns:
-                if step.place == place and step.turn:
-                    colour = _COLOURS[step.turn]
-                    word = step.turn.upper() if step.turn == "regression" else step.turn
+                if step.place == place and step.trend:
+                    colour = _COLOURS[step.trend]
+                    word = step.trend.upper() if step.trend == "regression" else step.trend
                     cells = (word, row.name, f"{step.before} -> {step.after}")
                     changes.append([Styled(cell, colour) for cell in cells])
             yield from (INDENT * 2 + line for line in aligned(changes, style))
@@ -184,20 +185,20 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[Node], style: Styler) -> 
         yield f"{INDENT}not known at {commits}, {' to '.join(names)}: {printable(gap.why)}"
 
 
-def _strip(row: Row) -> str:
+def _strip(row: TimelineRow) -> str:
     """A mark for each commit, or for several that share a column the one that says most."""
-    steps = {step.place: MARKS[step.turn] if step.turn else FIRST for step in row.steps}
+    steps = {step.place: MARKS[step.trend] if step.trend else FIRST for step in row.steps}
     marks = [steps.get(place, SAME if text else UNKNOWN) for place, text in enumerate(row.texts)]
     columns = min(WIDTH, len(marks))
     shared = (marks[len(marks) * at // columns : len(marks) * (at + 1) // columns] for at in range(columns))
     return "".join(min(each, key=_LOUDEST_FIRST.index) for each in shared)
 
 
-def _last_known(row: Row) -> str:
+def _last_known(row: TimelineRow) -> str:
     return next((text for text in reversed(row.texts) if text), "")
 
 
-def timeline_item(timeline: Timeline, nodes: Sequence[Node]) -> dict[str, object]:
+def timeline_item(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, object]:
     """A ticket for JSON; what is not known is null."""
     return {
         "ticket": timeline.ticket,
@@ -214,7 +215,7 @@ def timeline_item(timeline: Timeline, nodes: Sequence[Node]) -> dict[str, object
                         "before": step.before,
                         "after": step.after,
                         "value": row.values[step.place] if row.values else None,
-                        "turn": step.turn,
+                        "turn": step.trend,
                         "open": step.is_open,
                     }
                     for step in row.steps
@@ -240,14 +241,14 @@ class TurningCommit:
     """A commit with its number in the charts of a ticket, and what it changed."""
 
     number: int
-    node: Node
-    steps: tuple[tuple[Row, Step], ...]
+    node: CommitNode
+    steps: tuple[tuple[TimelineRow, TimelineStep], ...]
 
 
 class TimelineSection:
     """One ticket of the page, looked up as the template asks for it."""
 
-    def __init__(self, timeline: Timeline, nodes: Sequence[Node], anchor: str) -> None:
+    def __init__(self, timeline: Timeline, nodes: Sequence[CommitNode], anchor: str) -> None:
         self.timeline, self.anchor = timeline, anchor
         self._nodes = nodes
 
@@ -265,18 +266,20 @@ class TimelineSection:
             TurningCommit(
                 number,
                 self._nodes[place],
-                tuple((row, step) for row in rows for step in row.steps if step.place == place and step.turn),
+                tuple(
+                    (row, step) for row in rows for step in row.steps if step.place == place and step.trend
+                ),
             )
             for number, place in enumerate(dict.fromkeys([*places, len(self._nodes) - 1]), 1)
         )
 
     @cached_property
-    def turns(self) -> Mapping[Turn, int]:
+    def turns(self) -> Mapping[Trend, int]:
         """How many there are of each."""
-        from finding_tickets.history.regressions import Turn
+        from finding_tickets.history.timeline import Trend
 
         steps = [step for row in self.timeline.rows for step in row.steps]
-        return {turn: sum(step.turn is turn for step in steps) for turn in Turn}
+        return {turn: sum(step.trend is turn for step in steps) for turn in Trend}
 
     @property
     def at(self) -> str:
@@ -291,7 +294,7 @@ class TimelineSection:
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """A chart for each metric of which a variant changed."""
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[TimelineRow]] = {}
         for row in self.timeline.rows[1:]:
             if any(value is not None for value in row.values):
                 rows.setdefault(row.name.partition(".")[2], []).append(row)
@@ -299,7 +302,7 @@ class TimelineSection:
         return tuple(
             _chart(metric, of_metric, places, self._nodes)
             for metric, of_metric in rows.items()
-            if any(step.turn for row in of_metric for step in row.steps)
+            if any(step.trend for row in of_metric for step in row.steps)
         )
 
     def picture(self, chart: Chart) -> Markup:
@@ -310,7 +313,7 @@ class TimelineSection:
 
 
 def timeline_page(
-    timelines: Sequence[Timeline], nodes: Sequence[Node], since: str, templates: Path
+    timelines: Sequence[Timeline], nodes: Sequence[CommitNode], since: str, templates: Path
 ) -> Iterator[str]:
     """The page, piece by piece; ``templates`` is the folder of the user's own.
 
@@ -334,9 +337,11 @@ def timeline_page(
     return (piece.encode(errors="replace").decode() for piece in pieces(TEMPLATE, context, templates))
 
 
-def _chart(metric: str, rows: Sequence[Row], places: Sequence[int], nodes: Sequence[Node]) -> Chart:
+def _chart(
+    metric: str, rows: Sequence[TimelineRow], places: Sequence[int], nodes: Sequence[CommitNode]
+) -> Chart:
     """A metric at the commits that changed something, a series for each variant."""
-    from finding_tickets.history.regressions import NOT_AS_CLAIMED
+    from finding_tickets.history.timeline import NOT_AS_CLAIMED
     from finding_tickets.report import charts
 
     scale = charts.Scale(

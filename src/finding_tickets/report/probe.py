@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.probing import Cost, Probed, ProbedSite
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.text import INDENT, Section, Styler, aligned, printable, section_lines
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def doubts(probed: Probed) -> Iterator[str]:
 def probe_item(probed: Probed) -> dict[str, Any]:
     """The probe as the item of a JSON output."""
 
-    def cost_item(cost: Cost) -> dict[str, Any]:
+    def cost_item(cost: ProbedCost) -> dict[str, Any]:
         return {"values": list(cost.values), "law": cost.law, "growth": cost.growth}
 
     return {
@@ -310,14 +310,14 @@ class ProbedFinding:
         return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
-def _times(cost: Cost) -> str:
+def _times(cost: ProbedCost) -> str:
     if cost.law is None and len(set(cost.values)) > 1:
         return f"{min(cost.values)} to {max(cost.values)} times"
     count = cost.law or str(cost.values[0])
     return "once" if count == "1" else f"{count} times" if count.isdecimal() else f"`{count}` times"
 
 
-def _claim(cost: Cost) -> str:
+def _claim(cost: ProbedCost) -> str:
     """What was measured as a claim: the law, the range where there is none, or the only value."""
     least, most = min(cost.values), max(cost.values)
     return cost.law or (f"{least}..{most}" if least < most else str(least))

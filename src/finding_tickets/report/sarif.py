@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from finding_tickets import __version__
+from finding_tickets.ground.version import __version__
 from finding_tickets.lint.rules import RULES
-from finding_tickets.lint.rules.page import entry_text
+from finding_tickets.lint.rules.page import entry_text, explanations
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.rows import ReportRow
@@ -88,8 +88,8 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
     """A log of one run of lint: every rule, and a result for each problem."""
     rules = []
     for name in sorted(RULES):
-        rule, reason = RULES[name], RULES[name].reason.replace("`", "")
-        tags = [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.mends else [])]
+        rule, reason = RULES[name], explanations()[name].reason.replace("`", "")
+        tags = [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.fixable else [])]
         rules.append(
             {
                 "id": rule.id,

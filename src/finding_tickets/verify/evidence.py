@@ -10,10 +10,10 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from finding_tickets import __version__
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.replacing import replace
+from finding_tickets.ground.files import replace
+from finding_tickets.ground.version import __version__
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from finding_tickets.ground.checkouts import Checkouts
-from finding_tickets.measure.report import Agreement, Code, Job, Times
-from finding_tickets.measure.tasks import Measured
+from finding_tickets.measure.tasks import Code, Job
+from finding_tickets.model.verification import MeasuredTicket, ResultCheck, Times
 from finding_tickets.verify.evidence import ABSENT
 from finding_tickets.verify.plan import Plan
 
@@ -48,28 +47,20 @@ def of_order(todo: Plan, commit: str, reason: str) -> str:
     return f"{', '.join(names)}{where}: {reason.removeprefix(f'{names[0]}: ')}"
 
 
-def joined(todo: Plan, parts: Iterable[Measured]) -> Measured | str:
+def joined(todo: Plan, parts: Iterable[MeasuredTicket]) -> MeasuredTicket | str:
     """What the orders of a plan measured, as if it were one; or why it cannot be one."""
     first, *others = parts
-    sweeps = {repr(part.report.sweep) for part in (first, *others)}
+    sweeps = {repr(part.sweep) for part in (first, *others)}
     if len(sweeps) > 1:
         return "the verifier makes another sweep at another revision"
-    metrics, sites, runs = dict(first.metrics), dict(first.sites), dict(first.report.runs)
-    agreements, files = list(first.report.agreements), dict(first.report.files)
+    variants, agreements, files = dict(first.variants), list(first.agreements), dict(first.files)
     for part in others:
-        metrics |= part.metrics
-        sites |= part.sites
-        runs |= part.report.runs
-        agreements += part.report.agreements
+        variants |= part.variants
+        agreements += part.agreements
         # Of a file that was edited between two orders nobody can say which one was measured.
-        files = {**part.report.files, **files, **dict.fromkeys(_edited(files, part.report.files), ABSENT)}
-    report = replace(
-        first.report,
-        runs={name: runs[name] for name in todo.variants},
-        agreements=tuple(agreements),
-        files=files,
-    )
-    return Measured(report, metrics, sites)
+        files = {**part.files, **files, **dict.fromkeys(_edited(files, part.files), ABSENT)}
+    in_order = {name: variants[name] for name in todo.variants}
+    return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
 
 
 def _edited(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[str]:
@@ -77,12 +68,11 @@ def _edited(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[str]:
     return (file for file in one.keys() & other.keys() if one[file] != other[file])
 
 
-def comparison(todo: Plan, measured: Measured, results: Path) -> dict[str, Any]:
+def comparison(todo: Plan, measured: MeasuredTicket, results: Path) -> dict[str, Any]:
     """The order to compare what was kept of each variant, for ``compare_kept``."""
-    report = measured.report
-    place = {repr(at): index for index, at in enumerate(report.sweep)}
+    place = {repr(at): index for index, at in enumerate(measured.sweep)}
     compared = {name for each in todo.compared_across for name in (each.variant, each.target)}
-    some = report.runs[next(iter(compared))]
+    some = measured.variants[next(iter(compared))].samples
     return {
         "root": str(todo.verifiers),
         "code": str(todo.root),
@@ -90,21 +80,21 @@ def comparison(todo: Plan, measured: Measured, results: Path) -> dict[str, Any]:
         "comparisons": [vars(each) for each in todo.compared_across],
         "points": [(place[repr(run.at)], run.at) for run in some],
         "errors": {
-            name: {str(place[repr(run.at)]): run.error for run in report.runs[name]} for name in compared
+            name: {str(place[repr(run.at)]): run.error for run in measured.variants[name].samples}
+            for name in compared
         },
         "results": str(results),
     }
 
 
-def with_agreements(measured: Measured, agreements: Sequence[Agreement]) -> Measured:
+def with_agreements(measured: MeasuredTicket, agreements: Sequence[ResultCheck]) -> MeasuredTicket:
     """What was measured, with comparisons that were made afterwards."""
-    report = measured.report
-    return replace(measured, report=replace(report, agreements=(*report.agreements, *agreements)))
+    return measured.model_copy(update={"agreements": (*measured.agreements, *agreements)})
 
 
-def with_times(measured: Measured, times: Times) -> Measured:
+def with_times(measured: MeasuredTicket, times: Times) -> MeasuredTicket:
     """What was measured, with the times that were taken afterwards."""
-    return replace(measured, report=replace(measured.report, times=times))
+    return measured.model_copy(update={"times": times})
 
 
 def _folders(todo: Plan) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from math import inf
 from pathlib import Path
 
 from finding_tickets.ground.cache import cache_folder
-from finding_tickets.ground.replacing import replace
+from finding_tickets.ground.files import replace
 from finding_tickets.measure.isolation import Isolation, Outcome, Task
 
 FOLDER = "pace"

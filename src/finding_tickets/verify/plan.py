@@ -8,17 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from finding_tickets.claims.expressions import ExpressionError, Growth, suggest
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import ExpressionError, Growth, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.measure.source import Comparison, Source
+from finding_tickets.measure.tasks import FunctionPath, ResultPair, find_variants
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
-from finding_tickets.verify.variants import find_variants
 
 EVERY = "*"
 """Stands for all variants that name no revision themselves."""
@@ -39,7 +37,7 @@ class Plan:
     verifiers: Path
     repository: Path
     verifier: str
-    variants: dict[str, Source]
+    variants: dict[str, FunctionPath]
     revisions: dict[str, Revision] = field(default_factory=dict)
     keep: bool = False
     claims: tuple[Claim, ...] = ()
@@ -52,7 +50,7 @@ class Plan:
         return tuple(dict.fromkeys([self.verifier, *(file for file in here if file.endswith(".py"))]))
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def comparisons(self) -> tuple[ResultPair, ...]:
         """What the claims about results compare."""
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
         return tuple(dict.fromkeys(map(comparison_of, claims)))
@@ -63,15 +61,15 @@ class Plan:
         return any(claim.metric == SECONDS for claim in self.claims)
 
     @property
-    def compared_across(self) -> tuple[Comparison, ...]:
+    def compared_across(self) -> tuple[ResultPair, ...]:
         """The comparisons of variants at different revisions, which are measured apart."""
         at = {name: self.revisions.get(name) for name in self.variants}
         return tuple(each for each in self.comparisons if at[each.variant] != at[each.target])
 
 
-def comparison_of(claim: Claim) -> Comparison:
+def comparison_of(claim: Claim) -> ResultPair:
     """What a claim about ``same_result_as`` compares."""
-    return Comparison(claim.variant, claim.value, claim.tolerance)
+    return ResultPair(claim.variant, claim.value, claim.tolerance)
 
 
 def plan(
@@ -173,7 +171,7 @@ def _revision_of(name: str, refs: Mapping[str, VariantRef], overrides: Mapping[s
 
 
 def _resolved(
-    checkouts: Checkouts, named: Mapping[str, str], variants: Mapping[str, Source]
+    checkouts: Checkouts, named: Mapping[str, str], variants: Mapping[str, FunctionPath]
 ) -> tuple[dict[str, Revision], str | None]:
     """The revisions of variants, and why they cannot be measured there."""
     found: dict[str, Revision] = {}
@@ -196,17 +194,17 @@ def _missing(checkouts: Checkouts, revision: Revision, file: str) -> str:
 
 def _variants(
     ticket: str, root: Path, refs: dict[str, VariantRef], claims: Iterable[Claim]
-) -> dict[str, Source]:
+) -> dict[str, FunctionPath]:
     """The block's variants and those in the usual folder that claims name; without a block, all there."""
     folder = fixes_folder(ticket)
     if not refs:
         return find_variants(folder, root)
-    found = {name: Source(ref.module, ref.function) for name, ref in refs.items()}
+    found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
     for name in dict.fromkeys(name for claim in claims for name in named_in(claim)):
         usual = f"{folder}/{name}.py"
         if name not in found and (root / usual).is_file():
-            found[name] = Source(usual, function)
+            found[name] = FunctionPath(usual, function)
     return found
 
 
@@ -233,7 +231,7 @@ def _nearby(path: Path, root: Path) -> str | None:
     )
 
 
-def _check_claim(claim: Claim, variants: dict[str, Source]) -> None:
+def _check_claim(claim: Claim, variants: dict[str, FunctionPath]) -> None:
     for kind, word, known in _words(claim, list(variants)):
         if word not in known:
             raise BadDataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from finding_tickets.ground.git import objects
+from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.revision import files_at
 from finding_tickets.verify.evidence import rank
@@ -27,7 +27,9 @@ def changes(root: Path, folder: str, commit: str, before: str) -> Mapping[str, t
     then = {path: name for path, name in found.objects.items() if _is_evidence(path, before)}
     now = {file.relative_to(root).as_posix(): file for file in (root / folder).glob(f"*/*{_SUFFIX}")}
     places = {_place(path) for path in {*then, *now} if path in found.changed or path not in then}
-    contents = objects(root, dict.fromkeys(name for path, name in then.items() if _place(path) in places))
+    contents = read_objects(
+        root, dict.fromkeys(name for path, name in then.items() if _place(path) in places)
+    )
     return {
         place: (
             _verdict(contents.get(then[path], b"") for path in sorted(then) if _place(path) == place),

@@ -14,39 +14,45 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.claims.check import check, trouble, unchecked
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UnreachableError
 from finding_tickets.ground.checkouts import RevisionError
 from finding_tickets.measure.isolation import Isolation, Outcome, Task
-from finding_tickets.measure.report import SIMULATED_DEVICE, Agreement, Job, Report, Times, Timing
 from finding_tickets.measure.tasks import (
     CALLED,
     CHOICE,
     COMPARISON,
     COMPILER,
+    DEVICES,
+    SIMULATED_DEVICE,
     TARGET,
     TIMING,
     TORCH,
     VISIBLE,
     WANTED,
-    Measured,
+    Job,
 )
 from finding_tickets.measure.worker import NO_ROOM
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Evidence, Verification
+from finding_tickets.model.verification import (
+    ClaimResult,
+    Evidence,
+    MeasuredTicket,
+    ResultCheck,
+    Times,
+    Verification,
+)
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
+from finding_tickets.verify.judge import check, trouble, unchecked
 from finding_tickets.verify.pace import longest_first
 from finding_tickets.verify.plan import EVERY, Plan, plan
-from finding_tickets.verify.results import not_measured, variant_results
-from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled, shown
+from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled
 from finding_tickets.verify.times import job as time_job
 from finding_tickets.verify.verdict import DECIDING, FIX, rule
 
-_AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
-_TIMINGS = TypeAdapter(tuple[Timing, ...])
+_AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _Planned = dict[str, tuple[Document, Plan]]
 _Done = Iterator[tuple[str, "Verified"]]
@@ -91,7 +97,10 @@ class Verified:
     """A document, its verification, and the error that kept it from being measured or recorded.
 
     ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
-    ``never_ran`` as in ``Outcome``.
+    ``never_ran`` as in ``Outcome``. ``imported`` are the files that were imported from the folder of the
+    code, and ``outside`` those of another folder that verifiers come from, with their SHA-256.
+    ``is_lasting`` is whether measuring again would give the same: a machine that could not measure says
+    nothing of the code.
     """
 
     document: Document
@@ -99,6 +108,9 @@ class Verified:
     error: BadDataError | None = None
     evidence: Evidence | None = None
     never_ran: bool = False
+    imported: tuple[str, ...] = ()
+    outside: Mapping[str, str] = field(default_factory=dict)
+    is_lasting: bool = True
 
 
 def _nobody(_: Document) -> None:
@@ -144,7 +156,7 @@ def measure(
     if reason := _unfit(isolation, settings):
         for key in list(planned):
             document, todo = planned.pop(key)
-            yield key, Verified(document, inconclusive(todo, settings, reason))
+            yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
         return
     with _folder(isolation) as folder:
         yield from _Run(planned, isolation, settings, folder, on_start).measure()
@@ -220,8 +232,8 @@ class _Run:
         self._before: dict[str, dict[str, str]] = {}
         """The digests of the files of each plan before a process began to load them."""
         self._folder = folder
-        self._compare: dict[str, Measured] = {}
-        self._time: dict[str, Measured] = {}
+        self._compare: dict[str, MeasuredTicket] = {}
+        self._time: dict[str, MeasuredTicket] = {}
 
     def measure(self) -> _Done:
         """Each document as soon as it is done, by its key."""
@@ -266,26 +278,26 @@ class _Run:
     def _given_up(self, path: str, reason: str) -> Verified:
         document, todo = self._planned.pop(path)
         del self._before[path]
-        return Verified(document, inconclusive(todo, self._settings, reason))
+        return Verified(document, inconclusive(todo, self._settings, reason), is_lasting=False)
 
     def _ended(self, path: str, outcomes: Mapping[str, Outcome]) -> _Done:
         """A document of which every order has ended, unless its results are still to be compared."""
         todo = self._planned[path][1]
         measured = _joined(todo, outcomes)
-        if isinstance(measured, Measured) and todo.compared_across:
+        if isinstance(measured, MeasuredTicket) and todo.compared_across:
             self._compare[path] = measured
         else:
             never_ran = any(outcome.never_ran for outcome in outcomes.values())
             yield from self._counted(path, measured, never_ran=never_ran)
 
-    def _counted(self, path: str, measured: Measured | str, *, never_ran: bool = False) -> _Done:
+    def _counted(self, path: str, measured: MeasuredTicket | str, *, never_ran: bool = False) -> _Done:
         """A document of which everything is counted, unless its variants are still to be timed."""
-        if isinstance(measured, Measured) and self._planned[path][1].is_timed:
+        if isinstance(measured, MeasuredTicket) and self._planned[path][1].is_timed:
             self._time[path] = measured
         else:
             yield path, self._concluded(path, measured, never_ran=never_ran)
 
-    def _compared(self, path: str, outcome: Outcome) -> Measured | str:
+    def _compared(self, path: str, outcome: Outcome) -> MeasuredTicket | str:
         measured = self._compare.pop(path)
         if outcome.reason is not None:
             return f"results cannot be compared: {outcome.reason}"
@@ -295,12 +307,12 @@ class _Run:
             return f"what came back is no comparison: {error.errors()[0]['msg']}"
 
     def _concluded(
-        self, path: str, measured: Measured | str, *, never_ran: bool = False, timed: bool = False
+        self, path: str, measured: MeasuredTicket | str, *, never_ran: bool = False, timed: bool = False
     ) -> Verified:
         document, todo = self._planned.pop(path)
         try:
-            if isinstance(measured, Measured) and timed:
-                measured = with_times(measured, self._timed(document, todo, measured.report))
+            if isinstance(measured, MeasuredTicket) and timed:
+                measured = with_times(measured, self._timed(document, todo, measured))
             before = self._before.pop(path)
             return _conclude(document, todo, measured, before, self._settings, never_ran=never_ran)
         except BadDataError as error:
@@ -308,16 +320,16 @@ class _Run:
             located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
             return Verified(document, error=located)
 
-    def _timed(self, document: Document, todo: Plan, report: Report) -> Times:
+    def _timed(self, document: Document, todo: Plan, report: MeasuredTicket) -> Times:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
         device = device_of(report)
         if why := cannot_time(report):
-            return Times(device, why=why)
+            return Times(device=device, why=why)
         asked = questions(todo.claims, report)
         try:
             order = time_job(todo, codes(todo), asked, report, self._settings.timeout)
         except (OSError, RevisionError) as error:
-            return Times(device, why=_trouble(error))
+            return Times(device=device, why=_trouble(error))
         task = self._on_gpu(document.path, self._task(TIMING, asdict(order), todo.root))
         ((_, outcome),) = self._isolation.run({document.path: task}, lambda _: self._on_start(document))
         return times_of(outcome, device)
@@ -363,11 +375,11 @@ class _Run:
 def times_of(outcome: Outcome, device: str) -> Times:
     """The times that a process took on a device, or why there are none."""
     if outcome.reason is not None:
-        return Times(device, why=outcome.reason)
+        return Times(device=device, why=outcome.reason)
     try:
-        return Times(device, _TIMINGS.validate_python(outcome.value))
+        return Times(device=device, timings=outcome.value)
     except ValidationError as error:
-        return Times(device, why=f"what came back are no times: {error.errors()[0]['msg']}")
+        return Times(device=device, why=f"what came back are no times: {error.errors()[0]['msg']}")
 
 
 def _trouble(error: OSError | RevisionError) -> str:
@@ -405,6 +417,16 @@ def taken(isolation: Isolation, settings: Settings) -> str:
     return asked(isolation, settings, CHOICE, "auto") or settings.meter
 
 
+def took(isolation: Isolation, settings: Settings) -> Settings:
+    """The settings with the meter that ``auto`` takes here."""
+    return replace(settings, meter=taken(isolation, settings))
+
+
+def devices(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
+    """The GPUs that real runs may use and the version of CUDA for each; none for simulated runs."""
+    return tuple(asked(isolation, settings, DEVICES) or ()) if settings.meter == "cuda" else ()
+
+
 def _gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
     if settings.meter != "cuda":
@@ -427,7 +449,7 @@ def _answer(isolation: Isolation, settings: Settings, target: str, payload: Any 
     return answer
 
 
-def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
+def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> MeasuredTicket | str:
     """What was measured, or the reason why nothing was; that of one order names its variants."""
     parts = []
     for commit, outcome in outcomes.items():
@@ -441,7 +463,7 @@ def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> Measured | str:
 def _conclude(
     document: Document,
     todo: Plan,
-    measured: Measured | str,
+    measured: MeasuredTicket | str,
     before: Mapping[str, str],
     settings: Settings,
     *,
@@ -456,52 +478,56 @@ def _conclude(
         BadDataError: A claim has no meaning on the sweep.
     """
     kept: Verification | None = None
-    if isinstance(measured, Measured):
-        claims = check(todo.claims, measured.report)
+    if isinstance(measured, MeasuredTicket):
+        claims = check(todo.claims, measured)
         verification = _verification(todo, measured, claims, settings)
-        verification = verification.model_copy(update={"timings": shown(measured.report.times)})
-        kept = _verification(todo, measured, recorded(claims, measured.report), settings)
+        if measured.times:
+            verification = verification.model_copy(update={"timings": measured.times.timings})
+        kept = _verification(todo, measured, recorded(claims, measured), settings)
     else:
         verification = inconclusive(todo, settings, measured)
         if never_ran or settings.meter == "cuda":
-            return Verified(document, verification, never_ran=never_ran)
+            return Verified(document, verification, never_ran=never_ran, is_lasting=False)
+    files = measured.files if isinstance(measured, MeasuredTicket) else {}
     if (settings.overrides and not settings.cell) or settings.verifiers:
-        return Verified(document, verification)
-    files = measured.report.files if isinstance(measured, Measured) else {}
+        # The verifier may come from another folder than the code, and what it imports with it.
+        if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:
+            imported = measured.imported
+            return Verified(document, verification, imported=imported, outside=files)
+        return Verified(document, verification, imported=tuple(files))
     given = inputs(todo, document, verification, files, {**before, **files})
     evidence = Evidence(inputs=given, verification=kept or verification)
-    return record(Verified(document, verification, evidence=evidence), settings)
+    return record(Verified(document, verification, evidence=evidence, imported=tuple(files)), settings)
 
 
-def _measured(outcome: Outcome) -> Measured | str:
+def _measured(outcome: Outcome) -> MeasuredTicket | str:
     """What was measured, or the reason why nothing was."""
     if outcome.reason is not None:
         return outcome.reason
     try:
-        return TypeAdapter(Measured).validate_python(outcome.value)
+        return MeasuredTicket.model_validate(outcome.value)
     except ValidationError as error:
         return f"what came back is no measurement: {error.errors()[0]['msg']}"
 
 
 def _verification(
-    todo: Plan, measured: Measured, claims: tuple[ClaimResult, ...], settings: Settings
+    todo: Plan, measured: MeasuredTicket, claims: tuple[ClaimResult, ...], settings: Settings
 ) -> Verification:
-    report = measured.report
-    troubles = (trouble(name, report, todo.claims) for name in DECIDING if name in todo.variants)
+    troubles = (trouble(name, measured, todo.claims) for name in DECIDING if name in todo.variants)
     verdict, reason = rule(
         claims, has_fix=FIX in todo.variants, keep=todo.keep, trouble=next(filter(None, troubles), None)
     )
     return Verification(
         ticket=todo.ticket,
         verdict=verdict,
-        reason=reason + caveat(verdict, claims, DECIDING, report),
-        meter=report.meter,
-        torch=report.torch,
-        device=report.device,
-        sweep=report.sweep,
-        variants=variant_results(measured),
+        reason=reason + caveat(verdict, claims, DECIDING, measured),
+        meter=measured.meter,
+        torch=measured.torch,
+        device=measured.device,
+        sweep=measured.sweep,
+        variants=measured.variants,
         claims=claims,
-        not_measured=not_measured(report),
+        not_measured=measured.not_measured,
         revision=settings.cell.revision if settings.cell else None,
     )
 

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from finding_tickets.claims.exceptions import conditions_of, located, meets
+from finding_tickets.claims.check import TimedPoint, located, meets, parse_conditions
 from finding_tickets.claims.ratios import Ratio, parse_ratio
-from finding_tickets.measure.report import At, Code, Interval, Question, Report, TimeJob, Times, at_text
+from finding_tickets.measure.tasks import At, Code, Question, TimeJob
 from finding_tickets.model.remediation import SECONDS, Claim
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Evidence, Timing
+from finding_tickets.model.verification import ClaimResult, Evidence, MeasuredTicket
 from finding_tickets.verify.plan import Plan
 
 TIMING_SHARE = 0.5
@@ -26,12 +26,12 @@ NO_GPU = "times need a real GPU"
 HOST = "the CPU"
 
 
-def ratio_of(claim: Claim, report: Report) -> Ratio:
+def ratio_of(claim: Claim, report: MeasuredTicket) -> Ratio:
     """What a claim about seconds states; raises ``ExpressionError`` where that is not understood."""
-    return parse_ratio(claim.value, claim.variant, report.runs)
+    return parse_ratio(claim.value, claim.variant, report.variants)
 
 
-def questions(claims: Iterable[Claim], report: Report) -> tuple[Question, ...]:
+def questions(claims: Iterable[Claim], report: MeasuredTicket) -> tuple[Question, ...]:
     """What is to be timed for claims: at every point where both variants ran without an error.
 
     Raises:
@@ -42,7 +42,7 @@ def questions(claims: Iterable[Claim], report: Report) -> tuple[Question, ...]:
     for claim in claims:
         if claim.metric != SECONDS:
             continue
-        with located(claim):
+        with located(claim.id, claim.line):
             ratio = ratio_of(claim, report)
             for at in points_of(claim, ratio, report):
                 points[repr(at)] = at
@@ -54,12 +54,13 @@ def questions(claims: Iterable[Claim], report: Report) -> tuple[Question, ...]:
     )
 
 
-def points_of(claim: Claim, ratio: Ratio, report: Report) -> Iterator[At]:
+def points_of(claim: Claim, ratio: Ratio, report: MeasuredTicket) -> Iterator[At]:
     """The points at which a claim can be timed."""
-    conditions = conditions_of(claim)
+    conditions = parse_conditions(claim.at)
+    both = [report.variants.get(name) for name in (claim.variant, ratio.reference)]
     ended = [
-        {repr(run.at) for run in report.runs.get(name, ()) if run.error is None}
-        for name in (claim.variant, ratio.reference)
+        {repr(sample.at) for sample in each.samples if sample.error is None} if each else set()
+        for each in both
     ]
     seen: set[str] = set()
     for at in report.sweep:
@@ -70,7 +71,7 @@ def points_of(claim: Claim, ratio: Ratio, report: Report) -> Iterator[At]:
 
 
 def job(
-    todo: Plan, codes: Iterable[Code], asked: Sequence[Question], report: Report, timeout: float
+    todo: Plan, codes: Iterable[Code], asked: Sequence[Question], report: MeasuredTicket, timeout: float
 ) -> TimeJob:
     """The order to time what is asked within a time-out, with the code of the variants that take part."""
     names = {name for question in asked for name in (question.subject, question.reference)}
@@ -80,54 +81,37 @@ def job(
         verifier=todo.verifier,
         codes=tuple(code for code in wanted if code.variants),
         device=report.timed_on,
+        device_name=device_of(report),
         questions=tuple(asked),
         seconds=timeout * TIMING_SHARE,
     )
 
 
-def cannot_time(report: Report) -> str | None:
+def cannot_time(report: MeasuredTicket) -> str | None:
     """Why nothing can be timed where a report was measured; None where it can."""
     return NO_GPU if report.timed_on == "cuda" and report.meter != "cuda" else None
 
 
-def device_of(report: Report) -> str:
+def device_of(report: MeasuredTicket) -> str:
     """What times are taken on, in words."""
     return report.device if report.timed_on == "cuda" else f"{HOST} ({_cpu()}), 1 thread"
 
 
-def extent(found: Sequence[tuple[At, Interval]]) -> str:
-    """The ratios at some points: of one, or of those with the smallest and the largest."""
-    ordered = sorted(found, key=lambda each: each[1].ratio)
-    (first, least), (last, most) = ordered[0], ordered[-1]
-    return str(least) if len(found) == 1 else f"{least} at {at_text(first)} .. {most} at {at_text(last)}"
+def timed_points(variant: str, ratio: Ratio, report: MeasuredTicket) -> Iterator[TimedPoint]:
+    """How the time of a variant compares with the reference of a claim, at every point that was timed."""
+    for each in report.times.timings if report.times else ():
+        if (each.variant, each.reference) == (variant, ratio.reference):
+            is_known = each.ratio is not None and each.low is not None and each.high is not None
+            interval = (each.ratio or 0.0, each.low or 0.0, each.high or 0.0) if is_known else None
+            yield TimedPoint(each.at, each.text, interval)
 
 
-def shown(times: Times | None) -> tuple[Timing, ...]:
-    """Every timing as a record that is shown, and kept nowhere."""
-    if times is None:
-        return ()
-    return tuple(
-        Timing(
-            variant=each.subject,
-            reference=each.reference,
-            at=each.at,
-            device=times.device,
-            ratio=each.found.ratio if each.found else None,
-            low=each.found.low if each.found else None,
-            high=each.found.high if each.found else None,
-            rounds=each.found.rounds if each.found else 0,
-            text=str(each.found) if each.found else each.why or "",
-        )
-        for each in times.timings
-    )
-
-
-def recorded(claims: Sequence[ClaimResult], report: Report) -> tuple[ClaimResult, ...]:
+def recorded(claims: Sequence[ClaimResult], report: MeasuredTicket) -> tuple[ClaimResult, ...]:
     """The results of claims as evidence keeps them: of times how they came out, and on what."""
     return tuple(_recorded(claim, report) if claim.metric == SECONDS else claim for claim in claims)
 
 
-def _recorded(claim: ClaimResult, report: Report) -> ClaimResult:
+def _recorded(claim: ClaimResult, report: MeasuredTicket) -> ClaimResult:
     if not report.times or report.times.why:
         return claim
     words = {True: "as claimed", False: "not as claimed", None: "undecided"}[claim.holds]
@@ -135,7 +119,9 @@ def _recorded(claim: ClaimResult, report: Report) -> ClaimResult:
     return claim.model_copy(update={"measured": measured, "counterexamples": ()})
 
 
-def caveat(verdict: Verdict, claims: Iterable[ClaimResult], deciding: Collection[str], report: Report) -> str:
+def caveat(
+    verdict: Verdict, claims: Iterable[ClaimResult], deciding: Collection[str], report: MeasuredTicket
+) -> str:
     """What to add to the reason of a verdict for which times had to hold; empty for any other."""
     timed = [one.id for one in claims if one.metric == SECONDS and one.variant in deciding]
     rests = bool(timed) and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}
@@ -160,7 +146,7 @@ def settled(now: Evidence, before: Evidence | None) -> Evidence:
     return before if new.model_copy(update=same) == old else now
 
 
-def _whose(report: Report) -> str:
+def _whose(report: MeasuredTicket) -> str:
     """What evidence calls the device: a GPU is part of its environment, and the CPU is not."""
     return report.device if report.timed_on == "cuda" else f"{HOST} of one machine"
 

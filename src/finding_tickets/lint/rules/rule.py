@@ -1,22 +1,33 @@
-"""What a lint rule is, and the register of all of them."""
+"""What a lint rule is, and what it may ask about the register as a whole."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
 from finding_tickets.documents.splice import Splice
+from finding_tickets.ground.git import GitError, ask, shallow_commits
+from finding_tickets.lint.rules.worktree import WorkTree
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.register.graph import components
+from finding_tickets.register.ids import numbers
+from finding_tickets.register.load import Register, files_of
+from finding_tickets.register.measured import measured
 
-if TYPE_CHECKING:
-    from finding_tickets.lint.rules.context import Context
-
-TICKET = "tickets/B1-PT-01.md"
-"""Where the ticket of an example stands that names no file."""
+LEAST_LIKENESS = 0.8
+BLOCK = "remediation-"
+"""How the names begin of what the reader reports about the block."""
 
 
 class Remark(NamedTuple):
@@ -33,83 +44,173 @@ class Remark(NamedTuple):
 
 
 Check = Callable[[Document, "Context"], Iterator[Remark]]
-Mend = Callable[[Source, Problem], Sequence[Splice]]
-Files = Mapping[str, str | bytes]
+TicketCheck = Callable[[Ticket, "Context"], Iterator[Remark]]
+Fix = Callable[[Source, Problem], Sequence[Splice]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a register is asked for, and how a breach is found and mended.
-
-    An example is a set of files. The text of a ticket in it is whole where it begins with a title. Otherwise
-    it is what the example changes in a sound ticket: metadata rows, sections, or lines below the title.
+    """How a breach is found and fixed; ``examples/`` says why, with examples.
 
     Attributes:
         id: What people write to name the rule.
         level: How much a breach matters; only errors fail the gate.
-        reason: What is asked for, and why.
-        wrong: An example that breaks this rule and no other.
-        right: An example that breaks no rule; where the rule mends, what ``wrong`` becomes.
         bad_data: Whether a breach makes the register unreadable rather than merely wrong.
-        mends: Whether breaches, or some of them, can be mended without judgement.
+        fixable: Whether breaches, or some of them, can be fixed without judgement.
         check: Yields a remark for every breach; None where the reader or lint itself reports them.
-        mend: For a breach that the reader reports: what mends it.
+        fix: For a breach that the reader reports: the edits that fix it.
         is_reported: Whether the reader reports breaches.
     """
 
     id: str
     level: Level
-    reason: str
-    wrong: Files
-    right: Files
     bad_data: bool = False
-    mends: bool = False
+    fixable: bool = False
     check: Check | None = None
-    mend: Mend | None = None
+    fix: Fix | None = None
     is_reported: bool = False
 
 
 RULES: dict[str, Rule] = {}
+"""All rules by their ID, once the modules that hold them are imported."""
 
 
 def rule(
-    name: str,
-    level: Level,
-    reason: str,
-    *,
-    wrong: str | Files,
-    right: str | Files,
-    bad_data: bool = False,
-    mends: bool = False,
+    name: str, level: Level, *, bad_data: bool = False, fixable: bool = False
 ) -> Callable[[Check], Check]:
-    """Register the decorated check under an id, which must be new."""
+    """Register the decorated check under an ID, which must be new."""
 
     def register(check: Check) -> Check:
-        add(Rule(name, level, reason, files(wrong), files(right), bad_data, mends, check))
+        add(Rule(name, level, bad_data, fixable, check))
         return check
 
     return register
 
 
-def reported(
-    name: str, level: Level, reason: str, *, wrong: str | Files, right: str | Files, mend: Mend | None = None
-) -> None:
-    """Register a rule whose breaches are reported in reading; an error there is bad data."""
-    bad_data, mends = level is Level.ERROR, mend is not None
-    add(Rule(name, level, reason, files(wrong), files(right), bad_data, mends, mend=mend, is_reported=True))
+def ticket_rule(name: str, level: Level, *, fixable: bool = False) -> Callable[[TicketCheck], TicketCheck]:
+    """Register the decorated check, which is made of finding tickets and not of reviews."""
+
+    def register(check: TicketCheck) -> TicketCheck:
+        @rule(name, level, fixable=fixable)
+        def of_any(document: Document, context: Context) -> Iterator[Remark]:
+            return check(document, context) if isinstance(document, Ticket) else iter(())
+
+        return check
+
+    return register
 
 
 def add(new: Rule) -> None:
     """Register a rule.
 
     Raises:
-        ValueError: There is one of this id already.
+        ValueError: There is one of this ID already.
     """
     if new.id in RULES:
         raise ValueError(f"two lint rules are called {new.id}")
     RULES[new.id] = new
 
 
-def files(example: str | Files) -> Files:
-    """The files of an example that may be the text of its ticket alone."""
-    return {TICKET: example} if isinstance(example, str) else example
+def first_commit(root: Path) -> date | None:
+    """The day on which the first commit was written; None where git, or a shallow clone, cannot say."""
+    if shallow_commits(root):
+        return None
+    try:
+        days = ask(root, "log", "--max-parents=0", "--format=%as", "HEAD").split()
+    except GitError:
+        return None
+    return min(map(date.fromisoformat, days), default=None)
+
+
+class Context:
+    """The documents of a register by their ID, and the repository they stand in.
+
+    What takes a look at all documents is found out once, so that checking a register takes time in
+    proportion to its size.
+    """
+
+    def __init__(self, register: Register) -> None:
+        self.root = register.root
+        self.vocabulary = register.config.vocabulary
+        self.code = WorkTree(register.root)
+        self._register = register
+        self._by_id: dict[str, list[Document]] = defaultdict(list)
+        for document in register.documents:
+            self._by_id[document.id.value.casefold()].append(document)
+
+    def named(self, document_id: str) -> Sequence[Document]:
+        """The documents with this ID in any case; more than one is a mistake."""
+        return self._by_id.get(document_id.casefold(), ())
+
+    def related_to(self, document_id: str) -> frozenset[str]:
+        """The IDs, in lower case, that tickets with this ID name as related."""
+        return self._related.get(document_id.casefold(), frozenset())
+
+    def suggestion(self, document_id: str) -> str | None:
+        """A hint with the IDs that one which does not exist may have been meant to be.
+
+        IDs of one series differ in their numbers and are no misspellings of one another.
+        """
+        key = document_id.casefold()
+        close = get_close_matches(key, self._by_numbers.get(numbers(key), ()), n=3, cutoff=LEAST_LIKENESS)
+        names = ", ".join(self._by_id[each][0].id.value for each in close)
+        return f"did you mean {names}?" if close else None
+
+    def reported(self, document: Document) -> Sequence[Problem]:
+        """What was reported when the document, and its remediation beside it, were read."""
+        return [problem for file in sorted(files_of(document)) for problem in self._by_file.get(file, ())]
+
+    def understood(self, document: Document) -> bool:
+        """Whether the whole Remediation block was; else what seems to be missing may stand in the rest."""
+        return not any(problem.rule.startswith(BLOCK) for problem in self.reported(document))
+
+    def verdict(self, document: Document) -> str | None:
+        """The verdict that was recorded for a document, fresh or not; None where there is no evidence.
+
+        Raises:
+            BadDataError: A file of evidence cannot be read.
+        """
+        current = measured(self._register, document)
+        return current.verification.verdict.value if current and current.verification else None
+
+    @cached_property
+    def first_commit(self) -> date | None:
+        """The day of the repository's first commit; None where git does not know."""
+        return first_commit(self.root)
+
+    @cached_property
+    def circles(self) -> Mapping[str, int]:
+        """Numbers of IDs, in lower case: those with the same one block one another in a circle."""
+        after: dict[str, list[str]] = defaultdict(list)
+        for document in self._register.documents:
+            for relation in document.related if isinstance(document, Ticket) else ():
+                own, other = document.id.value.casefold(), relation.id.casefold()
+                if relation.relationship is Relationship.BLOCKED_BY:
+                    own, other = other, own
+                elif relation.relationship is not Relationship.BLOCKS:
+                    continue
+                after[own].append(other)
+                after.setdefault(other, [])
+        return {name: number for number, names in enumerate(components(after)) for name in names}
+
+    @cached_property
+    def _by_file(self) -> Mapping[str, Sequence[Problem]]:
+        found: dict[str, list[Problem]] = defaultdict(list)
+        for problem in self._register.problems:
+            found[problem.file].append(problem)
+        return found
+
+    @cached_property
+    def _by_numbers(self) -> Mapping[tuple[str, ...], Sequence[str]]:
+        found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for key in self._by_id:
+            found[numbers(key)].append(key)
+        return found
+
+    @cached_property
+    def _related(self) -> Mapping[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for key, documents in self._by_id.items():
+            tickets = (document for document in documents if isinstance(document, Ticket))
+            found[key] = frozenset(each.id.casefold() for ticket in tickets for each in ticket.related)
+        return found
