@@ -33,6 +33,8 @@ from finding_tickets.report.status import StatusReport, status_of_rows
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"
 NAMES = ("chromium", "chromium-browser", "google-chrome")

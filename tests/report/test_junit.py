@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
-from tests.report.exports.reports import ROWS, claim, report, row
+from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.junit import write_junit

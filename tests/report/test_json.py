@@ -1,4 +1,4 @@
-"""Reports as JSON: valid by the published schema, which is made of the code."""
+"""Reports and documents as JSON."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 from hypothesis import given
 from jsonschema import Draft202012Validator
-from tests.report.exports.reports import ROWS, claim, report, row
+from tests.report.conftest import ROWS, claim, report, row
 
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.json import report_schema, write_json
+from finding_tickets.report.json import Item, full_item, report_schema, ticket_item, write_json
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
+from finding_tickets.report.text import MeasuredDocument
 
-PUBLISHED = Path(__file__).parents[3] / "docs/report.schema.json"
+PUBLISHED = Path(__file__).parents[2] / "docs/report.schema.json"
 STRICT = Draft202012Validator(
     json.loads(
         json.dumps(report_schema()).replace(
@@ -90,3 +92,72 @@ def test_any_text_is_valid(rows: list[ReportRow]) -> None:
 def test_the_same_report_is_the_same_text(rows: list[ReportRow]) -> None:
     """Nothing but the rows decides what is written."""
     assert list(write_json(report(rows))) == list(write_json(report(rows)))
+
+
+TICKET = b"""\
+# Finding Ticket: It waits
+
+**Ticket ID:** B1-PT-01
+**Severity:** P3 (was P1)
+
+## Cross-Review: DRL
+
+| Verdict | Evaluation |
+|---|---|
+| NEUTRAL | Rarely. |
+
+**Recommendation:** Wait.
+
+## Resolution
+
+**Status:** Won't Fix (duplicate of B1-PT-02)
+**Closed:** 2024-12-28
+
+| Claim | Status | Evidence |
+|---|---|---|
+| it waits | TRUE | `a.py:3` |
+
+## Correction
+
+**Status:** It does not wait.
+"""
+
+
+def item(data: bytes) -> Item:
+    """Everything known of the ticket in ``data``."""
+    document, _ = read_document(data, "a.md")
+    assert document
+    return full_item(MeasuredDocument(document, Verdict.UNVERIFIED))
+
+
+def test_what_was_done() -> None:
+    """The values of the record, without the places that they were read from."""
+    found = item(TICKET)
+    assert ("2024-12-28", False, "B1-PT-02") == (found["closed"], found["proposed"], found["duplicate_of"])
+    assert [{"original": "P1", "revised": "P3"}] == found["severity_changes"]
+    assert [{"claim": "it waits", "holds": True, "status": "TRUE", "evidence": "a.py:3"}] == found[
+        "checked_claims"
+    ]
+    assert [{"title": "Correction", "date": None, "statement": "It does not wait."}] == found["corrections"]
+
+
+def test_nothing_was_done() -> None:
+    """A ticket that says nothing of its end, and a review, have the same keys."""
+    ticket = item(b"# Finding Ticket: t\n\n**Ticket ID:** A-1\n")
+    review = item(b"# Task 1 Implementation Review: t\n")
+    assert set(ticket) == set(review)
+    assert (None, None, None, []) == (
+        ticket["closed"],
+        ticket["proposed"],
+        review["proposed"],
+        ticket["corrections"],
+    )
+
+
+def test_all_that_a_reviewer_writes() -> None:
+    """The evaluation of a list's item has the remarks beside it too."""
+    document, _ = read_document(TICKET, "a.md")
+    assert document
+    assert [
+        {"reviewer": "drl", "verdict": "NEUTRAL", "evaluation": "Rarely.\n\n**Recommendation:** Wait."}
+    ] == ticket_item(MeasuredDocument(document, Verdict.UNVERIFIED))["reviews"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from tests.report.exports.reports import ROWS, claim, row
+from tests.report.conftest import ROWS, claim, row
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.rows import CSV_COLUMNS, ReportRow, csv_cell, write_csv
