@@ -17,8 +17,8 @@ from finding_tickets.lint.rules import Context
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register
 
+# A fixed place may show another breach, which the next pass fixes.
 PASSES = 5
-"""A fixed place may show another breach, which the next pass fixes."""
 
 NO_ID = "id-missing"
 
@@ -77,6 +77,7 @@ class _Attempt:
         found = self._read(data)[1]
         chosen = [breach for breach in found if breach.fix and self._choice.wants(breach.problem)]
         fixes = list(_apart(chosen))
+        # Edits that are right one by one may do harm together, where one moves what another one reads.
         if not self._fixes(data, fixes):
             fixes = [breach for breach in fixes if self._fixes(data, [breach])]
             fixes = fixes if self._fixes(data, fixes) else fixes[:1]
@@ -90,6 +91,7 @@ class _Attempt:
         """Whether each of these edits fixes its breach, and none changes the ID or adds an error."""
         (old_id, old), (new_id, new) = self._read(data), self._read(_edited(data, fixes))
         gone = _counts(old) - _counts(new)
+        # A ticket without an ID of its own has that of its file until it is fixed.
         same_id = old_id == new_id or any(each.problem.rule == NO_ID for each in old)
         no_error = _counts(new, Level.ERROR) <= _counts(old, Level.ERROR)
         return (gone & _counts(fixes)).total() >= len(fixes) and same_id and no_error

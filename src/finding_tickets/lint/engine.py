@@ -25,8 +25,8 @@ WORST_FIRST = list(Level)
 _MARK = b"lint-ignore"
 _COMMENT = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
 _TEXT = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
+# The end of a line, and an empty one below it.
 _REST = re.compile(rb"[ \t]*(?:\r\n|\r|\n|\Z)(?:[ \t]*(?:\r\n|\r|\n))?")
-"""The end of a line, and an empty one below it."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def breaches(
         source = source_of(register, document)
         found += examine(source, document, context.reported(document), context)
     if documents is None:
+        # A file that no document was read from has problems, too.
         read = {path for document in register.documents for path in files_of(document)}
         found += (Breach(problem) for problem in register.problems if problem.file not in read)
 
@@ -100,6 +101,7 @@ def examine(
     rules: Iterable[Rule] = RULES.values(),
 ) -> tuple[Breach, ...]:
     """All that ``rules`` have to say about one document but for what it has lint ignore."""
+    # The block may stand in a file beside the ticket, and lines count there.
     block = source
     if document.remediation is not None and document.remediation.path != source.path:
         file = context.root / document.remediation.path
@@ -110,10 +112,11 @@ def examine(
         fix = RULES[problem.rule].fix if problem.rule in RULES else None
         found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
     for rule in rules:
-        for remark in rule.check(document, context) if rule.check else ():
+        for remark in rule.check(document, context) if rule.check and isinstance(document, rule.of) else ():
             of_file = source if isinstance(remark.place, Span) else block
             found.append(_breach(of_file, rule, remark))
     comments = suppressions(source)
+    # Without a reason that others can judge, a comment ignores nothing.
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
     left = [breach for breach in found if breach.problem.rule not in ignored]
     broken = {breach.problem.rule for breach in found}

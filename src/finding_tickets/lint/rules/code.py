@@ -21,11 +21,11 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+# Beside a place: that what follows is not what stands there.
 _RESTATED = re.compile(
     r"\b(?:pseudo|simplif|abridg|sketch|conceptual|example|propos|suggest|recommend|should|after|fixed)",
     re.IGNORECASE,
 )
-"""Beside a place: that what follows is not what stands there."""
 _PATTERN = re.compile(r"[*?{}<>]")
 _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 

@@ -13,8 +13,8 @@ import yaml
 from finding_tickets.lint.rules import RULES, Rule
 
 EXAMPLES = Path(__file__).parent / "examples"
+# Where the ticket of an example stands that names no file.
 TICKET = "tickets/B1-PT-01.md"
-"""Where the ticket of an example stands that names no file."""
 FENCE = "~~~~"
 INTRODUCTION = """\
 # Lint rules

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, rule, ticket_rule
+from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
@@ -22,8 +22,8 @@ FITTING = {
     Status.WONT_FIX: {Outcome.WONT_FIX, Outcome.ACCEPTABLE, Outcome.DUPLICATE},
     Status.INVALID: {Outcome.NOT_A_BUG, Outcome.DUPLICATE},
 }
+# Folders of open tickets that are not called after a status of the register.
 OPEN_FOLDERS = frozenset(["todo", "backlog", "inbox", "active"])
-"""Folders of open tickets that are not called after a status of the register."""
 
 
 @rule("contradiction", Level.WARNING)
@@ -61,7 +61,7 @@ def folder(document: Document, context: Context) -> Iterator[Remark]:
             yield Remark(_status(document), f"the ticket is {outcome}, the folder {name}")
 
 
-@ticket_rule("closed-without-outcome", Level.WARNING)
+@rule("closed-without-outcome", Level.WARNING, of=Ticket)
 def closed_without_outcome(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Closed tickets without a resolution, unless their folder is called after an outcome."""
     if status_of(ticket) is not Status.CLOSED or outcome_of(ticket) is not None or ticket.resolution:
@@ -97,7 +97,7 @@ def done_but_open(document: Document, context: Context) -> Iterator[Remark]:
         yield Remark(_status(document), f"the status is {status}, and every item is ticked")
 
 
-@ticket_rule("severity-changed", Level.WARNING)
+@rule("severity-changed", Level.WARNING, of=Ticket)
 def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """The last severity that the text states, where the metadata has another one."""
     if not ticket.severity_changes or ticket.severity is None:
@@ -108,7 +108,7 @@ def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
         yield Remark(last.span, message, f"tickets set {ticket.id.value} severity={last.revised}")
 
 
-@ticket_rule("duplicate-of-nothing", Level.WARNING)
+@rule("duplicate-of-nothing", Level.WARNING, of=Ticket)
 def duplicate_of_nothing(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Duplicates that name no other ticket as such."""
     if outcome_of(ticket) is not Outcome.DUPLICATE:
