@@ -9,7 +9,7 @@ from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.gate import Judged
 from finding_tickets.model.problem import Level
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, printable
+from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, fields_of, printable
 
 if TYPE_CHECKING:
     from finding_tickets.model.problem import Problem
@@ -28,37 +28,21 @@ def gate_item(judged: Judged) -> dict[str, object]:
     return {
         "ticket": judged.pair.id,
         "path": judged.pair.document.path,
-        "why": list(judged.pair.why),
+        "why": judged.pair.why,
         "base": judged.base,
         "recorded": judged.recorded,
         "measured": measured.verdict if measured else None,
         "reason": measured.reason if measured else None,
         "changes": [
-            {
-                "name": change.name,
-                "kind": change.kind,
-                "before": change.before,
-                "after": change.after,
-                "accepted": change.accepted,
-            }
-            for change in judged.pair.changes
+            fields_of(change, "name", "kind", "before", "after", "accepted") for change in judged.pair.changes
         ],
-        "problems": [_problem_item(each) for each in judged.problems],
+        "problems": [fields_of(each, "level", "rule", "message", "hint") for each in judged.problems],
     }
 
 
 def other_item(problem: Problem) -> dict[str, object]:
     """A problem that is no ticket's for JSON, with its place."""
-    return {"file": problem.file, "line": problem.line, **_problem_item(problem)}
-
-
-def _problem_item(problem: Problem) -> dict[str, object]:
-    return {
-        "level": problem.level,
-        "rule": problem.rule,
-        "message": problem.message,
-        "hint": problem.hint,
-    }
+    return fields_of(problem, "file", "line", "level", "rule", "message", "hint")
 
 
 def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
@@ -119,10 +103,9 @@ def audit_item(audited: Audited) -> dict[str, object]:
         "tried": [
             {
                 "cheat": one.cheat.id,
-                "does": one.cheat.does,
-                "why": one.cheat.why,
+                **fields_of(one.cheat, "does", "why"),
                 "outcome": one.fate,
-                "by": list(one.by),
+                "by": one.by,
                 "reason": one.reason or None,
             }
             for one in audited.tried

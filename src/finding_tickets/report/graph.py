@@ -6,7 +6,7 @@ import re
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
 from finding_tickets.register.graph import Edge, Graph, Node
-from finding_tickets.report.text import INDENT, aligned, printable
+from finding_tickets.report.text import INDENT, aligned, fields_of, printable
 
 MISSING = "missing from the register"
 _UNSAFE_IN_MERMAID = re.compile(r"[^\w .,/()+=*-]")
@@ -90,24 +90,13 @@ def graph_item(graph: Graph) -> dict[str, object]:
         "nodes": [
             {
                 "id": node.id,
-                "title": node.row.title if node.row else None,
-                "severity": node.row.severity if node.row else None,
-                "status": node.row.status if node.row else None,
-                "path": node.row.path if node.row else None,
+                **{name: getattr(node.row, name, None) for name in ("title", "severity", "status", "path")},
                 "missing": node.row is None,
             }
             for node in graph.nodes
         ],
-        "edges": [
-            {
-                "source": edge.source,
-                "relationship": edge.relationship,
-                "target": edge.target,
-                "stated_by": list(edge.stated_by),
-            }
-            for edge in graph.edges
-        ],
-        "cycles": [list(cycle) for cycle in graph.cycles],
+        "edges": [fields_of(edge, "source", "relationship", "target", "stated_by") for edge in graph.edges],
+        "cycles": graph.cycles,
     }
 
 

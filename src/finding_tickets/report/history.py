@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from finding_tickets.report.text import INDENT, Styled, Styler, aligned, law_changes, printable
+from finding_tickets.report.text import INDENT, Styled, Styler, aligned, fields_of, law_changes, printable
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -47,9 +47,9 @@ def history_item(history: History) -> dict[str, object]:
     return {
         "created": history.created._asdict() if history.created else None,
         "updated": history.updated._asdict() if history.updated else None,
-        "authors": list(history.authors),
+        "authors": history.authors,
         "commits": [commit._asdict() for commit in history.naming],
-        "gaps": list(history.gaps),
+        "gaps": history.gaps,
     }
 
 
@@ -89,15 +89,9 @@ def past_item(step: EvidenceChange) -> dict[str, object]:
     commit, done = step.commit, step.verification
     return {
         "commit": commit.id if commit else None,
-        "date": commit.date if commit else None,
-        "author": commit.author if commit else None,
-        "subject": commit.subject if commit else None,
+        **{name: getattr(commit, name, None) for name in ("date", "author", "subject")},
         "file": step.file,
-        "verdict": done.verdict if done else None,
-        "reason": done.reason if done else None,
-        "meter": done.meter if done else None,
-        "torch": done.torch if done else None,
-        "device": done.device if done else None,
+        **{name: getattr(done, name, None) for name in ("verdict", "reason", "meter", "torch", "device")},
         "laws": [change._asdict() for change in law_changes(done)] if done else [],
         "problem": step.problem,
     }
@@ -114,26 +108,18 @@ def bisect_row(step: BisectStep) -> tuple[str, ...]:
 def bisect_item(done: Bisection) -> dict[str, object]:
     """The whole search for JSON; what is not known is null or empty."""
     return {
-        "ticket": done.ticket,
-        "variant": done.variant,
-        "commits": done.commits,
-        "measured": done.measured,
+        **fields_of(done, "ticket", "variant", "commits", "measured"),
         "steps": [
             {
                 "commit": step.commit.id,
-                "date": step.commit.date,
-                "author": step.commit.author,
-                "subject": step.commit.subject,
-                "place": step.place,
-                "state": step.state,
-                "turn": step.turn,
-                "suspects": list(step.suspects),
+                **fields_of(step.commit, "date", "author", "subject"),
+                **fields_of(step, "place", "state", "turn", "suspects"),
                 "laws": dict(step.laws),
                 "reason": step.reason or None,
             }
             for step in done.steps
         ],
-        "gaps": list(done.gaps),
+        "gaps": done.gaps,
     }
 
 
@@ -228,8 +214,7 @@ def timeline_item(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, 
                 "first": gap.first.commit.id,
                 "last": gap.last.commit.id,
                 "commits": gap.number,
-                "kind": gap.kind,
-                "why": gap.why,
+                **fields_of(gap, "kind", "why"),
             }
             for gap in knowledge_gaps(timeline, nodes)
         ],

@@ -21,7 +21,7 @@ from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status
 from finding_tickets.register.row import row_of
 from finding_tickets.report.status import StatusReport
-from finding_tickets.report.text import MeasuredDocument
+from finding_tickets.report.text import MeasuredDocument, fields_of
 
 VERSION = 1
 KIND = "report"
@@ -287,32 +287,22 @@ def ticket_item(entry: MeasuredDocument) -> Item:
     """
     document, row = entry.document, row_of(entry.document)
     relations = document.related if isinstance(document, Ticket) else ()
-    locations = (
-        {
-            "file": each.file,
-            "lines": [[lines.first, lines.last] for lines in each.lines],
-            "symbol": each.symbol,
-        }
-        for each in document.locations
-    )
     return {
-        "id": row.id,
-        "kind": row.kind,
-        "title": row.title,
-        "path": row.path,
-        "severity": row.severity,
-        "status": row.status,
+        **fields_of(row, "id", "kind", "title", "path", "severity", "status"),
         "resolution": row.outcome,
-        "batch": row.batch,
-        "agent": row.agent,
-        "domains": list(row.domains),
-        "locations": list(locations),
-        "categories": list(row.categories),
-        "reviews": list(_reviews(document)),
-        "related": [
-            {"id": each.id, "relationship": each.relationship, "note": each.note} for each in relations
+        **fields_of(row, "batch", "agent", "domains"),
+        "locations": [
+            {
+                "file": each.file,
+                "lines": [[lines.first, lines.last] for lines in each.lines],
+                "symbol": each.symbol,
+            }
+            for each in document.locations
         ],
-        "checklist": [{"text": item.text, "done": item.done} for item in document.checklist],
+        "categories": row.categories,
+        "reviews": list(_reviews(document)),
+        "related": [fields_of(each, "id", "relationship", "note") for each in relations],
+        "checklist": [fields_of(item, "text", "done") for item in document.checklist],
         "remediation": _remediation_item(document.remediation) if document.remediation else None,
         "verdict": entry.verdict,
     }
@@ -327,19 +317,12 @@ def full_item(entry: MeasuredDocument) -> Item:
         "proposed": resolution.proposed if resolution else None,
         "duplicate_of": resolution.duplicate_of if resolution else None,
         "severity_changes": ticket
-        and [{"original": each.original, "revised": each.revised} for each in ticket.severity_changes],
+        and [fields_of(each, "original", "revised") for each in ticket.severity_changes],
         "checked_claims": ticket
-        and [
-            {"claim": each.claim, "holds": each.holds, "status": each.status, "evidence": each.evidence}
-            for each in ticket.checked_claims
-        ],
+        and [fields_of(each, "claim", "holds", "status", "evidence") for each in ticket.checked_claims],
         "corrections": ticket
         and [
-            {
-                "title": each.title,
-                "date": each.date,
-                "statement": each.statement.raw if each.statement else None,
-            }
+            {**fields_of(each, "title", "date"), "statement": each.statement.raw if each.statement else None}
             for each in ticket.corrections
         ],
         "summary": ticket.summary.raw if ticket and ticket.summary else None,
@@ -364,17 +347,14 @@ def _reviews(document: Document) -> Iterator[Item]:
 
 
 def _remediation_item(remediation: Remediation) -> Item:
-    wanted = ("id", "variant", "metric", "value", "at", "expect", "why", "tolerance")
+    claim = ("id", "variant", "metric", "value", "at", "expect", "why", "tolerance")
     return {
         "verifier": remediation.verifier,
         "variants": {name: variant.raw for name, variant in remediation.variants.items()},
         "decision": remediation.decision,
-        "claims": [{name: getattr(claim, name) for name in wanted} for claim in remediation.claims],
-        "unmeasured": [{"claim": item.claim, "why": item.why} for item in remediation.unmeasured],
-        "checklist": [
-            {"item": answer.item, "claims": list(answer.claims), "why": answer.why}
-            for answer in remediation.checklist
-        ],
+        "claims": [fields_of(each, *claim) for each in remediation.claims],
+        "unmeasured": [fields_of(each, "claim", "why") for each in remediation.unmeasured],
+        "checklist": [fields_of(each, "item", "claims", "why") for each in remediation.checklist],
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.text import MARKS
+from finding_tickets.report.text import MARKS, fields_of
 from finding_tickets.verify.cells import Cell, cells, labels
 
 if TYPE_CHECKING:
@@ -92,21 +92,14 @@ class VerdictMatrix:
         """The matrix as JSON has it."""
         return {
             "cells": [
-                {
-                    "name": name,
-                    "meter": cell.meter,
-                    "torch": cell.torch,
-                    "device": cell.device,
-                    "revision": cell.revision,
-                }
+                {"name": name, **fields_of(cell, "meter", "torch", "device", "revision")}
                 for cell, name in self.cells.items()
             ],
-            "documents": [{"id": line.id, "verdicts": list(line.states)} for line in self.lines],
+            "documents": [{"id": line.id, "verdicts": line.states} for line in self.lines],
             "differences": [
                 {
-                    "id": each.id,
-                    "what": each.what,
-                    "values": [{"value": value, "cells": list(names)} for value, names in each.values],
+                    **fields_of(each, "id", "what"),
+                    "values": [{"value": value, "cells": names} for value, names in each.values],
                 }
                 for each in self.differences
             ],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
-from finding_tickets.report.text import INDENT, Section, Styler, aligned, printable, section_lines
+from finding_tickets.report.text import INDENT, Section, Styler, aligned, fields_of, printable, section_lines
 
 if TYPE_CHECKING:
     from finding_tickets.register.draft import Draft, Place
@@ -95,35 +95,20 @@ def doubts(probed: Probed) -> Iterator[str]:
 
 def probe_item(probed: Probed) -> dict[str, Any]:
     """The probe as the item of a JSON output."""
-
-    def cost_item(cost: ProbedCost) -> dict[str, Any]:
-        return {"values": list(cost.values), "law": cost.law, "growth": cost.growth}
-
+    costs = ("values", "law", "growth")
     return {
-        "target": probed.target,
-        "kind": probed.kind,
-        "meter": probed.meter,
-        "torch": probed.torch,
-        "device": probed.device,
-        "points": list(probed.points),
+        **fields_of(probed, "target", "kind", "meter", "torch", "device", "points"),
         "sites": [
             {
                 "number": number,
-                "file": site.file,
-                "line": site.line,
-                "function": site.function,
-                "what": site.what,
+                **fields_of(site, "file", "line", "function", "what"),
                 "source": site.text,
-                **cost_item(site.cost),
+                **fields_of(site.cost, *costs),
             }
             for number, site in enumerate(probed.sites, 1)
         ],
-        "metrics": {name: cost_item(cost) for name, cost in probed.metrics.items()},
-        "errors": list(probed.errors),
-        "not_measured": list(probed.not_measured),
-        "unknown": list(probed.unknown),
-        "approximate": list(probed.approximate),
-        "printed": probed.printed,
+        "metrics": {name: fields_of(cost, *costs) for name, cost in probed.metrics.items()},
+        **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
     }
 
 

@@ -22,6 +22,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.query import Facts
+from finding_tickets.register.row import row_of
 from finding_tickets.report.text import (
     COLOURS,
     CodeAt,
@@ -128,7 +129,9 @@ class DocumentView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The document between two lines, what belongs to it, and what was measured."""
         entry, document = self.entry, self.entry.document
-        decided = dict.fromkeys(str(word) for word in (entry.severity, entry.status, entry.outcome) if word)
+        row = row_of(document)
+        # A ticket may be resolved by the word that is its status.
+        decided = dict.fromkeys(word for word in (row.severity, row.status, row.outcome) if word)
         words = [*map(Text, decided), verdict_text(entry.verdict, entry.verdict_text)]
         yield Text(f"{entry.id}: {document.title.value}", style="bold")
         yield Text(" · ").join([*words, Text(document.path, style="dim")])

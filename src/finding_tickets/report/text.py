@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from finding_tickets.errors import BadDataError
     from finding_tickets.model.remediation import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
-    from finding_tickets.model.vocabulary import Outcome, Severity, Status
     from finding_tickets.register.query import Facts
     from finding_tickets.register.row import Row
 
@@ -75,6 +74,11 @@ class Section(NamedTuple):
     title: str
     rows: Sequence[Sequence[TableCell]]
     header: Sequence[str] = ()
+
+
+def fields_of(record: object, *names: str) -> dict[str, object]:
+    """Some fields of a record for JSON, whose keys have the same names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def printable(text: str) -> str:
@@ -286,26 +290,6 @@ class MeasuredDocument:
     def id(self) -> str:
         """The document's ID, as it is written there."""
         return self.document.id.value
-
-    @property
-    def severity(self) -> Severity | None:
-        """How bad a finding is; None for a review and where it is not understood."""
-        field = self.document.severity if self.document.kind == "finding" else None
-        return field.value if field else None
-
-    @property
-    def status(self) -> Status | None:
-        """Where a finding stands; None for a review and where it is not understood."""
-        from finding_tickets.register.disposition import status_of
-
-        return status_of(self.document)
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """How a finding was resolved."""
-        from finding_tickets.register.disposition import outcome_of
-
-        return outcome_of(self.document)
 
     @property
     def verdict_text(self) -> str:
