@@ -255,14 +255,3 @@ def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
     counted = sum(counters["graph_break"].values())
     given_up = bool(counters["unimplemented"])
     return max(int(explained.graph_break_count), counted, int(given_up))
-
-
-def load_compiler() -> None:
-    """Have the compiler load what it loads at the first trace that breaks; starts no thread."""
-    import torch._dynamo as dynamo
-
-    def broken(value: torch.Tensor) -> torch.Tensor:
-        dynamo.graph_break()
-        return value + 1
-
-    graph_breaks(broken, (torch.ones(1),))
