@@ -312,7 +312,7 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
 
 def document_text(entry: MeasuredDocument, style: Styler) -> str:
     """The whole document and its verification; ``style`` colours a text."""
-    from finding_tickets.documents.inline import plain
+    from finding_tickets.documents.source import plain
 
     document = entry.document
     metadata = {label: plain(text.raw) for label, text in document.metadata.items() if text.raw}

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.rules.worktree import WorkTree
 from finding_tickets.model.problem import Level, Problem
@@ -49,27 +49,16 @@ Fix = Callable[[Source, Problem], Sequence[Splice]]
 
 @dataclass(frozen=True)
 class Rule:
-    """How a breach is found and fixed; ``examples/`` says why, with examples.
+    """How a breach is found and fixed; ``examples/`` says why, with examples."""
 
-    Attributes:
-        id: What people write to name the rule.
-        level: How much a breach matters; only errors fail the gate.
-        bad_data: Whether a breach makes the register unreadable rather than merely wrong.
-        fixable: Whether breaches, or some of them, can be fixed without judgement.
-        check: Yields a remark for every breach; None where the reader or lint itself reports them.
-        fix: For a breach that the reader reports: the edits that fix it.
-        is_reported: Whether the reader reports breaches.
-        of: The kind of documents that are checked.
-    """
-
-    id: str
-    level: Level
-    bad_data: bool = False
-    fixable: bool = False
-    check: Check | None = None
-    fix: Fix | None = None
-    is_reported: bool = False
-    of: type = object
+    id: str  # what people write to name the rule
+    level: Level  # how much a breach matters; only errors fail the gate
+    bad_data: bool = False  # whether a breach makes the register unreadable rather than merely wrong
+    fixable: bool = False  # whether breaches, or some of them, can be fixed without judgement
+    check: Check | None = None  # yields a remark for every breach; None where the reader reports them
+    fix: Fix | None = None  # for a breach that the reader reports: the edits that fix it
+    is_reported: bool = False  # whether the reader reports breaches
+    of: type = object  # the kind of documents that are checked
 
 
 RULES: dict[str, Rule] = {}
