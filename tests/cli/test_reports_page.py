@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.particulars import CONTRADICTIONS
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import Row as Stated
 from finding_tickets.report import rows
-from finding_tickets.report.rows import CONSENSUS, ReportRow
+from finding_tickets.report.rows import CONSENSUS, CONTRADICTIONS, ReportRow
 from finding_tickets.report.status import (
     CrossTable,
     Disagreement,
@@ -64,7 +63,9 @@ def test_every_name_is_documented(record: type) -> None:
 def test_every_name_of_what_is_stated_is_documented() -> None:
     """So are the fields of the index and those of laws; what a row has itself is named there."""
     page = PAGE.read_text(encoding="utf-8")
-    names = ({each.name for each in fields(Stated)} - SHOWN_ELSEWHERE) | set(LawChange._fields)
+    names = ({each.name for each in fields(Stated)} - SHOWN_ELSEWHERE) | {
+        each.name for each in fields(LawChange)
+    }
     assert set() == {name for name in names if f"`.{name}`" not in page}
 
 

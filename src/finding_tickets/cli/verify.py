@@ -46,9 +46,9 @@ from finding_tickets.register.query import Facts, Lexicon, select
 from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.cells import Cell
-    from finding_tickets.verify.evidence import Current
     from finding_tickets.verify.executor import Executor
     from finding_tickets.verify.session import Settings, Verified
 
@@ -304,8 +304,8 @@ def _cells(register: Register) -> tuple[Cell, ...]:
     Raises:
         UsageError: It declares none.
     """
+    from finding_tickets.register.staleness import own_torch
     from finding_tickets.verify.cells import cells
-    from finding_tickets.verify.evidence import own_torch
 
     if register.config.matrix is None:
         raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
@@ -337,22 +337,24 @@ def _matrix(
     verifications: Iterable[Verification],
 ) -> VerdictMatrix:
     """The matrix of documents by their evidence, and by verifications of this run that left none."""
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import verdict_matrix
-    from finding_tickets.verify.evidence import Current
 
     by_ticket: dict[str, list[Verification]] = {}
     for each in verifications:
         by_ticket.setdefault(each.ticket, []).append(each)
-    known: dict[str, Mapping[Cell, Current] | None] = {}
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
     for document in documents:
         here = by_ticket.get(document.id.value, ())
-        now = {cell: Current(each.verdict, each) for cell in cells for each in here if cell.has(each)}
+        now = {cell: CurrentVerdict(each.verdict, each) for cell in cells for each in here if cell.has(each)}
         recorded = _recorded(document, settings, cells)
         known[document.id.value] = None if recorded is None else {**recorded, **now}
     return verdict_matrix(cells, known)
 
 
-def _recorded(document: Document, settings: Settings, cells: Sequence[Cell]) -> Mapping[Cell, Current] | None:
+def _recorded(
+    document: Document, settings: Settings, cells: Sequence[Cell]
+) -> Mapping[Cell, CurrentVerdict] | None:
     """The evidence of each cell; None where it cannot be read."""
     from finding_tickets.verify.evidence import in_cells
 

@@ -133,7 +133,9 @@ class Scale:
     """Where values stand between the bottom of the plot and its top."""
 
     def __init__(self, values: Sequence[float]) -> None:
+        # An empty chart has a scale as well.
         self._top = math.ceil(max([1, *values]))
+        # 0 has no logarithm: the scale is that of 1 plus the value.
         smallest = min((value for value in values if value > 0), default=self._top)
         self.logarithmic = self._top > WIDE_SPREAD * smallest
         if not self.logarithmic:
@@ -153,6 +155,7 @@ class Scale:
         """The values that are written beside the plot."""
         if self.logarithmic:
             powers = range(len(str(self._top)))
+            # A byte count spans ten powers of ten.
             every = math.ceil(len(powers) / MOST_TICKS)
             marked = [10**power for power in powers[::every] if self.y(0) - self.y(10**power) >= LINE]
             values = [0, *marked]
@@ -200,6 +203,7 @@ def _placed(sweep: Iterable[Point], variant: VariantResult) -> dict[int, Sample]
     for sample in variant.samples:
         places = free[tuple(sorted(sample.at.items()))]
         if places:
+            # Equal points get their samples in the order of the sweep.
             samples[places.pop(0)] = sample
     return samples
 
@@ -237,6 +241,7 @@ def _chart(
             for column, place in enumerate(order)
             if place in costs[name]
         )
+        # A law runs through points that were not measured, too.
         line = tuple((x[column], scale.y(value)) for column, value in laws[name].items())
         law, values = law_of(variant, metric) or NO_LAW, costs[name].values()
         series.append(ChartSeries(name, shapes[name], law, marks, line))
@@ -259,6 +264,7 @@ def _chart(
         columns.append(ChartColumn(round(MARGIN + column * pitch, 1), at, tuple(said)))
     # Below the points stand the variables that the laws name, or else all that vary.
     named = {each.name for law in expressions.values() if law is not None for each in variables(law)}
+    # Labels of narrow columns would cover each other.
     every = math.ceil(LABEL / pitch)
     rows = []
     for number, name in enumerate(([name for name in varying if name in named] or varying)[:MOST_ROWS]):
@@ -327,6 +333,7 @@ def drawn(chart: Chart, where: str = "at each point of the sweep") -> Markup:
     for column in chart.columns:
         pairs = zip(chart.series, column.values, strict=True)
         said = escape("\n".join([column.at, *(f"{series.variant}: {value}" for series, value in pairs)]))
+        # The whole height of a column shows its values, not only the marks.
         place = f'x="{column.left}" width="{chart.pitch}" y="0" height="{chart.height}"'
         parts.append(f'<rect class="column" {place}><title>{said}</title></rect>')
     return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - each text that is not ours is escaped

@@ -64,6 +64,7 @@ def problem_line(problem: Problem, style: Styler) -> str:
 def gate_page(base: str, everything: Sequence[Judged], others: Sequence[Problem]) -> str:
     """The outcome for a branch as Markdown, such as a summary of a workflow shows."""
     problems = [problem for judged in everything for problem in judged.problems]
+    # Warnings are changes that somebody has accepted.
     failed = any(problem.level is Level.ERROR for problem in (*others, *problems))
     title = "the gate failed" if failed else "the gate is open"
     parts = [f"## Tickets: {title}", "", f"Compared with `{base}`.", ""]
@@ -130,5 +131,6 @@ def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:
         )
     for one, row in zip(audited.tried, aligned(rows, style), strict=True):
         yield INDENT + row
+        # Who reads of a missed cheat needs to know how it cheats.
         if one.fate is Fate.MISSED:
             yield f"{INDENT * 2}it {one.cheat.does}: {one.cheat.why}"

@@ -50,6 +50,7 @@ def write_annotations(report: StatusReport) -> Iterator[str]:
     for work in _unsettled(report):
         row, level = work.row, Level(LEVELS[work.row.verdict])
         said[level] += 1
+        # GitHub would leave the rest out without a word.
         if said[level] > MOST:
             left += 1
             continue
@@ -83,6 +84,7 @@ def summary(report: StatusReport, room: int) -> str:
         "| ticket | severity | verdict | title | next |",
         "|---|---|---|---|---|",
     ]
+    # Room is kept for the line that counts what does not fit.
     left = room - _ROOM_FOR_THE_REST - len("\n".join([*page, ""]).encode(errors="replace"))
     everything = list(_unsettled(report))
     shown = 0
@@ -97,6 +99,7 @@ def summary(report: StatusReport, room: int) -> str:
     if shown < len(everything):
         page += ["", f"{len(everything) - shown} more do not fit."]
     text = "\n".join([*page, ""])
+    # A summary that is too long would not be shown at all.
     return text if len(text.encode()) <= room else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.graph import Edge, Graph, Node
+from finding_tickets.register.relations import Edge, Graph, Node
 from finding_tickets.report.text import INDENT, aligned, fields_of, printable
 
 MISSING = "missing from the register"
@@ -27,6 +27,7 @@ def graph_text(graph: Graph) -> str:
     nodes = {node.id: node for node in graph.nodes}
     edges: dict[str, list[Edge]] = {name: [] for name in nodes}
     for edge in graph.edges:
+        # A document that is related to itself is listed once.
         for name in {edge.source, edge.target}:
             edges[name].append(edge)
     blocks = []
@@ -34,6 +35,7 @@ def graph_text(graph: Graph) -> str:
         rows = []
         for edge in edges[node.id] if node.chosen else ():
             forwards = node.id == edge.source
+            # Seen from its other end, what blocks is blocked.
             how = edge.relationship if forwards else CONVERSE[edge.relationship]
             other = nodes[edge.target if forwards else edge.source]
             if other.row is None:
@@ -112,6 +114,7 @@ def _circular(graph: Graph) -> frozenset[Edge]:
     """The edges that cycles consist of."""
     steps = {step for cycle in graph.cycles for step in zip(cycle, (*cycle[1:], cycle[0]), strict=True)}
     blocks = (edge for edge in graph.edges if edge.relationship is Relationship.BLOCKS)
+    # A cycle of blocks can never be worked off.
     return frozenset(edge for edge in blocks if (edge.source, edge.target) in steps)
 
 

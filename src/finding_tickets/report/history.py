@@ -80,6 +80,7 @@ def past_row(step: EvidenceChange) -> tuple[str, ...]:
         date, name, subject = commit.date.partition("T")[0], commit.id[:SHORT_ID], commit.subject
     if done is None:
         return date, name, "-", f"{step.file} {step.problem}", "-", subject
+    # The first claim is what the ticket is about.
     law = next((f"{change.metric}: {change.text}" for change in law_changes(done)), "-")
     return date, name, done.verdict, law, f"{done.meter} {done.device}, torch {done.torch}", subject
 
@@ -92,7 +93,7 @@ def past_item(step: EvidenceChange) -> dict[str, object]:
         **{name: getattr(commit, name, None) for name in ("date", "author", "subject")},
         "file": step.file,
         **{name: getattr(done, name, None) for name in ("verdict", "reason", "meter", "torch", "device")},
-        "laws": [change._asdict() for change in law_changes(done)] if done else [],
+        "laws": [fields_of(each, "metric", "before", "after") for each in law_changes(done)] if done else [],
         "problem": step.problem,
     }
 
@@ -135,6 +136,7 @@ class KnowledgeGap(NamedTuple):
 
 def knowledge_gaps(timeline: Timeline, nodes: Sequence[CommitNode]) -> Iterator[KnowledgeGap]:
     """The commits of which nothing is known, those beside each other for the same reason together."""
+    # A gap may last for hundreds of commits.
     pairs: Iterable[tuple[object, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
     for gap, group in groupby(pairs, key=lambda pair: pair[0]):
         if gap is not None:
@@ -176,6 +178,7 @@ def _strip(row: TimelineRow) -> str:
     steps = {step.place: MARKS[step.trend] if step.trend else FIRST for step in row.steps}
     marks = [steps.get(place, SAME if text else UNKNOWN) for place, text in enumerate(row.texts)]
     columns = min(WIDTH, len(marks))
+    # More commits than columns share one, in which the loudest counts.
     shared = (marks[len(marks) * at // columns : len(marks) * (at + 1) // columns] for at in range(columns))
     return "".join(min(each, key=_LOUDEST_FIRST.index) for each in shared)
 
@@ -283,6 +286,7 @@ class TimelineSection:
         for row in self.timeline.rows[1:]:
             if any(value is not None for value in row.values):
                 rows.setdefault(row.name.partition(".")[2], []).append(row)
+        # Commits that changed nothing would make the chart too wide.
         places = [self._nodes.index(each.node) for each in self.changed]
         return tuple(
             _chart(metric, of_metric, places, self._nodes)

@@ -108,6 +108,7 @@ def trusted_html(text: str, *, below: int = 0, resolve: Resolve = nowhere) -> st
         html = _ALIGNED.sub(r'\1 class="\2"', html)
     if not _HARMLESS.fullmatch(html):
         html = _cleaner(resolve).clean(html)
+    # From the deepest up, so that no heading is lowered twice.
     for level in range(_DEEPEST, 0, -1) if below else ():
         lower = min(level + below, _DEEPEST)
         html = html.replace(f"<h{level}>", f"<h{lower}>").replace(f"</h{level}>", f"</h{lower}>")
@@ -136,6 +137,7 @@ def _inert(text: str) -> str:
         if not isinstance(event, dict) or not (event.get("Start") == "HtmlBlock" or "InlineHtml" in event):
             continue
         start, end = span["start"], span["end"]
+        # A tag within a piece that is escaped already is text.
         if start >= at and not _PLAIN_HTML.fullmatch(data[start:end].decode()):
             kept += [data[at:start], data[start:end].replace(b"<", b"&lt;")]
             at = end
@@ -193,6 +195,7 @@ def _code_lines(place: str, root: Path) -> list[str] | None:
     """The lines of a file of the repository, at the revision that the place states; None for any other."""
     file, revision = place.partition(":")[0], revision_of(place)
     try:
+        # A ticket may name any path, and a link may lead anywhere.
         path = (root / file).resolve()
         if not path.is_relative_to(root.resolve()):
             return None
@@ -287,6 +290,7 @@ class DocumentSection:
         for name, variant in variants.items():
             # What was measured is not what stands there now.
             elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(name, ""))
+            # A line may cost in several metrics, and is shown once.
             costs: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
             for site in variant.sites:
                 place = (site.file, site.line, site.function)
@@ -321,6 +325,7 @@ class ReportPage:
         self.report = report
         self.sources = Sources(report.facts.root)
         self.packed = len(report.rows) > MOST_UNPACKED
+        # Links are relative to the folder, and a cleaner is made for each resolver.
         self._resolvers: dict[str, Callable[[str], str | None]] = {}
         # The place of a document on the page is its ID, with a number where several share one. An ID that
         # stands for a file's name may have white space, and what is no text.
@@ -336,6 +341,7 @@ class ReportPage:
     def by_id(self) -> dict[str, str]:
         """The place of each document by its ID."""
         pairs = zip(self.report.rows, self.anchors, strict=True)
+        # Of documents that share an ID the first one is meant.
         return {row.id.casefold(): anchor for row, anchor in reversed(list(pairs))}
 
     @cached_property

@@ -19,9 +19,9 @@ from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status
-from finding_tickets.register.row import row_of
-from finding_tickets.report.status import StatusReport
-from finding_tickets.report.text import MeasuredDocument, fields_of
+from finding_tickets.register.index import row_of
+from finding_tickets.report.status import Since, StatusReport
+from finding_tickets.report.text import LawChange, MeasuredDocument, fields_of
 
 VERSION = 1
 KIND = "report"
@@ -38,6 +38,7 @@ class JsonItem(BaseModel):
     @classmethod
     def from_tuple(cls, value: Any) -> Any:
         """The fields by their names."""
+        # Tables and pairs of names are tuples in the records.
         return dict(zip(cls.model_fields, value, strict=True)) if isinstance(value, tuple) else value
 
 
@@ -53,14 +54,6 @@ class CountsTable(JsonItem):
 
     columns: list[str]
     rows: list[CountsLine]
-
-
-class LawItem(JsonItem):
-    """A metric before and after the fix, as claimed or as measured; null where nothing is."""
-
-    metric: str
-    before: str | None
-    after: str | None
 
 
 class ContradictionItem(JsonItem):
@@ -123,8 +116,8 @@ class DocumentItem(JsonItem):
     consensus: str = Field(description="What the reviewers say together.")
     reviews: list[OpinionItem] = _stated("reviews")
     related: list[RelatedItem] = _stated("related")
-    claimed: list[LawItem] = Field(description="What the remediation claims.")
-    laws: list[LawItem] = Field(
+    claimed: list[LawChange] = Field(description="What the remediation claims.")
+    laws: list[LawChange] = Field(
         validation_alias="changes", description="What was measured of the metrics that are claimed."
     )
     claims: Annotated[list[ClaimResult], BeforeValidator(lambda done: done.claims if done else [])] = Field(
@@ -159,25 +152,6 @@ class OpenWorkItem(JsonItem):
 
     id: str = Field(validation_alias=AliasPath("row", "id"))
     step: str
-
-
-class StatedChangeItem(JsonItem):
-    """What a document stated before and states now."""
-
-    id: str
-    what: str
-    before: str
-    now: str
-
-
-class SinceItem(JsonItem):
-    """What is different from a revision."""
-
-    revision: str
-    commit: str
-    added: list[str]
-    removed: list[str]
-    changed: list[StatedChangeItem]
 
 
 class TablesItem(JsonItem):
@@ -242,7 +216,7 @@ class StatusItem(JsonItem):
     refuted: list[RefutedItem]
     disagreements: list[DisagreementItem]
     open_work: list[OpenWorkItem]
-    since: SinceItem | None
+    since: Since | None
     matrix: MatrixItem | None = Field(description="Where the configuration declares one.")
 
 
@@ -264,6 +238,7 @@ def write_json(report: StatusReport) -> Iterator[str]:
         "unproven": [row.id for row in status.unproven],
         "matrix": status.matrix.item if status.matrix else None,
     }
+    # The escapes of json keep the report in ASCII.
     head = json.dumps(StatusItem.model_validate(values).model_dump(mode="json"))
     yield f'{{"schema_version": {VERSION}, "kind": "{KIND}", "status": {head},\n"data": ['
     for at, row in enumerate(report.rows):
@@ -276,6 +251,7 @@ def write_json(report: StatusReport) -> Iterator[str]:
 def report_schema() -> dict[str, Any]:
     """The JSON Schema of the report."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
+    # The names of the JSON, not those of the records that it is read from.
     made = ReportItem.model_json_schema(by_alias=False, mode="serialization")
     return {"$schema": dialect, **made, "title": "tickets report"}
 
@@ -332,6 +308,7 @@ def full_item(entry: MeasuredDocument) -> Item:
 
 def _reviews(document: Document) -> Iterator[Item]:
     """What reviewers say; an implementation review is itself the one review there is."""
+    # It has no cross-reviews: who wrote it is its reviewer.
     if isinstance(document, ImplementationReview):
         if document.reviewer:
             verdict = document.verdict.value if document.verdict else None

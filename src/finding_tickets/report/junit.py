@@ -20,6 +20,7 @@ def write_junit(report: StatusReport) -> Iterator[str]:
     """The suites, in the order of the documents."""
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="{NAME}">\n'
     for row in report.rows:
+        # Readers of JUnit rely on the counts of the suite.
         cases = list(_cases(row))
         suite = _element("testsuite", name=row.id, file=row.path, tests=str(len(cases)))
         for count, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -49,11 +50,13 @@ def _cases(row: ReportRow) -> Iterator[ET.Element]:
         changed = f": {', '.join(row.measured.changed)}" if row.measured.changed else ""
         measuring.append(_element("skipped", message=f"{row.verdict}{changed}"))
     yield measuring
+    # Outcomes of stale evidence say nothing of the code of today.
     for claim in row.verification.claims if row.verification and row.verdict not in NOT_CURRENT else ():
         case = _element("testcase", classname=row.id, name=claim.id)
         said = f"claimed {claim.claimed}, measured {claim.measured}"
         if claim.holds is None:
             case.append(_element("skipped", message=f"not checked: {said}"))
+        # A claim that is expected to be false, and is, passes.
         elif claim.is_surprise:
             failure = _element("failure", message=f"{said}, expected to be {claim.expect}", type="claim")
             failure.text = _clean("\n".join(claim.counterexamples))

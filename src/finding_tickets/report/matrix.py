@@ -14,10 +14,10 @@ from finding_tickets.verify.cells import Cell, cells, labels
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Sample, Verification
-    from finding_tickets.register.matrix import Matrix
+    from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.query import Facts
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.rows import ReportRow
-    from finding_tickets.verify.evidence import Current
 
 VERDICT = "verdict"
 UNREADABLE = "unreadable"
@@ -124,6 +124,7 @@ class CellOutcome:
         """By the points that were measured; None of results, which are compared and not counted."""
         from finding_tickets.claims.metrics import ENDINGS
 
+        # A run that raised counted only a part, unless the claim is about how runs end.
         done = (each for each in self.samples if each.error is None or self.metric in ENDINGS)
         return {frozenset(each.at.items()): each.metrics.get(self.metric) for each in done}
 
@@ -134,37 +135,41 @@ class CellOutcome:
         """
         if self.result != other.result:
             return False
+        # Laws that are written alike need no comparison of samples.
         if self.text == other.text:
             return True
         here, there = self.counts, other.counts
+        # A device may not have been able to run all points.
         both = here.keys() & there.keys()
         return here.keys() != there.keys() and all(here[at] == there[at] for at in both)
 
 
-def matrix_of_rows(rows: Iterable[ReportRow], facts: Facts, declared: Matrix) -> VerdictMatrix:
+def matrix_of_rows(rows: Iterable[ReportRow], facts: Facts, declared: MatrixConfig) -> VerdictMatrix:
     """The declared matrix of the documents of a report, from their evidence."""
-    from finding_tickets.verify.evidence import Current, in_cells, own_torch
+    from finding_tickets.register.staleness import CurrentVerdict, own_torch
+    from finding_tickets.verify.evidence import in_cells
 
     columns = cells(declared, facts.root.resolve(), own_torch())
-    known: dict[str, Mapping[Cell, Current] | None] = {}
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
     problems = []
     for row in rows:
         if not (row.verification or row.measured.problem or facts.has_verifier(row.stated)):
             continue
         document = facts.document(row.stated)
-        known[row.id] = {cell: Current(Verdict.UNVERIFIED) for cell in columns}
+        known[row.id] = {cell: CurrentVerdict(Verdict.UNVERIFIED) for cell in columns}
         try:
             if document:
                 known[row.id] = in_cells(document, facts.root, facts.config.evidence, columns)
         except BadDataError as error:
             known[row.id] = None
+            # The exit code tells of evidence that cannot be read; the matrix is still shown.
             problems.append(error)
     return verdict_matrix(columns, known, problems)
 
 
 def verdict_matrix(
     columns: Sequence[Cell],
-    known: Mapping[str, Mapping[Cell, Current] | None],
+    known: Mapping[str, Mapping[Cell, CurrentVerdict] | None],
     problems: Sequence[BadDataError] = (),
 ) -> VerdictMatrix:
     """The matrix of what is known by the IDs of documents; None of one whose evidence cannot be read."""
@@ -186,6 +191,7 @@ def verdict_matrix(
                 or any(claim.holds is not None for claim in current.verification.claims)
             )
         }
+        # A cell that agrees with no other says nothing about agreement.
         compared += len(measured) > 1
         differences += _differences(ticket, measured)
     return VerdictMatrix(names, tuple(lines), tuple(differences), compared, tuple(problems))

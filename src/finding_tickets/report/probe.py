@@ -62,6 +62,7 @@ def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
     yield f"{title}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
     rows = [("#", "cost", "what", "where", "function", "source")]
     for number, site in enumerate(probed.sites, 1):
+        # The table has one line for each site.
         text = site.text if len(site.text) <= LONGEST_TEXT else f"{site.text[: LONGEST_TEXT - 1]}…"
         place = f"{site.file}:{site.line}"
         rows.append((str(number), str(site.cost), site.what, place, site.function, text))
@@ -71,6 +72,7 @@ def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
         yield from (INDENT + line for line in lines)
     else:
         yield f"{INDENT}no line waits, copies or allocates"
+    # What is 0 in all runs is left out; exceptions are told as doubts.
     totals = [
         (name, str(cost)) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
     ]
@@ -82,6 +84,7 @@ def doubts(probed: Probed) -> Iterator[str]:
     """What keeps the counts from being the whole truth, for the user to know."""
     yield from (f"not run to its end: {error}" for error in probed.errors)
     yield from (f"not measured: {why}" for why in probed.not_measured)
+    # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
     if probed.approximate:
@@ -120,6 +123,7 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
     """
     if probed.errors:
         raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
+    # A number is one of the table; a longer one is none.
     number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
     places = (site for site in probed.sites if f"{site.file}:{site.line}" == wanted)
     named = next(iter(probed.sites[number - 1 : number] if number else places), None)
@@ -165,7 +169,7 @@ class ProbedFinding:
                 [
                     f"`{site.text}` {effect}: {times} in a run, as `{site.what}` counts.",
                     *evidence,
-                    f"### Measured\n\n`{self.command}`, {where}:",
+                    f"### CurrentVerdict\n\n`{self.command}`, {where}:",
                     self._table(),
                 ]
             ),
@@ -190,6 +194,7 @@ class ProbedFinding:
         module, _, name = function.rpartition(":")
         pinned = ""
         if module.endswith(".py"):
+            # Only a file of the repository can be had at a revision.
             pinned = f"@{self.revision}" if self.revision else ""
             parts = PurePosixPath(module).with_suffix("").parts
             module = ".".join(parts[1:] if parts[0] == "src" else parts)
@@ -270,6 +275,7 @@ class ProbedFinding:
         first, last, function = 1, len(lines), self._around
         if function:
             first, last = function.lineno, function.end_lineno or function.lineno
+        # Nobody reads a quote of hundreds of lines.
         if function is None or last - first >= LONGEST_QUOTE:
             first, last = max(first, self.site.line - AROUND), min(last, self.site.line + AROUND)
         quote = "\n".join([f"# {self.site.file}:{first}-{last}", *lines[first - 1 : last]])

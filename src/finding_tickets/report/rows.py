@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
-from finding_tickets.register.particulars import NONE, Particulars
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import IndexExtras, Row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, printable
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.problem import Problem
     from finding_tickets.model.verification import Verification
 
@@ -28,6 +30,8 @@ CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
 """The opinions that take a side: whether they say that there is something to what the finding claims."""
 
+CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
+"""The lint rules that compare what one document says in several places, and look at nothing else."""
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
 BETWEEN = ", "
@@ -59,7 +63,7 @@ class ReportRow:
     """
 
     stated: Row
-    measured: Measured
+    measured: CurrentVerdict
     severity: str
     disposition: str
     consensus: str = NOT_REVIEWED
@@ -124,25 +128,25 @@ class ReportRow:
         if self.verification is None or self.verdict in unknown:
             return None
         held = [claim.holds for claim in self.verification.claims if claim.variant == BEFORE]
+        # One false claim refutes the finding, whatever could not be checked.
         if False in held:
             return False
         return True if held and None not in held else None
 
 
-def rows_of(
-    facts: Facts, chosen: Iterable[Row], particulars: Mapping[str, Particulars]
-) -> Iterator[ReportRow]:
-    """The rows of a report; ``particulars`` are by the paths of the documents that have some.
+def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtras]) -> Iterator[ReportRow]:
+    """The rows of a report; ``extras`` are by the paths of the documents that have some.
 
     A rule that the configuration has lint ignore says nothing in a report either.
     """
+    # Read once: a report has a row for each of thousands of documents.
     selected, ignored = facts.config.lint_select, facts.config.lint_ignore
 
     def is_wanted(rule: str) -> bool:
         return (selected is None or rule in selected) and rule not in ignored
 
     for stated in chosen:
-        known = particulars.get(stated.path, NONE)
+        known = extras.get(stated.path, IndexExtras())
         row = row_of(stated, facts.measured(stated), known, facts.config.vocabulary)
         found = list(row.contradictions)
         filed = filed_as(stated.path, facts.config.vocabulary)
@@ -166,21 +170,42 @@ def _closed_against_measurement(stated: Row, facts: Facts) -> Iterator[Problem]:
     document = facts.document(stated)
     if document is None:
         return
+    # The rule looks at this document alone.
     alone = Register(facts.root, facts.config, (document,), ())
     found = examine(source_of(alone, document), document, (), Context(alone), [RULES[REFUTED_RULE]])
     yield from (breach.problem for breach in found if breach.problem.rule == REFUTED_RULE)
 
 
+def contradictions_in(
+    document: Document, data: bytes, vocabulary: Vocabulary
+) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Where a document of these bytes contradicts itself, and the rules that a comment has lint ignore."""
+    from finding_tickets.documents.source import Source
+    from finding_tickets.lint.engine import examine, suppressions
+    from finding_tickets.lint.rules import RULES, Context
+    from finding_tickets.register.config import Config
+    from finding_tickets.register.load import Register
+
+    alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
+    source = Source(document.path, data, vocabulary)
+    found = examine(source, document, (), Context(alone), [RULES[name] for name in CONTRADICTIONS])
+    ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
+    problems = (breach.problem for breach in found if breach.problem.rule in CONTRADICTIONS)
+    return tuple(problems), tuple(dict.fromkeys(ignored))
+
+
 def row_of(
     stated: Row,
-    measured: Measured,
-    particulars: Particulars = NONE,
+    measured: CurrentVerdict,
+    extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
     vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
 ) -> ReportRow:
     """The row of one document, by what is in it."""
     is_finding = stated.kind == "finding"
-    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in particulars.ignored
+    # A ticked item, a measurement, or a reason not to look for one, is evidence.
+    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
     is_closed = is_finding and is_fixed(stated.status, stated.outcome, filed_as(stated.path, vocabulary))
+    # A reviewer who takes no side does not split those who do.
     sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
     if not is_finding:
         consensus = REVIEW
@@ -193,11 +218,12 @@ def row_of(
 
     def claimed(variant: str, metric: str) -> str | None:
         """What is claimed at every point; where nothing is, all claims with their points."""
-        about = [claim for claim in particulars.claims if (claim.variant, claim.metric) == (variant, metric)]
+        about = [claim for claim in extras.claims if (claim.variant, claim.metric) == (variant, metric)]
+        # A claim for all points says more than those for some.
         everywhere = [claim.text for claim in about if not claim.where]
         return " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
 
-    metrics = dict.fromkeys(each.metric for each in particulars.claims if each.variant in {BEFORE, AFTER})
+    metrics = dict.fromkeys(each.metric for each in extras.claims if each.variant in {BEFORE, AFTER})
     return ReportRow(
         stated=stated,
         measured=measured,
@@ -206,16 +232,17 @@ def row_of(
         consensus=consensus,
         claimed=tuple(LawChange(each, claimed(BEFORE, each), claimed(AFTER, each)) for each in metrics),
         changes=tuple(law_changes(measured.verification)) if measured.verification else (),
-        contradictions=particulars.contradictions,
+        contradictions=extras.contradictions,
         is_unproven=is_closed and not shown,
-        ignored=particulars.ignored,
+        ignored=extras.ignored,
     )
 
 
 def _verdict_cell(row: Row, facts: Facts) -> str:
     """The verdict, with those of meters that disagree, and whether it rests on times of one machine."""
     measured = facts.measured(row)
-    timed = "timed" if measured.verification and measured.verification.is_timed else None
+    # Times are those of one machine, which a reader of the list has to know.
+    timed = "timed" if measured.evidence and measured.evidence.is_timed else None
     remarks = BETWEEN.join(filter(None, (measured.disagreement, timed)))
     return f"{measured.verdict} ({remarks})" if remarks else measured.verdict
 
@@ -297,6 +324,7 @@ def csv_cell(value: object) -> str:
 
     What is longer than spreadsheets take is cut.
     """
+    # Line ends and control characters would make rows of their own.
     text = "" if value is None else " ".join(printable(str(value)).split())
     text = _FORMULA.sub("'", text)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "\u2026"

@@ -75,6 +75,7 @@ def code_of(report: StatusReport, row: ReportRow) -> CodePlace | None:
         except (OSError, ValueError):
             return False
 
+    # The row is in the index; few documents have to be opened.
     here = [file for file in row.stated.files if is_here(file)]
     document = report.facts.document(row.stated) if here else None
     for location in document.locations if document else ():
@@ -90,6 +91,7 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
     for name in sorted(RULES):
         rule, reason = RULES[name], explanations()[name].reason.replace("`", "")
         tags = [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.fixable else [])]
+        # Every rule is listed, so that a service can show those that found nothing.
         rules.append(
             {
                 "id": rule.id,
@@ -106,6 +108,7 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
     for problem in problems:
         hint = f" ({problem.hint})" if problem.hint else ""
         location = _location(CodePlace(problem.file, problem.line))
+        # Only lint knows columns.
         location["physicalLocation"]["region"]["startColumn"] = problem.column
         log["runs"][0]["results"].append(
             {
@@ -125,6 +128,7 @@ def write_sarif(report: StatusReport) -> Iterator[str]:
     shown: Sequence[ReportRow] = report.rows
     left_out = 0
     if report.profile is Profile.GITHUB:
+        # What passed or was settled would be an open alert there.
         alerts = [row for row in open_work if row.verdict is not Verdict.VERIFIED]
         shown, left_out = alerts[:MOST_ALERTS], len(alerts[MOST_ALERTS:])
     rules = [
@@ -142,6 +146,7 @@ def write_sarif(report: StatusReport) -> Iterator[str]:
     # The results come last, so that they can be written one by one.
     before, after = json.dumps(_log(rules, invocations=invocations), indent=1).rsplit("[]", 1)
     yield f"{before}["
+    # Two documents may have one ID, so rows are told apart by what they are.
     is_open = {id(row) for row in open_work}
     for at, row in enumerate(shown):
         made = _result(row, report, is_open=id(row) in is_open)

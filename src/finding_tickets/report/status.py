@@ -17,8 +17,9 @@ from finding_tickets.errors import UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Relationship
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, ReportRow, row_of
 
 if TYPE_CHECKING:
@@ -268,6 +269,7 @@ def status_of_rows(
     """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
     rows = tuple(rows)
     verdicts = list(Verdict)
+    # By reviewer: whether measurements bear out what they said of each document.
     standings: Counter[tuple[str, str]] = Counter()
     for row in rows:
         for name, said in row.opinions.items():
@@ -281,11 +283,13 @@ def status_of_rows(
     shares = []
     for name in reviewers:
         reviewed = sum(standings[name, standing] for standing in STANDINGS)
+        # Each row of that table then adds up to all documents.
         standings[name, DID_NOT_REVIEW] = len(rows) - reviewed
         right, wrong = standings[name, BORNE_OUT], standings[name, NOT_BORNE_OUT]
         shares.append(Reviewer(name, right, right + wrong))
     fates = None
     if since:
+        # A document that is new has no past to differ from.
         added, changed = set(since.added), {change.id for change in since.changed}
         became = [
             (row.severity, ADDED if row.id in added else CHANGED if row.id in changed else UNCHANGED)
@@ -334,6 +338,7 @@ def cross(
     cells = Counter(counts)
     # What people write may be called like one of the other rows, and is then counted with that.
     names = list(dict.fromkeys(names))
+    # Columns that count nothing would make tables too wide to read.
     present = [column for column in columns if any(cells[name, column] for name in names)]
     lines = [(str(name), [cells[name, column] for column in present]) for name in names]
     rows = [(name, (*line, sum(line))) for name, line in lines if any(line)]
@@ -345,6 +350,7 @@ def cross(
 
 def hot_spots(rows: Sequence[ReportRow]) -> HotSpots:
     """The files that most documents name."""
+    # Reviewers write absolute paths of their machines.
     short = shortened({file for row in rows for file in row.stated.files})
     files = [tuple(dict.fromkeys(short[file] for file in row.stated.files)) for row in rows]
     counts = Counter(file for each in files for file in each)
@@ -367,6 +373,7 @@ def shortened(files: Collection[str]) -> dict[str, str]:
     for file in files:
         parts = file.split("/") if file.startswith(("/", "~/")) else []
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
+        # The longest end that somebody else wrote leaves the shortest root.
         longest = next((end for end in ends if end in files), None)
         if longest:
             roots.add(file.removesuffix(longest))
@@ -379,6 +386,7 @@ def shortened(files: Collection[str]) -> dict[str, str]:
 
 def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagreement]:
     """Duplicates of which at least one is in the report."""
+    # Of documents that share an ID the first one counts.
     by_id = {row.id.casefold(): row for row in reversed(rows)}
     for edge in facts.relations.edges:
         keys = edge.source.casefold(), edge.target.casefold()
@@ -394,6 +402,7 @@ def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagree
         for one, other in combinations(ends, 2):
             if one is other or not (one.is_finding and other.is_finding):
                 continue
+            # Lint and the report agree on what a comment silences.
             silent = all(_SILENT in each.ignored for each in ends if each.id in edge.stated_by)
             ended = [(each.stated.status, each.stated.outcome) for each in ends]
             if differ(*ended) and not silent:
@@ -413,7 +422,7 @@ def compare_since(
     # Only those who ask for it wait for git and for what reads evidence.
     from finding_tickets.ground.checkouts import Checkouts, RevisionError
     from finding_tickets.ground.git import GitError
-    from finding_tickets.register.convention import safe_name
+    from finding_tickets.register.paths import safe_name
     from finding_tickets.register.revision import config_at, rows_at
     from finding_tickets.verify.recorded import changes
 
@@ -424,6 +433,7 @@ def compare_since(
         verdicts = changes(facts.root, facts.config.evidence, commit, past.evidence)
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None
+    # IDs identify documents: files may have been moved since.
     then = {row.id.casefold(): row for row in reversed(before)}
     # Of two documents with one ID, each is what it was under its path.
     then_at = {(row.id.casefold(), row.path): row for row in before}
@@ -434,7 +444,8 @@ def compare_since(
         stated = then_at.get((key, row.path), then.get(key))
         if stated is None:
             continue
-        old = row_of(stated, Measured())
+        # Nobody can say of a commit which of its evidence was stale.
+        old = row_of(stated, CurrentVerdict())
         changed += [
             StatedChange(row.id, what, getattr(old, what), getattr(row, what))
             for what in ("severity", "disposition")

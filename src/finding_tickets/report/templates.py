@@ -18,7 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.model.vocabulary import squeeze, word_for
-from finding_tickets.register.convention import fixes_folder, verifier_path
+from finding_tickets.register.paths import fixes_folder, verifier_path
 
 if TYPE_CHECKING:
     from finding_tickets.register.draft import Draft
@@ -53,6 +53,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def getattr(self, obj: Any, attribute: str) -> Any:
         """A field, as the base class gives it."""
         key = (type(obj), attribute)
+        # Safe once is safe for every value of the class.
         if key in self._known:
             return getattr(obj, attribute)
         value = super().getattr(obj, attribute)
@@ -102,6 +103,7 @@ def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]
         raise BadDataError(said, file=place.filename, line=place.lineno, hint=hint) from None
     except TemplateSyntaxError as error:
         raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
+    # What our own code says of other files is no error of the template.
     except TicketsError:
         raise
     except Exception as error:
@@ -269,8 +271,10 @@ def ticket_files(
     }
     own = register.root / register.config.templates
     templates = {path: attached.ticket}
+    # Files beside the ticket are named after its ID.
     templates |= {place.format(**usual): template for place, template in attached.files.items()}
     texts = {name: render(template, context, own) for name, template in templates.items()}
+    # Imports recognise a finding by its mark; a template of the user may have left it out.
     if attached.mark not in texts[path]:
         texts[path] += f"\n<!-- {attached.mark} -->\n"
     # A ticket that reads back as something else than was asked for is not written.

@@ -21,8 +21,8 @@ from rich.text import Text
 from finding_tickets.documents.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.register.index import row_of
 from finding_tickets.register.query import Facts
-from finding_tickets.register.row import row_of
 from finding_tickets.report.text import (
     COLOURS,
     CodeAt,
@@ -65,6 +65,7 @@ class Safe:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Each piece of text as it may be printed; control segments are left out."""
+        # Styles are ours, text is not: it is replaced after everything was laid out.
         for segment in console.render(self._renderable, options):
             if not segment.control:
                 yield Segment(printable(segment.text), segment.style)
@@ -85,6 +86,7 @@ class SectionView:
         # Without wrapping, each column is as wide as the longest line in it.
         widths = [max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)]
         yield Text(section.title, style="bold underline")
+        # A table of two columns wraps well enough at any width.
         if len(widths) <= 2 or sum(widths) + GAP * (len(widths) - 1) <= room:
             yield Padding(_table(lines), (0, 0, 0, INDENT))
             return
@@ -133,6 +135,7 @@ class DocumentView:
         # A ticket may be resolved by the word that is its status.
         decided = dict.fromkeys(word for word in (row.severity, row.status, row.outcome) if word)
         words = [*map(Text, decided), verdict_text(entry.verdict, entry.verdict_text)]
+        # The file's own first heading is left out below.
         yield Text(f"{entry.id}: {document.title.value}", style="bold")
         yield Text(" · ").join([*words, Text(document.path, style="dim")])
         yield Rule(style="dim")
@@ -186,6 +189,7 @@ def related_section(document: Document, facts: Facts) -> Section:
     relations = document.related if document.kind == "finding" else ()
     notes = {relation.id.casefold(): relation.note for relation in relations}
     rows = []
+    # Relations are known from both ends; notes only from this one.
     for other, relationship in facts.relations.by_id.get(document.id.value.casefold(), ()):
         row, note = facts.relations.rows.get(other), notes.get(other)
         title = row.title if row else "not in the register"
@@ -227,6 +231,7 @@ class MarkdownText(Markdown):
 
 def _sections(tokens: list[Token], without: set[str]) -> Iterator[Token]:
     """The tokens but for the document's title, which is shown above them, and for sections by their title."""
+    # Only the first heading of level 1 is the title.
     title = next((token for token in tokens if token.tag == "h1"), None)
     skipping = False
     for token, after in pairwise([*tokens, Token("end", "", 0)]):
@@ -250,6 +255,7 @@ def _visible(tokens: Iterable[Token]) -> Iterator[Token]:
         elif token.type.startswith("html"):
             yield Token("text", "", 0, content=token.content)
         elif token.type == "image":
+            # A terminal shows no pictures, and must not ask for any.
             yield Token("text", "", 0, content=f"[image: {token.content}] ({token.attrs.get('src', '')})")
         else:
             if token.children:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from finding_tickets.errors import BadDataError
     from finding_tickets.model.remediation import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
+    from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
-    from finding_tickets.register.row import Row
 
 INDENT = "  "
 WIDTH = 100
@@ -85,6 +85,7 @@ def printable(text: str) -> str:
     """``text`` with a ``?`` for each character that steers a terminal; tabs and line ends stay."""
     if text.isprintable():
         return text
+    # A carriage return alone would write over the line.
     shown = text.replace("\r\n", "\n")
     return "".join("?" if category(char) in _UNSEEN and char not in _KEPT else char for char in shown)
 
@@ -103,6 +104,7 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly) -> lis
         ]
         for row in rows
     ]
+    # Widths count letters before they are styled: escape sequences take no column.
     widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
     lines = []
     for row in table:
@@ -122,7 +124,8 @@ def section_lines(section: Section, style: Styler) -> Iterator[str]:
     yield from (INDENT + line for line in aligned([*header, *section.rows], style))
 
 
-class LawChange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LawChange:
     """A metric by which variants differ: its laws before and after, None where that variant was not run."""
 
     metric: str
@@ -144,7 +147,9 @@ def law_of(variant: VariantResult | None, metric: str) -> str | None:
 
 def law_changes(verification: Verification) -> Iterator[LawChange]:
     """The metrics that claims about ``found`` and ``fix`` are about, each with its laws."""
+    # Other variants have claims as well; what people ask first is what the fix changed.
     claimed = [claim.metric for claim in verification.claims if claim.variant in {BEFORE, AFTER}]
+    # Evidence may lack a variant that was not measured.
     before, after = (verification.variants.get(name) for name in (BEFORE, AFTER))
     for metric in dict.fromkeys(claimed):
         change = LawChange(metric, law_of(before, metric), law_of(after, metric))
@@ -162,6 +167,7 @@ def circumstances(verification: Verification) -> str:
 
     The revision is named where the measured code is not that of the work tree.
     """
+    # A point that the meter could not run was not measured, although the sweep has it.
     number = len(verification.sweep) - len(verification.not_measured)
     points = f", {number} points" if number else ""
     at = f", at {verification.revision}" if verification.revision else ""
@@ -176,6 +182,7 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     failures: list[tuple[str, str]] = []
     for claim in verification.claims:
         if claim.holds is False:
+            # A sweep of many points would push everything else off the screen.
             points = list(claim.counterexamples[:SHOWN_POINTS])
             left = len(claim.counterexamples) - len(points)
             points += [f"and {left} more points"] if left else []
@@ -194,6 +201,7 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
             [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)],
             ("metric", BEFORE, AFTER),
         ),
+        # The lines of the finding stand next to the laws that they explain.
         *([lines.pop(BEFORE)] if BEFORE in lines else []),
         Section("claims", list(map(_claim_cells, verification.claims)), ("", "claim", "claimed", "measured")),
         Section(f"times on {device}", ratios, ("ratio", "at", "median (interval)")),
@@ -207,6 +215,7 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
 def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
     """How a claim came out, and whether the ticket expects that where it is not simply that it holds."""
     why = f": {claim.why}" if claim.why else ""
+    # Only what contradicts the ticket is loud: a false claim may be expected to be false.
     if claim.is_surprise:
         return (
             Styled(MARKS[claim.holds], "bold red"),
@@ -223,6 +232,7 @@ def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None
     """Each source line once, with what it does by which law, and its text where that can be looked up."""
     rows: list[tuple[TableCell, ...]] = []
     for (file, line, function), group in groupby(sites, lambda site: (site.file, site.line, site.function)):
+        # One read waits and copies: what follows the same law is told once.
         by_law: dict[str, list[str]] = {}
         for site in group:
             by_law.setdefault(site.law or site.growth or NO_LAW, []).append(site.what)
@@ -248,6 +258,7 @@ class Sources:
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
+        # Sites come file by file, so few files have to be kept.
         self._lines = lru_cache(maxsize=64)(self._read)
 
     def line(self, file: str, number: int) -> str:
@@ -316,6 +327,7 @@ def document_text(entry: MeasuredDocument, style: Styler) -> str:
 
     document = entry.document
     metadata = {label: plain(text.raw) for label, text in document.metadata.items() if text.raw}
+    # What the machine knows comes after what people wrote.
     metadata |= {"File": document.path, "Verdict": entry.verdict_text}
     parts = [style(printable(f"{entry.id}: {document.title.value}"), "bold")]
     parts += [INDENT + line for line in aligned(metadata.items())]
@@ -385,6 +397,7 @@ def checklist_answers(document: Document) -> Iterator[tuple[int, str]]:
 
 def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterator[Section]:
     """The claims, unless the verification has them with their outcome, and what is not measured."""
+    # A verification shows the same claims with their outcome.
     if not (entry.verification and entry.verification.claims):
         rows = []
         for claim in remediation.claims:
