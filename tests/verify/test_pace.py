@@ -13,7 +13,7 @@ import pytest
 from tests.verify.test_session import VERIFIER, add
 
 from finding_tickets.ground.cache import cache_folder
-from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.verify.pace import longest_first
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ class OneByOne(Isolation):
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Run all tasks in their order."""
         for key, task in tasks.items():
             if on_start:
                 on_start(key)
             self.now += task.payload
-            yield key, Outcome()
+            yield key, TaskOutcome()
 
 
 @pytest.fixture

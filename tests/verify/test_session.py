@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.conftest import Repository
 
-from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket
@@ -224,6 +224,8 @@ def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolatio
 class TakesGpu(Isolation):
     """Stands for a machine with a GPU on which every ticket fails."""
 
+    may_have_gpu = True
+
     def __init__(self, gpus: Sequence[str] = ("0",), wanted: Mapping[str, int] | None = None) -> None:
         super().__init__(at_once=False)
         self._answers = {CHOICE: "cuda", VISIBLE: list(gpus)}
@@ -233,19 +235,19 @@ class TakesGpu(Isolation):
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
         for name, task in tasks.items():
             if on_start:
                 on_start(name)
             if task.target in self._answers:
-                yield name, Outcome(value=self._answers[task.target])
+                yield name, TaskOutcome(value=self._answers[task.target])
             elif task.target == WANTED:
-                yield name, Outcome(value=self._wanted.get(task.payload["verifier"]))
+                yield name, TaskOutcome(value=self._wanted.get(task.payload["verifier"]))
             else:
                 self.meters.append(task.payload["meter"])
                 self.slots[task.payload["verifier"]] = task.gpus, task.alone
-                yield name, Outcome(reason="the GPU fell off the bus")
+                yield name, TaskOutcome(reason="the GPU fell off the bus")
 
 
 def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Repository) -> None:
@@ -439,7 +441,7 @@ def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isol
     settings = Settings(
         root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
     )
-    kinds = (Plan, Task, Outcome, MeasuredTicket, Evidence)
+    kinds = (Plan, Task, TaskOutcome, MeasuredTicket, Evidence)
     before = alive(*kinds)
     left = [
         [now - then for now, then in zip(alive(*kinds), before, strict=True)]

@@ -80,6 +80,7 @@ def decides_ending(metric: str, value: str, where: Mapping[str, str], at: At, oo
 
     A growth class does neither, and a claim about ``ooms`` is about running out of memory alone.
     """
+    # Running out of memory is an exception like others unless the claim counts failed allocations.
     if metric not in ENDINGS or (metric == "ooms" and not ooms):
         return False
     return not isinstance(parse_condition(value), Growth) and meets(at, parse_conditions(where))
@@ -90,6 +91,7 @@ def check_counts(
 ) -> Checked:
     """A claim about a metric that was counted at ``points`` of a sweep, one at least."""
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
+    # A law may be fitted to a part of the sweep; people must see that.
     covered = _coverage(len(points), len(sweep))
     if isinstance(condition, Growth):
         if found.law is None:
@@ -119,6 +121,7 @@ def check_times(ratio: Ratio, timed: Sequence[TimedPoint], points: int, device: 
         least, most = (end(known, key=lambda each: each[1])[0] for end in (min, max))
         ends = f"{least.text} at {at_text(least.at)} .. {most.text} at {at_text(most.at)}"
         measured = least.text if len(known) == 1 else ends
+    # One point that is surely wrong decides, however many are undecided.
     outcomes = [(each, ratio.outcome(low, high, each.at)) for each, _, low, high in known]
     wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
     if wrong:
@@ -157,33 +160,32 @@ def undominated(law: str, growth: Expression) -> list[str]:
     bounds = [dict(bound) for bound in _monomials(growth)]
     return [
         _text(term)
-        for term in dict.fromkeys(_monomials(parse_expression(law)))
+        for term in _monomials(parse_expression(law))
         if not any(all(power <= bound.get(name, 0) for name, power in term) for bound in bounds)
     ]
 
 
-def _monomials(expression: Expression) -> Iterator[Monomial]:
-    """The products of variables that an expression is made of, as far as its growth is concerned."""
+def _monomials(expression: Expression) -> list[Monomial]:
+    """The different products of variables in an expression, as far as its growth is concerned."""
     match expression:
         case Variable(name):
-            yield frozenset({(name, 1)})
+            found = [frozenset({(name, 1)})]
         case Binary("*", left, right):
-            for one in _monomials(left):
-                for other in _monomials(right):
-                    yield frozenset((Counter(dict(one)) + Counter(dict(other))).items())
+            # Each is expanded on its own: of a product of sums, most terms are the same ones again.
+            ones, others = ([Counter(dict(each)) for each in _monomials(side)] for side in (left, right))
+            found = [frozenset((one + other).items()) for one in ones for other in others]
         case Binary("/", left, _):
-            yield from _monomials(left)
+            found = _monomials(left)
         case Binary(_, left, right):
-            yield from _monomials(left)
-            yield from _monomials(right)
+            found = [*_monomials(left), *_monomials(right)]
         case Call("log2", (argument, *_)):
-            yield from (frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument))
+            found = [frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument)]
         case Number() | Call("min", _):
             # Laws contain `min(1, x)` alone, and classes no min at all.
-            yield frozenset()
+            found = [frozenset()]
         case Call(_, arguments):
-            for argument in arguments:
-                yield from _monomials(argument)
+            found = [part for argument in arguments for part in _monomials(argument)]
+    return list(dict.fromkeys(found))
 
 
 def _text(monomial: Monomial) -> str:

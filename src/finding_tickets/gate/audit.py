@@ -15,7 +15,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.checkouts import RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code, FunctionPath, Question
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import MeasuredTicket
@@ -91,7 +91,7 @@ def audit(
             audits[document.path] = made
     names = [HONEST, *(cheat.id for cheat in cheats)]
     tasks = {(path, name): audits[path].task(name, settings) for path in audits for name in names}
-    arrived: dict[str, dict[str, Outcome]] = {path: {} for path in audits}
+    arrived: dict[str, dict[str, TaskOutcome]] = {path: {} for path in audits}
     for (path, name), outcome in isolation.run(tasks):
         arrived[path][name] = outcome
         if len(arrived[path]) == len(names) and not audits[path].timed:
@@ -209,7 +209,7 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
 
 
 def _audited(
-    made: _Audit, outcomes: Mapping[str, Outcome], cheats: Sequence[Cheat], timer: _Timer | None = None
+    made: _Audit, outcomes: Mapping[str, TaskOutcome], cheats: Sequence[Cheat], timer: _Timer | None = None
 ) -> Audited:
     """What became of the cheats, unless the fix itself would not pass in their place."""
     try:
@@ -237,7 +237,7 @@ class _Held:
     reason: str | None = None
 
     @classmethod
-    def of(cls, made: _Audit, cheat: str, outcome: Outcome, timer: _Timer | None) -> _Held:
+    def of(cls, made: _Audit, cheat: str, outcome: TaskOutcome, timer: _Timer | None) -> _Held:
         """What speaks against a cheat; its time, where that can be taken, if nothing else does."""
         if outcome.reason is not None:
             return cls(reason=outcome.reason)

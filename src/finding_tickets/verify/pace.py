@@ -16,7 +16,7 @@ from pathlib import Path
 
 from finding_tickets.ground.cache import cache_folder
 from finding_tickets.ground.files import replace
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 
 FOLDER = "pace"
 _KEEP = 4096
@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 def longest_first(
     isolation: Isolation, tasks: Mapping[Key, Task], on_start: Callable[[Key], None]
-) -> Generator[tuple[Key, Outcome], None, None]:
+) -> Generator[tuple[Key, TaskOutcome], None, None]:
     """Run tasks as ``isolation.run`` does, in the order of how long they took when they last ran.
 
     Those that never ran come first, in their own order: nobody knows how long they take.

@@ -17,12 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UnreachableError
 from finding_tickets.ground.checkouts import RevisionError
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import (
     CALLED,
     CHOICE,
     COMPARISON,
-    COMPILER,
     DEVICES,
     SIMULATED_DEVICE,
     TARGET,
@@ -42,8 +41,9 @@ from finding_tickets.model.verification import (
     Times,
     Verification,
 )
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
+from finding_tickets.verify.evidence import digest, importable, inputs, recorded_as, write
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
 from finding_tickets.verify.judge import check, trouble, unchecked
 from finding_tickets.verify.pace import longest_first
@@ -97,7 +97,7 @@ class Verified:
     """A document, its verification, and the error that kept it from being measured or recorded.
 
     ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
-    ``never_ran`` as in ``Outcome``. ``imported`` are the files that were imported from the folder of the
+    ``never_ran`` as in ``TaskOutcome``. ``imported`` are the files that were imported from the folder of the
     code, and ``outside`` those of another folder that verifiers come from, with their SHA-256.
     ``is_lasting`` is whether measuring again would give the same: a machine that could not measure says
     nothing of the code.
@@ -242,7 +242,7 @@ class _Run:
         for path, reason in troubles.items():
             yield path, self._given_up(path, reason)
         expected = Counter(path for path, _ in queue)
-        arrived: dict[str, dict[str, Outcome]] = {path: {} for path in expected}
+        arrived: dict[str, dict[str, TaskOutcome]] = {path: {} for path in expected}
         for (path, commit), outcome in longest_first(
             self._isolation, queue, lambda key: self._on_start(self._planned[key[0]][0])
         ):
@@ -280,7 +280,7 @@ class _Run:
         del self._before[path]
         return Verified(document, inconclusive(todo, self._settings, reason), is_lasting=False)
 
-    def _ended(self, path: str, outcomes: Mapping[str, Outcome]) -> _Done:
+    def _ended(self, path: str, outcomes: Mapping[str, TaskOutcome]) -> _Done:
         """A document of which every order has ended, unless its results are still to be compared."""
         todo = self._planned[path][1]
         measured = _joined(todo, outcomes)
@@ -297,7 +297,7 @@ class _Run:
         else:
             yield path, self._concluded(path, measured, never_ran=never_ran)
 
-    def _compared(self, path: str, outcome: Outcome) -> MeasuredTicket | str:
+    def _compared(self, path: str, outcome: TaskOutcome) -> MeasuredTicket | str:
         measured = self._compare.pop(path)
         if outcome.reason is not None:
             return f"results cannot be compared: {outcome.reason}"
@@ -355,7 +355,7 @@ class _Run:
         return {path for path, wanted in answers if isinstance(wanted, int) and wanted > 1}
 
     def _ordered(self, job: Job) -> Task:
-        return replace(self._task(TARGET, asdict(job)), loads=COMPILER if job.graph_breaks else "")
+        return self._task(TARGET, asdict(job))
 
     def _on_gpu(self, path: str, task: Task) -> Task:
         return replace(task, gpus=self._gpus, alone=path in self._alone)
@@ -372,7 +372,7 @@ class _Run:
         )
 
 
-def times_of(outcome: Outcome, device: str) -> Times:
+def times_of(outcome: TaskOutcome, device: str) -> Times:
     """The times that a process took on a device, or why there are none."""
     if outcome.reason is not None:
         return Times(device=device, why=outcome.reason)
@@ -414,6 +414,8 @@ def taken(isolation: Isolation, settings: Settings) -> str:
     """The meter that ``auto`` takes, asked once for all: what fails later is then told of the right one."""
     if settings.meter != "auto":
         return settings.meter
+    if not isolation.may_have_gpu:
+        return "simulated"
     return asked(isolation, settings, CHOICE, "auto") or settings.meter
 
 
@@ -441,7 +443,7 @@ def asked(isolation: Isolation, settings: Settings, target: str, payload: Any = 
     return _answer(isolation, settings, target, payload).value
 
 
-def _answer(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Outcome:
+def _answer(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
     ask = Task(
         target=target, payload=payload, root=settings.root, timeout=settings.timeout, memory=settings.memory
     )
@@ -449,7 +451,7 @@ def _answer(isolation: Isolation, settings: Settings, target: str, payload: Any 
     return answer
 
 
-def _joined(todo: Plan, outcomes: Mapping[str, Outcome]) -> MeasuredTicket | str:
+def _joined(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What was measured, or the reason why nothing was; that of one order names its variants."""
     parts = []
     for commit, outcome in outcomes.items():
@@ -500,7 +502,7 @@ def _conclude(
     return record(Verified(document, verification, evidence=evidence, imported=tuple(files)), settings)
 
 
-def _measured(outcome: Outcome) -> MeasuredTicket | str:
+def _measured(outcome: TaskOutcome) -> MeasuredTicket | str:
     """What was measured, or the reason why nothing was."""
     if outcome.reason is not None:
         return outcome.reason
