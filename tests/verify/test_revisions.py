@@ -19,7 +19,7 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 VERIFIER = """\
 import torch

@@ -17,7 +17,7 @@ from finding_tickets.model.problem import Problem
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
-    from finding_tickets.gate.gate import Judged
+    from finding_tickets.gate.check import Judged
 
 CONFIGURATION = "configuration"
 
@@ -52,7 +52,7 @@ def check(
 ) -> ExitCode:
     """Measure again what a branch changes and compare with its base."""
     from finding_tickets.gate.branch import base_of, pairs
-    from finding_tickets.gate.gate import configuration, exit_code, judge, measure, unread
+    from finding_tickets.gate.check import configuration, exit_code, judge, measure, unread
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.gate import gate_page
 

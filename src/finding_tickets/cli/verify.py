@@ -47,10 +47,9 @@ from finding_tickets.report.verification import circumstances, lines
 
 if TYPE_CHECKING:
     from finding_tickets.report.matrix import Matrix
-    from finding_tickets.verify.cells import Cell
     from finding_tickets.verify.evidence import Current
-    from finding_tickets.verify.executor import Executor
-    from finding_tickets.verify.session import Settings, Verified
+    from finding_tickets.verify.matrix import Cell
+    from finding_tickets.verify.verify import Executor, Settings, Verified
 
 
 class ExecutorName(StrEnum):
@@ -204,7 +203,7 @@ def _executor(
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.verify.executor import Local
+    from finding_tickets.verify.verify import Local
 
     with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
         yield Local(isolation)
@@ -301,8 +300,8 @@ def _cells(register: Register) -> tuple[Cell, ...]:
     Raises:
         UsageError: It declares none.
     """
-    from finding_tickets.verify.cells import cells
     from finding_tickets.verify.evidence import own_torch
+    from finding_tickets.verify.matrix import cells
 
     if register.config.matrix is None:
         raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
@@ -313,7 +312,7 @@ def _by_cell(
     documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
 ) -> list[Batch]:
     """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.cells import labels
+    from finding_tickets.verify.matrix import labels
 
     batches = []
     recorded = {document.path: _recorded(document, settings, cells) for document in documents if stale}

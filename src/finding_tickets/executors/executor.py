@@ -23,7 +23,7 @@ from finding_tickets.executors.pack import packed
 from finding_tickets.ground.git import GitError
 from finding_tickets.verify.evidence import TOOL
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
+from finding_tickets.verify.verify import Settings, Verified, inconclusive, prepare, record
 
 AUTO = "auto"
 _ADDRESS = "RAY_ADDRESS"
@@ -77,7 +77,7 @@ class RayCluster:
             UsageError: Ray is not installed, or the address is none.
             UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
         """
-        known = {document.path: prepared(document, settings) for document in documents}
+        known = {document.path: prepare(document, settings) for document in documents}
         planned = {path: todo for path, todo in known.items() if isinstance(todo, Plan)}
         done = {path: found for path, found in known.items() if isinstance(found, Verified)}
         if not planned:

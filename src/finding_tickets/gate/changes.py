@@ -29,8 +29,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.register.convention import fixes_folder
+from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, verifier_of
-from finding_tickets.verify.verdict import FIX
 
 Points = Sequence[Mapping[str, int]]
 _Bounds = tuple[Fraction | float, Fraction | float]

@@ -10,7 +10,7 @@ from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.verify.intoto import NoStatementError, read
+from finding_tickets.verify.evidence import NoStatementError, load
 
 REMOVED = "removed"
 SHALLOW = "this clone is shallow: older commits are not known"
@@ -84,6 +84,6 @@ def _change(commit: Commit | None, file: str, content: bytes | None) -> Evidence
     if content is None:
         return EvidenceChange(commit, file, problem=REMOVED)
     try:
-        return EvidenceChange(commit, file, read(content).verification)
+        return EvidenceChange(commit, file, load(content).verification)
     except NoStatementError as error:
         return EvidenceChange(commit, file, problem=f"is no evidence: {error}")

@@ -27,8 +27,15 @@ from finding_tickets.register.convention import fixes_folder, safe_name, verifie
 from finding_tickets.register.files import SUFFIX
 from finding_tickets.register.root import is_repository
 from finding_tickets.register.sidecars import names_of
-from finding_tickets.verify.evidence import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
-from finding_tickets.verify.intoto import NoStatementError, read
+from finding_tickets.verify.evidence import (
+    ABSENT,
+    REMEDIATION,
+    TOOL,
+    TORCH,
+    NoStatementError,
+    load,
+    own_torch,
+)
 from finding_tickets.verify.plan import named_in
 
 NO_TICKET = Unmeasured(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
@@ -223,7 +230,7 @@ class RegisterAtCommits:
 
     def _read_evidence(self, blob: str) -> Evidence | None:
         try:
-            return read(self._objects.content(blob) or b"")
+            return load(self._objects.content(blob) or b"")
         except NoStatementError:
             return None
 

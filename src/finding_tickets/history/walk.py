@@ -29,7 +29,7 @@ from finding_tickets.history.store import (
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.imports import module_of, reach
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.session import Settings, Verified, measure
+from finding_tickets.verify.verify import Settings, Verified, measure
 
 AT_ONCE = 32
 """Measurements that are started together; their checkouts may be removed afterwards."""

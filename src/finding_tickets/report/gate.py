@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from finding_tickets.gate.gate import Judged
+from finding_tickets.gate.check import Judged
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.verification import COLOURS, INDENT, Styler

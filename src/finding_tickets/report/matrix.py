@@ -11,7 +11,7 @@ from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.matrix import CUDA
 from finding_tickets.report.verification import MARKS
-from finding_tickets.verify.cells import Cell, cells, labels
+from finding_tickets.verify.matrix import Cell, cells, labels
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Sample, Verification

@@ -13,7 +13,7 @@ from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.revision import config_at, rows_at
 from finding_tickets.report.contexts import Changed, Since
 from finding_tickets.report.rows import Row, row_of
-from finding_tickets.verify.recorded import changes
+from finding_tickets.verify.evidence import changed_verdicts
 
 COMPARED = ("severity", "disposition")
 
@@ -30,7 +30,7 @@ def since(
         commit = Checkouts(facts.root).revision(revision).commit
         past = config_at(facts.root, commit)
         before = rows_at(facts.root, facts.config, commit, facts.rows, past.tickets)
-        verdicts = changes(facts.root, facts.config.evidence, commit, past.evidence)
+        verdicts = changed_verdicts(facts.root, facts.config.evidence, commit, past.evidence)
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None
     then = {row.id.casefold(): row for row in reversed(before)}

@@ -17,9 +17,8 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.verify.evidence import ABSENT, digest, name_of, rank
-from finding_tickets.verify.intoto import written
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.evidence import ABSENT, digest, dump, name_of, rank
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 AGAIN = "tickets verify {id}, and commit the evidence"
 NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
@@ -299,7 +298,7 @@ def _evidence(case: _Case) -> Iterator[tuple[str, str]]:
         return
     # A measurement that did not come about is no evidence: then what the base has stays as it is.
     for file, content in case.pair.after.files.items():
-        expected = written(own.evidence) if own.evidence else case.pair.before.files.get(file)
+        expected = dump(own.evidence) if own.evidence else case.pair.before.files.get(file)
         if file.endswith(f"/{name_of(own.verification)}") and content != expected:
             yield f"{file} is not what was measured now, which is {own.verification.verdict}", AGAIN
 
