@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import cached_property
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode
-from finding_tickets.gate.branch import Base, Pair, Standing
+from finding_tickets.gate.branch import Base, BranchTicket, RecordedEvidence
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Outcome, Status
-from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.evidence import ABSENT, digest, dump, name_of, rank
@@ -32,58 +31,23 @@ GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
 STARTUP = ("sitecustomize", "usercustomize")
 """Modules that Python runs before any other, where it finds them."""
 
+RULES = (
+    "gate-unmeasured",
+    "gate-worse",
+    "gate-claim",
+    "gate-stale",
+    "gate-evidence",
+    "gate-unchecked",
+    "gate-inconclusive",
+    "gate-closed",
+    "gate-changed",
+    "gate-gone",
+)
+"""What a branch must not do, by name; docs/ci.md explains each."""
 
-@dataclass(frozen=True)
-class Measurement:
-    """A ticket measured again: as the branch has it, and by the base's verifier and claims where these count.
+ACCEPTABLE = frozenset(RULES) - {"gate-unmeasured", "gate-stale", "gate-evidence"}
+"""The rules that ``--accept`` turns into warnings; measuring again mends the others."""
 
-    Each is None where there was no need, or no way.
-    """
-
-    own: Verified | None = None
-    held: Verified | None = None
-
-    @property
-    def all(self) -> tuple[Verified, ...]:
-        """Those that there are."""
-        return tuple(one for one in (self.own, self.held) if one)
-
-    @property
-    def worst(self) -> Verification | None:
-        """The verification with the worse verdict."""
-        done = [one.verification for one in self.all if one.verification]
-        return max(done, key=lambda one: BEST_FIRST.index(one.verdict), default=None)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A ticket of the branch with what the gate has to say about it.
-
-    ``base`` and ``recorded`` are the verdicts that the evidence of the base and of the branch state, fresh or
-    not; ``measured`` is what came of measuring it now, None where it was not measured.
-    """
-
-    pair: Pair
-    base: Verdict | None
-    recorded: Verdict | None
-    measured: Verification | None
-    problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True)
-class _Case:
-    pair: Pair
-    done: Measurement
-    by_command: bool
-
-    @property
-    def before(self) -> Verification | None:
-        """What the base has measured, in the same environment where it has been there."""
-        own = self.done.own.verification if self.done.own else None
-        return _likest(self.pair.before, own)
-
-
-_Rule = Callable[[_Case], Iterator[tuple[str, str]]]
 CODES: Mapping[str, ExitCode] = {
     "gate-unmeasured": ExitCode.BAD_DATA,
     "gate-unread": ExitCode.BAD_DATA,
@@ -92,84 +56,143 @@ CODES: Mapping[str, ExitCode] = {
 }
 """The exit code of a rule that is not ``GATE_FAILED``."""
 
+Said = Iterator[tuple[str, str, str]]
+"""A rule, what is to be said, and what to do."""
 
-def measure(
-    pairs: Iterable[Pair],
+
+@dataclass(frozen=True)
+class Judged:
+    """A ticket of the branch with what the gate has to say about it.
+
+    ``own`` is what came of measuring it as the branch has it, ``held`` by the base's verifier and claims
+    where these count; each is None where there was no need, or no way.
+    """
+
+    pair: BranchTicket
+    own: Verified | None = None
+    held: Verified | None = None
+    is_accepted: bool = False
+
+    @property
+    def measured(self) -> Verification | None:
+        """The verification with the worse verdict; None where it was not measured."""
+        done = [each.verification for each in (self.own, self.held) if each and each.verification]
+        return max(done, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
+
+    @property
+    def before(self) -> Verification | None:
+        """What the base has measured, in the same environment where it has been there."""
+        return _most_alike(self.pair.before, self.own.verification if self.own else None)
+
+    @property
+    def base(self) -> Verdict | None:
+        """The verdict that the evidence of the base states, fresh or not."""
+        return self.before.verdict if self.before else None
+
+    @property
+    def recorded(self) -> Verdict | None:
+        """The verdict that the evidence of the branch states, fresh or not."""
+        after = _most_alike(self.pair.after, None)
+        return after.verdict if after else None
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """What the gate has to say, in the order of its rules."""
+        document = self.pair.document
+        remediation = document.remediation
+        file, line = (remediation.path, remediation.span.line) if remediation else (document.path, 1)
+        made = []
+        for said in (_of_measurement(self), _of_evidence(self), _of_document(self)):
+            for rule, message, hint in said:
+                accepted = self.is_accepted and rule in ACCEPTABLE
+                made.append(
+                    Problem(
+                        level=Level.WARNING if accepted else Level.ERROR,
+                        rule=rule,
+                        file=file,
+                        line=line,
+                        message=f"{self.pair.id}: {message}",
+                        hint="accepted by the command line" if accepted else hint.format(id=self.pair.id),
+                    )
+                )
+        return tuple(made)
+
+
+def judge(
+    tickets: Iterable[BranchTicket],
+    named: Iterable[str],
     head: Register,
     isolation: Isolation,
     settings: Settings,
     tell: Callable[[str], None],
-) -> dict[str, Measurement]:
-    """Measure again what has changed, by the paths of the documents; no file is written.
+) -> tuple[Judged, ...]:
+    """Measure again every ticket that the branch changes, or whose evidence is stale; no file is written.
 
-    ``tell`` is told of each as soon as it is done. ``settings`` are those for the work tree.
+    ``named`` are the IDs whose changes the command line accepts. ``tell`` is told of each measurement as soon
+    as it is done. ``settings`` are those for the work tree.
     """
-    settings = replace(settings, record=False)
-    done: dict[str, Measurement] = {}
-    wanted = []
-    for pair in pairs:
-        if pair.head and pair.why:
-            if error := broken(pair.document, head):
-                done[pair.document.path] = Measurement(own=Verified(pair.document, error=error))
-            else:
-                wanted.append(pair)
-    held = [pair for pair in wanted if pair.base and pair.is_held_to_base]
-    for verified in verify([pair.document for pair in wanted], isolation, settings):
-        done[verified.document.path] = Measurement(own=verified)
-        tell(_told(verified, ""))
-    # All are at the same base.
-    for verifiers in {pair.base.root for pair in held if pair.base}:
-        documents = [_held_to_base(pair) for pair in held]
-        for verified in verify(documents, isolation, replace(settings, verifiers=verifiers)):
-            done[verified.document.path] = replace(done[verified.document.path], held=verified)
-            tell(_told(verified, " by the base's verifier and claims"))
-    return done
-
-
-def judge(pairs: Iterable[Pair], done: Mapping[str, Measurement], named: Iterable[str]) -> tuple[Judged, ...]:
-    """What to say about every ticket that the branch changes, or whose evidence is stale."""
     by_command = {name.casefold() for name in named}
-    cases = (
-        _Case(pair, done.get(pair.document.path, Measurement()), pair.id.casefold() in by_command)
-        for pair in pairs
+    # A ticket that is gone may have stood in the file of another one.
+    judged = {
+        (pair.document.path, pair.head is None): Judged(pair, is_accepted=pair.id.casefold() in by_command)
+        for pair in tickets
         if pair.why
-    )
-    return tuple(map(_judged, cases))
+    }
+    settings = replace(settings, record=False)
+    wanted = []
+    for key, one in judged.items():
+        if one.pair.head and (error := broken(one.pair.document, head)):
+            judged[key] = replace(one, own=Verified(one.pair.document, error=error))
+        elif one.pair.head:
+            wanted.append(one.pair)
+    # All are at the same base, whose claims are held to the work tree's code with the base's verifiers.
+    held = [pair for pair in wanted if pair.base and pair.is_held_to_base]
+    verifiers = next((pair.base.root for pair in held if pair.base), None)
+    documents = [
+        pair.document.model_copy(update={"remediation": pair.base.document.remediation})
+        for pair in held
+        if pair.base
+    ]
+    for verified in verify([pair.document for pair in wanted], isolation, settings):
+        key = (verified.document.path, False)
+        judged[key] = replace(judged[key], own=verified)
+        tell(_progress(verified, ""))
+    for verified in verify(documents, isolation, replace(settings, verifiers=verifiers)):
+        key = (verified.document.path, False)
+        judged[key] = replace(judged[key], held=verified)
+        tell(_progress(verified, " by the base's verifier and claims"))
+    return tuple(judged.values())
+
+
+def _progress(verified: Verified, how: str) -> str:
+    what = verified.verification.verdict if verified.verification else f"not measured: {verified.error}"
+    return f"{verified.document.id.value}{how}: {what}"
 
 
 def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Problem]:
     """What of a branch could make tickets, their state, their evidence or the measuring another one."""
-    if names := _settings(base.register.config, head.config) if base.register else []:
-        message = f"the configuration is another one than the base's: {', '.join(names)}"
-        yield _configured("tickets.toml", message, accepted=accepted)
-    for file in _startup(base.root, head.root):
-        message = f"{file} is another one than the base's, and Python runs it before anything is measured"
-        yield _configured(file, message, accepted=accepted)
-
-
-def _settings(base: Config, head: Config) -> list[str]:
-    names = [name for name in GUARDED if getattr(base, name) != getattr(head, name)]
-    words = (base.vocabulary, head.vocabulary)
-    return names + [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
-
-
-def _startup(base: Path, head: Path) -> Iterator[str]:
-    """The files that Python runs by itself where the folder is on its path, and that are new or changed."""
+    found: dict[str, str] = {}
+    if base.register:
+        old, new = base.register.config, head.config
+        names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
+        words = old.vocabulary, new.vocabulary
+        names += [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
+        if names:
+            found["tickets.toml"] = f"the configuration is another one than the base's: {', '.join(names)}"
     for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
         for file in (f"{name}.py", f"{name}/__init__.py"):
-            if digest(head / file) not in {ABSENT, digest(base / file)}:
-                yield file
-
-
-def _configured(file: str, message: str, *, accepted: bool) -> Problem:
-    return Problem(
-        level=Level.WARNING if accepted else Level.ERROR,
-        rule="gate-configuration",
-        file=file,
-        line=1,
-        message=message,
-        hint=None if accepted else ACCEPT.format(id="configuration"),
-    )
+            if digest(head.root / file) not in {ABSENT, digest(base.root / file)}:
+                why = "and Python runs it before anything is measured"
+                found[file] = f"{file} is another one than the base's, {why}"
+    for file, message in found.items():
+        yield Problem(
+            level=Level.WARNING if accepted else Level.ERROR,
+            rule="gate-configuration",
+            file=file,
+            line=1,
+            message=message,
+            hint=None if accepted else ACCEPT.format(id="configuration"),
+        )
 
 
 def unread(base: Register | None, head: Register) -> Iterator[Problem]:
@@ -187,154 +210,12 @@ def exit_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.worst(*(CODES.get(problem.rule, ExitCode.GATE_FAILED) for problem in errors))
 
 
-def _told(verified: Verified, how: str) -> str:
-    what = verified.verification.verdict if verified.verification else f"not measured: {verified.error}"
-    return f"{verified.document.id.value}{how}: {what}"
-
-
 def broken(document: Document, head: Register) -> BadDataError | None:
     """What is wrong with a Remediation that was not understood."""
     for problem in head.problems_of(document):
         if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):
             return BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
     return None
-
-
-def _held_to_base(pair: Pair) -> Document:
-    """The work tree's document with what the base's document says of the remediation."""
-    if pair.base is None:
-        return pair.document
-    return pair.document.model_copy(update={"remediation": pair.base.document.remediation})
-
-
-def _judged(case: _Case) -> Judged:
-    before, after = case.before, _likest(case.pair.after, None)
-    return Judged(
-        case.pair,
-        before.verdict if before else None,
-        after.verdict if after else None,
-        case.done.worst,
-        tuple(_problems(case)),
-    )
-
-
-def _likest(standing: Standing, like: Verification | None) -> Verification | None:
-    """The recorded verification of the same environment, else the one that counts most."""
-    recorded = [evidence.verification for evidence in standing.evidence]
-    same = [one for one in recorded if like and name_of(one) == name_of(like)]
-    return next(iter([*same, *sorted(recorded, key=rank)]), None)
-
-
-def _problems(case: _Case) -> Iterator[Problem]:
-    file, line = _place(case.pair.document)
-    for name, rule in RULES.items():
-        for message, hint in rule(case):
-            accepted = case.by_command and name in ACCEPTABLE
-            yield Problem(
-                level=Level.WARNING if accepted else Level.ERROR,
-                rule=name,
-                file=file,
-                line=line,
-                message=f"{case.pair.id}: {message}",
-                hint="accepted by the command line" if accepted else hint.format(id=case.pair.id),
-            )
-
-
-def _place(document: Document) -> tuple[str, int]:
-    """Where a document says how it is measured, or else where it begins."""
-    remediation = document.remediation
-    return (remediation.path, remediation.span.line) if remediation else (document.path, 1)
-
-
-def _unmeasured(case: _Case) -> Iterator[tuple[str, str]]:
-    """A document of which nothing can be measured, because something is wrong with it."""
-    for verified in case.done.all:
-        if verified.error:
-            by = " by the base's verifier and claims" if verified is case.done.held else ""
-            yield f"cannot be measured{by}: {verified.error}", AGAIN
-
-
-def _worse(case: _Case) -> Iterator[tuple[str, str]]:
-    """A verdict that is worse than the base's, measured or by evidence that is gone."""
-    before = case.before
-    if before is None or case.pair.head is None:
-        return
-    done = case.done.worst
-    if done and BEST_FIRST.index(done.verdict) > BEST_FIRST.index(before.verdict):
-        yield f"{done.verdict}, and {before.verdict} at the base: {done.reason}", ACCEPT
-    elif not case.pair.after.files:
-        yield f"its evidence is gone, which was {before.verdict} at the base", AGAIN
-
-
-def _claims(case: _Case) -> Iterator[tuple[str, str]]:
-    """Claims with another outcome than expected, which the base did not have already."""
-    before = case.before
-    already = {_text(claim) for claim in before.claims if claim.is_surprise} if before else set()
-    done = (one.verification.claims for one in case.done.all if one.verification)
-    found = {_text(claim): claim for claims in done for claim in claims if claim.is_surprise}
-    for text in (text for text in found if text not in already):
-        outcome = "holds" if found[text].holds else "is false"
-        yield f"{text} {outcome}, which is not expected of it: measured {found[text].measured}", ACCEPT
-
-
-def _text(claim: ClaimResult) -> str:
-    return f"{claim.variant}.{claim.metric} {claim.claimed}"
-
-
-def _stale(case: _Case) -> Iterator[tuple[str, str]]:
-    """Evidence in the branch whose inputs have changed."""
-    current = case.pair.after.current
-    if current.verdict is Verdict.STALE:
-        yield f"its evidence is stale; changed since it was measured: {', '.join(current.changed)}", AGAIN
-
-
-def _evidence(case: _Case) -> Iterator[tuple[str, str]]:
-    """Evidence in the branch that is not what was measured now, or that was edited."""
-    problem = case.pair.after.problem
-    if problem:
-        yield f"{problem.file} {problem.message}", AGAIN
-    own = case.done.own
-    if not own or not own.verification or problem or case.pair.after.current.verdict is Verdict.STALE:
-        return
-    # A measurement that did not come about is no evidence: then what the base has stays as it is.
-    for file, content in case.pair.after.files.items():
-        expected = dump(own.evidence) if own.evidence else case.pair.before.files.get(file)
-        if file.endswith(f"/{name_of(own.verification)}") and content != expected:
-            yield f"{file} is not what was measured now, which is {own.verification.verdict}", AGAIN
-
-
-def _unchecked(case: _Case) -> Iterator[tuple[str, str]]:
-    """Evidence that the branch brings along of an environment that is not here."""
-    own = case.done.own.verification if case.done.own else None
-    for file, content in case.pair.after.files.items():
-        here = own is not None and file.endswith(f"/{name_of(own)}")
-        if not here and content != case.pair.before.files.get(file):
-            yield f"{file} is of another environment, and cannot be checked here", ACCEPT
-
-
-def _closed(case: _Case) -> Iterator[tuple[str, str]]:
-    """A ticket that the branch closes as fixed, though it was not measured to be."""
-    done = case.done.worst
-    verdict = done.verdict if done else Verdict.UNVERIFIED
-    closed = case.pair.head is not None and is_fixed(case.pair.head.document)
-    before = case.pair.base is not None and is_fixed(case.pair.base.document)
-    if closed and not before and verdict is not Verdict.VERIFIED:
-        yield f"closed as fixed, and its verdict is {verdict}", ACCEPT
-    elif closed and not before and _keeps(case.pair.document):
-        yield "closed as fixed, and what is verified is the decision to keep the code", ACCEPT
-
-
-def _keeps(document: Document) -> bool:
-    """Whether a ticket is said to be fixed whose code is meant to stay."""
-    keep = document.remediation is not None and document.remediation.decision == "keep"
-    return keep and (outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED)
-
-
-def _inconclusive(case: _Case) -> Iterator[tuple[str, str]]:
-    """A ticket without evidence at the base that could not be measured."""
-    done = case.done.worst
-    if done and done.verdict is Verdict.INCONCLUSIVE and case.before is None:
-        yield f"{done.verdict}: {done.reason}", ACCEPT
 
 
 def is_fixed(document: Document) -> bool:
@@ -345,32 +226,86 @@ def is_fixed(document: Document) -> bool:
     return status is Status.FIXED or (status is None and outcome is Outcome.FIXED)
 
 
-def _loosened(case: _Case) -> Iterator[tuple[str, str]]:
-    """Changes after which less may be demanded, and which nobody has named."""
-    for change in case.pair.changes:
+def _most_alike(recorded: RecordedEvidence, like: Verification | None) -> Verification | None:
+    """The recorded verification of the same environment, else the one that counts most."""
+    found = [evidence.verification for evidence in recorded.evidence]
+    same = [one for one in found if like and name_of(one) == name_of(like)]
+    return next(iter([*same, *sorted(found, key=rank)]), None)
+
+
+def _statement(claim: ClaimResult) -> str:
+    return f"{claim.variant}.{claim.metric} {claim.claimed}"
+
+
+def _of_measurement(judged: Judged) -> Said:
+    """What measuring a ticket again says against the branch."""
+    done, before = judged.measured, judged.before
+    runs = [each for each in (judged.own, judged.held) if each]
+    for verified in runs:
+        if verified.error:
+            by = " by the base's verifier and claims" if verified is judged.held else ""
+            yield "gate-unmeasured", f"cannot be measured{by}: {verified.error}", AGAIN
+    # A verdict that is worse than the base's, measured or by evidence that is gone.
+    if before and judged.pair.head:
+        if done and BEST_FIRST.index(done.verdict) > BEST_FIRST.index(before.verdict):
+            message = f"{done.verdict}, and {before.verdict} at the base: {done.reason}"
+            yield "gate-worse", message, ACCEPT
+        elif not judged.pair.after.files:
+            message = f"its evidence is gone, which was {before.verdict} at the base"
+            yield "gate-worse", message, AGAIN
+    # Claims with another outcome than expected, which the base did not have already.
+    already = {_statement(each) for each in before.claims if each.is_surprise} if before else set()
+    claims = (claim for each in runs if each.verification for claim in each.verification.claims)
+    surprises = {_statement(claim): claim for claim in claims if claim.is_surprise}
+    for statement, claim in surprises.items():
+        if statement not in already:
+            outcome = "holds" if claim.holds else "is false"
+            message = f"{statement} {outcome}, which is not expected of it: measured {claim.measured}"
+            yield "gate-claim", message, ACCEPT
+
+
+def _of_evidence(judged: Judged) -> Said:
+    """What the evidence that the branch brings along says against it."""
+    before, after, own = judged.pair.before, judged.pair.after, judged.own
+    is_stale = after.current.verdict is Verdict.STALE
+    if is_stale:
+        changed = ", ".join(after.current.changed)
+        yield "gate-stale", f"its evidence is stale; changed since it was measured: {changed}", AGAIN
+    if after.problem:
+        yield "gate-evidence", f"{after.problem.file} {after.problem.message}", AGAIN
+    done = own.verification if own else None
+    elsewhere = []
+    for file, content in after.files.items():
+        if done is None or not file.endswith(f"/{name_of(done)}"):
+            elsewhere.append(file)
+        elif own and not after.problem and not is_stale:
+            # A measurement that did not come about is no evidence: then what the base has stays as it is.
+            expected = dump(own.evidence) if own.evidence else before.files.get(file)
+            if content != expected:
+                message = f"{file} is not what was measured now, which is {done.verdict}"
+                yield "gate-evidence", message, AGAIN
+    for file in elsewhere:
+        if after.files[file] != before.files.get(file):
+            message = f"{file} is of another environment, and cannot be checked here"
+            yield "gate-unchecked", message, ACCEPT
+
+
+def _of_document(judged: Judged) -> Said:
+    """What the ticket itself says against the branch."""
+    pair, done = judged.pair, judged.measured
+    if done and done.verdict is Verdict.INCONCLUSIVE and judged.before is None:
+        yield "gate-inconclusive", f"{done.verdict}: {done.reason}", ACCEPT
+    if pair.head and is_fixed(pair.head.document) and not (pair.base and is_fixed(pair.base.document)):
+        document = pair.head.document
+        verdict = done.verdict if done else Verdict.UNVERIFIED
+        says_fixed = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
+        if verdict is not Verdict.VERIFIED:
+            yield "gate-closed", f"closed as fixed, and its verdict is {verdict}", ACCEPT
+        elif says_fixed and document.remediation and document.remediation.decision == "keep":
+            message = "closed as fixed, and what is verified is the decision to keep the code"
+            yield "gate-closed", message, ACCEPT
+    for change in pair.changes:
         if change.is_open:
-            yield f"{change}, which nobody has named", NAME_IT
-
-
-def _gone(case: _Case) -> Iterator[tuple[str, str]]:
-    """A ticket with evidence at the base that is no longer there."""
-    if case.pair.head is None and case.pair.before.files:
-        yield "the ticket is gone, and has evidence at the base", ACCEPT
-
-
-RULES: Mapping[str, _Rule] = {
-    "gate-unmeasured": _unmeasured,
-    "gate-worse": _worse,
-    "gate-claim": _claims,
-    "gate-stale": _stale,
-    "gate-evidence": _evidence,
-    "gate-unchecked": _unchecked,
-    "gate-inconclusive": _inconclusive,
-    "gate-closed": _closed,
-    "gate-changed": _loosened,
-    "gate-gone": _gone,
-}
-"""What a branch must not do, by name; docs/ci.md explains each."""
-
-ACCEPTABLE = frozenset(RULES) - {"gate-unmeasured", "gate-stale", "gate-evidence"}
-"""The rules that ``--accept`` turns into warnings; measuring again mends the others."""
+            yield "gate-changed", f"{change}, which nobody has named", NAME_IT
+    if pair.head is None and pair.before.files:
+        yield "gate-gone", "the ticket is gone, and has evidence at the base", ACCEPT
