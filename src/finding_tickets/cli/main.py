@@ -24,7 +24,7 @@ COMMANDS = {
     "list": "list:list_tickets",
     "show": "show:show",
     "new": "new:new",
-    "import": "import:import_results",
+    "import": "import_sarif:import_results",
     "set": "edit:set_values",
     "close": "edit:close",
     "reopen": "edit:reopen",

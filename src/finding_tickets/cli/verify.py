@@ -192,13 +192,13 @@ def _executor(
 ) -> Iterator[Executor]:
     """What verifies, until the block is left; ``on_left_out`` is called with machines that cannot measure."""
     if name is ExecutorName.RAY:
-        from finding_tickets.executors.executor import RayCluster
+        from finding_tickets.executors.ray import RayCluster
 
-        def tell(what: str) -> None:
+        def leave_out(what: str) -> None:
             say(what)
             on_left_out(what)
 
-        yield RayCluster(address=address, sandbox=sandbox, tell=tell, say=say)
+        yield RayCluster(address=address, sandbox=sandbox, on_left_out=leave_out, say=say)
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")

@@ -100,9 +100,9 @@ def load(content: bytes) -> Evidence:
         statement = json.loads(content)
         predicate = statement["predicate"]
         if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
-            raise NoStatementError(NO_STATEMENT)  # noqa: TRY301 - it is told apart below
+            raise NoStatementError(NO_STATEMENT)
         if predicate.pop("contentDigest")["sha256"] != _content_digest(statement):
-            raise NoStatementError("it was edited: its content is not what its digest says")  # noqa: TRY301
+            raise NoStatementError("it was edited: its content is not what its digest says")
         inputs = []
         for resource, is_subject in (
             *((each, True) for each in statement["subject"]),

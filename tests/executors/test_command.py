@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.processes import processes_naming, wait_for
 from tests.conftest import Repository
+from tests.executors.processes import processes_naming, wait_for
 from tests.other_python import other_python
 
 from finding_tickets.cli.main import run

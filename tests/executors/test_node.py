@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.cluster.processes import processes_naming, wait_for, with_git_that_stalls
 from tests.conftest import Repository
+from tests.executors.processes import processes_naming, wait_for, with_git_that_stalls
 from tests.other_python import other_python
 from tests.verify.conftest import TakesGpu
 
 from finding_tickets.executors import node
-from finding_tickets.executors.node import Order, verified_from, verify_order, versions
+from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
 from finding_tickets.executors.pack import FOLDER, packed
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
@@ -81,7 +81,7 @@ def order_of(register: Repository, ticket: str, **more: Any) -> tuple[dict[str, 
 def answer(register: Repository, ticket: str, objects: bytes | None = None, **more: Any) -> dict[str, Any]:
     """What the machine answers, as JSON carries it."""
     order, known = order_of(register, ticket, **more)
-    told: dict[str, Any] = json.loads(json.dumps(verify_order(order, known if objects is None else objects)))
+    told: dict[str, Any] = json.loads(json.dumps(verify_on_ray(order, known if objects is None else objects)))
     return told
 
 
@@ -134,7 +134,7 @@ def test_two_files_that_are_the_same_ticket_are_measured_both(register: Reposito
     register.write("tickets/again.md", text)
     order, objects = order_of(register, "A-1")
     for path in ("tickets/A-1.md", "tickets/again.md"):
-        assert "reason" not in verify_order({**order, "document": path}, objects)
+        assert "reason" not in verify_on_ray({**order, "document": path}, objects)
 
 
 def test_an_order_ends_at_its_limit_and_the_next_one_is_done(register: Repository) -> None:
@@ -243,16 +243,16 @@ def test_a_machine_without_git_says_so(register: Repository, monkeypatch: pytest
     """The work tree travels as git's objects."""
     order, objects = order_of(register, "A-1")
     monkeypatch.setattr("finding_tickets.ground.git.shutil.which", lambda _: None)
-    reason = verify_order(order, objects)["reason"]
+    reason = verify_on_ray(order, objects)["reason"]
     assert "the work tree cannot be unpacked: git is not installed" == reason
 
 
 UNPACKS = """
 import json, sys
 from pathlib import Path
-from finding_tickets.executors.node import verify_order
+from finding_tickets.executors.node import verify_on_ray
 order, objects = map(Path, sys.argv[1:])
-verify_order(json.loads(order.read_text()), objects.read_bytes())
+verify_on_ray(json.loads(order.read_text()), objects.read_bytes())
 """
 
 
@@ -294,25 +294,12 @@ class TwoGpus(TakesGpu):
         return self._path
 
 
-def test_an_order_for_a_workload_of_several_gpus_wants_them(
-    register: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not measured until they come with it, or as many as there are."""
-    monkeypatch.setattr(node, "Isolation", TwoGpus)
-    assert 2 == answer(register, "A-1", meter="cuda", gpus=1, most=4)["gpus"]
-    for gpus, most in ((2, 4), (1, 1)):
-        told = answer(register, "A-1", meter="cuda", gpus=gpus, most=most)
-        assert "the GPU fell off the bus" == told["verification"]["reason"]
-    # One whose verifier cannot say is measured, which says why.
-    assert "gpus" not in answer(register, "A-2", meter="cuda", gpus=1, most=4)
-
-
 def test_other_gpus_have_another_server(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that is given other ones than before has them for what it measures."""
     monkeypatch.setattr(node, "Isolation", TwoGpus)
     TwoGpus.made.clear()
     for gpus in ("0", "0", "1"):
         monkeypatch.setenv(VISIBLE_DEVICES, gpus)
-        answer(register, "A-1", meter="cuda", gpus=1, most=1)
+        answer(register, "A-1", meter="cuda")
     assert ["0", "1"] == TwoGpus.made
     assert 1 == len(node._servers)

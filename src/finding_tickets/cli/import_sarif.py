@@ -1,4 +1,4 @@
-"""``tickets import``: a ticket for each finding of another tool that has none yet, from a log in SARIF."""  # noqa: N999 - commands live in the module of their name
+"""``tickets import``: a ticket for each finding of another tool that has none yet, from a log in SARIF."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from finding_tickets.cli.output import Format, counted, plain, say, write_json, 
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.importers.drafts import draft, known, source
 from finding_tickets.importers.sarif import UNNAMED, Found, SarifLog, absolute_path, found_in, read_log
+from finding_tickets.register.draft import Draft
 from finding_tickets.register.load import Register
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import chosen_root
@@ -58,48 +58,43 @@ def import_results(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
-    elsewhere = _given(source_root)
+    if source_root is not None and absolute_path(source_root) is None:
+        raise UsageError(f"--source-root {source_root}: not an absolute path")
     log = read_log(read_input(file), "standard input" if file == STDIN else file)
-    here, is_register = _place(root)
-    everything = list(found_in(log, [str(here), str(root.absolute()), *elsewhere]))
-    desk = _Desk(root, batch, agent, dry_run=dry_run)
+    try:
+        here, is_register = chosen_root(root), True
+    except UsageError:
+        # The first import of a repository starts its register here.
+        if root != HERE:
+            raise
+        here, is_register = Path.cwd(), False
+    roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
+    findings = list(found_in(log, roots))
     done: list[Imported] = []
-    with _alone(here):
-        tickets = known(here) if is_register else {}
+    with _locked(here):
+        paths = known(here) if is_register else {}
+        new = {each.fingerprint for each in findings if not each.left_out} - paths.keys()
+        # With nothing to write the register need not be read.
+        register = register_to_add_to(root) if new else None
+        ids = free_ids(register.documents, batch, agent, taken_names(register)) if register else iter(())
         try:
-            for found in everything:
-                path = tickets.get(found.fingerprint)
-                is_new = not path and not found.left_out
-                done.append(desk.write(found) if is_new else Imported(found, path=path))
+            for found in findings:
+                if register and found.fingerprint in new:
+                    content = draft(found, batch, agent, register.config.vocabulary)
+                    done.append(_write(register, found, content, ids, dry_run=dry_run))
+                else:
+                    done.append(Imported(found, path=paths.get(found.fingerprint)))
         finally:
-            # Of several tickets, those before one that cannot be written are there to stay.
+            # Of several tickets, those before one that cannot be written stay.
             _show(done, output_format, dry_run=dry_run)
-    for doubt in (*_doubts(log), *_strays(done)):
+    for doubt in _doubts(log, done):
         say(doubt)
     return ExitCode.OK
 
 
-def _given(source_root: str | None) -> Sequence[str]:
-    if source_root is None:
-        return ()
-    if absolute_path(source_root) is None:
-        raise UsageError(f"--source-root {source_root}: not an absolute path")
-    return (source_root,)
-
-
-def _place(root: Path) -> tuple[Path, bool]:
-    """Where the register is or is to be, and whether it is there."""
-    try:
-        return chosen_root(root), True
-    except UsageError:
-        if root != HERE:
-            raise
-        return Path.cwd(), False
-
-
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait for other imports into the same folder: what they write is known then."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait for other imports into the same folder, whose tickets are known then."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -108,31 +103,18 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-class _Desk:
-    """Where findings become tickets, one after the other; the register is read for the first one."""
-
-    def __init__(self, root: Path, batch: int | None, agent: str | None, *, dry_run: bool) -> None:
-        self._root, self._batch, self._agent, self._dry_run = root, batch, agent, dry_run
-
-    def write(self, found: Found) -> Imported:
-        """Write a ticket for a finding; in a dry run, only find out what it would be called."""
-        content = draft(found, self._batch, self._agent, self._register.config.vocabulary)
-        context = {"source": source(found), "fingerprint": found.fingerprint}
-        attached = Attached(ticket=TEMPLATE, context=context, mark=found.fingerprint)
-        if self._dry_run:
-            ticket_id = next(self._ids)
-            files = list(texts_of(self._register, content, ticket_id, attached))
-        else:
-            ticket_id, files = add(self._register, content, self._ids, attached)
-        return Imported(found, ticket_id, files[0], is_new=True)
-
-    @cached_property
-    def _register(self) -> Register:
-        return register_to_add_to(self._root)
-
-    @cached_property
-    def _ids(self) -> Iterator[str]:
-        return free_ids(self._register.documents, self._batch, self._agent, taken_names(self._register))
+def _write(
+    register: Register, found: Found, content: Draft, ids: Iterator[str], *, dry_run: bool
+) -> Imported:
+    """Write a ticket for a finding; a dry run only finds out its ID and its path."""
+    context = {"source": source(found), "fingerprint": found.fingerprint}
+    attached = Attached(ticket=TEMPLATE, context=context, mark=found.fingerprint)
+    if dry_run:
+        ticket_id = next(ids)
+        files = list(texts_of(register, content, ticket_id, attached))
+    else:
+        ticket_id, files = add(register, content, ids, attached)
+    return Imported(found, ticket_id, files[0], is_new=True)
 
 
 def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> None:
@@ -140,21 +122,19 @@ def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> 
     if output_format is Format.JSON:
         write_json("import", [_item(each, written=each.is_new and not dry_run) for each in done])
     elif new:
-        rows = [(str(each.path), each.found.severity.value, _title(each.found)) for each in new]
+        rows = []
+        for each in new:
+            place = next(map(str, each.found.spots), "")
+            text = " ".join(each.found.text.split())
+            title = f"{place}: {text}" if place else text
+            rows.append((str(each.path), each.found.severity.value, title))
         write_table(("FILE", "SEVERITY", "TITLE"), rows)
     counts = Counter(each.outcome for each in done)
     reasons = Counter(each.found.left_out for each in done if each.outcome == "left out")
-    why = (
-        f" ({', '.join(f'{count} {reason}' for reason, count in sorted(reasons.items()))})" if reasons else ""
-    )
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     created = f"{'would create' if dry_run else 'created'} {counted(counts['new'], 'ticket')}"
-    say(f"{created}; {counts['known']} known, {counts['left out']} left out{why}")
-
-
-def _title(found: Found) -> str:
-    place = next(map(str, found.spots), "")
-    text = " ".join(found.text.split())
-    return f"{place}: {text}" if place else text
+    left_out = f"{counts['left out']} left out{f' ({why})' if why else ''}"
+    say(f"{created}; {counts['known']} known, {left_out}")
 
 
 def _item(done: Imported, *, written: bool) -> dict[str, object]:
@@ -177,8 +157,8 @@ def _item(done: Imported, *, written: bool) -> dict[str, object]:
     }
 
 
-def _doubts(log: SarifLog) -> Iterator[str]:
-    """What the log says of itself that makes it less than the whole truth."""
+def _doubts(log: SarifLog, done: Sequence[Imported]) -> Iterator[str]:
+    """Why the tool may have found more than was imported, or elsewhere."""
     for number, run in enumerate(log.runs):
         name = f"runs[{number}] ({run.driver.name or UNNAMED})"
         if any(invocation.execution_successful is False for invocation in run.invocations or ()):
@@ -187,10 +167,6 @@ def _doubts(log: SarifLog) -> Iterator[str]:
             yield f"{name}: the tool lists no results; it may not have looked for any"
         if run.external_property_file_references:
             yield f"{name}: what it keeps in other files is not read"
-
-
-def _strays(done: Sequence[Imported]) -> Iterator[str]:
-    """New tickets that name no place because the log names none of this repository's."""
     spots = [each.found.spots[0] for each in done if each.is_new and each.found.spots]
     strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:

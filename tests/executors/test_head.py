@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cluster.conftest import MACHINE, needs_ray
-from tests.cluster.processes import wait_for
 from tests.conftest import Repository
+from tests.executors.conftest import MACHINE, needs_ray
+from tests.executors.processes import wait_for
 
 from finding_tickets.errors import ExitCode
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cluster.processes import wait_for, with_git_that_stalls
 from tests.conftest import Git, Repository
+from tests.executors.processes import wait_for, with_git_that_stalls
 
 from finding_tickets.executors.pack import packed, unpacked
 from finding_tickets.ground.git import GitError, ask
