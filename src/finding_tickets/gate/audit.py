@@ -10,8 +10,7 @@ from typing import Any
 
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.measure.isolation import Isolation, Outcome, Task
 from finding_tickets.measure.tasks import Code

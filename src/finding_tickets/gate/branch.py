@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.gate.changes import Change, Side, accepted, changes
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.version import __version__

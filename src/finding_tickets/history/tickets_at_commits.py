@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured, key_of, stored_result

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import CommitNode, GitError, ask, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW

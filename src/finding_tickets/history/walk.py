@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import release_folders
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.ground.git import Commit
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.store import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.report.measured import AFTER, BEFORE
 from finding_tickets.verify.plan import places_of

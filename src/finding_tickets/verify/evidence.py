@@ -16,24 +16,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import replace
-from finding_tickets.ground.objects import read_objects
 from finding_tickets.ground.version import __version__
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name
-from finding_tickets.register.revision import files_at
 from finding_tickets.verify.imports import reach
-from finding_tickets.verify.matrix import Cell
 from finding_tickets.verify.plan import EVERY, Plan, plan
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.matrix import Cell
 
 # Looking a package up takes as long as reading a file of evidence.
 version = cache(metadata.version)
@@ -44,7 +44,6 @@ REMEDIATION = "Remediation"
 ABSENT = hashlib.sha256(b"").hexdigest()
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
-UNREADABLE = "unreadable"
 NO_STATEMENT = "it is no in-toto Statement of a test result"
 
 
@@ -200,46 +199,6 @@ def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> l
                 hint="restore it, or remove it and verify again",
             ) from None
     return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
-
-
-def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mapping[str, tuple[str, str]]:
-    """The verdicts recorded at a commit in ``before`` and now in ``folder``, where any evidence differs.
-
-    They are by the folder within these, and whether or not they are fresh.
-
-    Raises:
-        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
-    """
-    found = files_at(root, commit, [before])
-    then: dict[str, dict[str, str]] = {}
-    now: dict[str, list[Path]] = {}
-    places: set[str] = set()
-    for path, name in sorted(found.objects.items()):
-        file = PurePosixPath(path)
-        if file.suffix == ".json" and file.parent.parent == PurePosixPath(before):
-            then.setdefault(file.parent.name, {})[path] = name
-            places |= {file.parent.name} if path in found.changed else set()
-    for here in sorted((root / folder).glob("*/*.json")):
-        now.setdefault(here.parent.name, []).append(here)
-        path = here.relative_to(root).as_posix()
-        if path in found.changed or path not in then.get(here.parent.name, {}):
-            places.add(here.parent.name)
-    contents = read_objects(root, {name for place in places for name in then.get(place, {}).values()})
-
-    def verdict(files: Iterable[bytes]) -> str:
-        try:
-            recorded = [load(content).verification for content in files]
-        except NoStatementError:
-            return UNREADABLE
-        return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED
-
-    return {
-        place: (
-            verdict(contents.get(name, b"") for name in then.get(place, {}).values()),
-            verdict(file.read_bytes() for file in now.get(place, ())),
-        )
-        for place in sorted(places)
-    }
 
 
 def current_verdict(document: Document, root: Path, folder: str = "evidence") -> Current:

@@ -7,16 +7,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finding_tickets.claims.language import ExpressionError, Growth, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.tasks import Code, FunctionPath, Job, ResultPair, find_variants
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
+
+if TYPE_CHECKING:
+    from finding_tickets.ground.checkouts import Revision
 
 EVERY = "*"
 """Stands for all variants that name no revision themselves."""
@@ -83,10 +86,13 @@ class Plan:
         Raises:
             RevisionError: A revision cannot be checked out.
         """
-        checkouts = Checkouts(self.repository)
         folders = {"": self.root}
-        for revision in self.revisions.values():
-            folders.setdefault(revision.commit, checkouts.files(revision))
+        if self.revisions:
+            from finding_tickets.ground.checkouts import Checkouts
+
+            checkouts = Checkouts(self.repository)
+            for revision in self.revisions.values():
+                folders.setdefault(revision.commit, checkouts.files(revision))
         names = {commit: self.names_at(commit) for commit in folders}
         return {
             commit: Code(str(folder), {name: self.variants[name] for name in names[commit]})
@@ -164,14 +170,14 @@ def plan(
         line = error.line or (remediation.span.line if remediation else None)
         file = error.file or (remediation.path if remediation else document.path)
         raise BadDataError(error.message, file=file, line=line, hint=error.hint) from None
-    checkouts = Checkouts(repository or root, commits or {})
-    revisions, trouble = _resolve(checkouts, named, variants)
+    repository = repository or root
+    revisions, trouble = _resolve(repository, commits or {}, named, variants) if named else ({}, None)
     return Plan(
         ticket=document.id.value,
         document=document.path,
         root=root,
         verifiers=place,
-        repository=checkouts.root,
+        repository=repository,
         verifier=verifier,
         variants=variants,
         revisions=revisions,
@@ -229,9 +235,16 @@ def _variants(
 
 
 def _resolve(
-    checkouts: Checkouts, named: Mapping[str, str], variants: Mapping[str, FunctionPath]
+    repository: Path,
+    commits: Mapping[str, str],
+    named: Mapping[str, str],
+    variants: Mapping[str, FunctionPath],
 ) -> tuple[dict[str, Revision], str | None]:
     """The revisions of variants, and why they cannot be measured there."""
+    # Most tickets name no revision, and git is not asked for them.
+    from finding_tickets.ground.checkouts import Checkouts
+
+    checkouts = Checkouts(repository, commits)
     found: dict[str, Revision] = {}
     for name, text in named.items():
         try:

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UnreachableError
-from finding_tickets.ground.checkouts import RevisionError
+from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.isolation import Isolation, Outcome, Task
 from finding_tickets.measure.tasks import (
     CALLED,
@@ -39,8 +38,10 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket, ResultCheck, Times, Verification
 from finding_tickets.verify.evidence import ABSENT, digest, importable, inputs, own_torch, write
 from finding_tickets.verify.judge import HOST, check, judge, questions, unchecked, without_times
-from finding_tickets.verify.matrix import Cell
 from finding_tickets.verify.plan import EVERY, Plan, plan
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.matrix import Cell
 
 TIMING_SHARE = 0.5
 """The part of the time-out that rounds may take; the rest is for loading and for the round at work."""
