@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,36 @@ from tests.verify.conftest import VERIFIER, add
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
+ROOT = Path(__file__).parents[2]
+MOST_MODULES, MOST_FUNCTIONS, MOST_LEVELS = 60, 450, 3
+# Told by every process of the command: its parent, and each module and function of the tool that runs in it.
+WATCH_CALLS = """\
+import os, sys, threading
+
+def tell(*words):
+    # Workers close what they inherit, so that the file is opened each time.
+    with open(os.environ["CALL_LOG"], "a") as log:
+        print(*words, file=log)
+
+seen = set()
+
+def called(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code not in seen and f"{os.sep}finding_tickets{os.sep}" in code.co_filename:
+        seen.add(code)
+        if code.co_name == "<module>":
+            tell("module", code.co_filename)
+        elif code.co_flags & 1 and not code.co_name.startswith("<"):
+            tell("function", code.co_filename, code.co_qualname)
+
+def begun():
+    tell("process", os.getpid(), os.getppid())
+
+begun()
+os.register_at_fork(after_in_child=begun)
+threading.setprofile(called)
+sys.setprofile(called)
+"""
 TEN = [f"A-{number:02}" for number in range(1, 11)]
 WATCH = """\
 import os, sys
@@ -71,3 +103,38 @@ def test_ten_tickets_load_torch_once_and_stay_in_order(repository: Repository, t
     assert TEN == shown
     assert TEN == sorted(ended)
     assert ended.index("A-02") < ended.index("A-01")
+
+
+def test_one_ticket_takes_few_modules_functions_and_processes(tmp_path: Path) -> None:
+    """Counted in the command and all its children, for a ticket of this repository."""
+    root = tmp_path / "register"
+    for folder in ("tickets", "fixes", "verifiers", "evidence"):
+        shutil.copytree(ROOT / folder, root / folder)
+    (tmp_path / "watch").mkdir()
+    (tmp_path / "watch/sitecustomize.py").write_text(WATCH_CALLS)
+    log = tmp_path / "calls"
+    path = os.pathsep.join([str(tmp_path / "watch"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "finding_tickets", "verify", "B7-PT-02", "--meter", "simulated"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": path, "CALL_LOG": str(log)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    told = [line.split(" ") for line in log.read_text().splitlines()]
+    found = {kind: {tuple(rest) for what, *rest in told if what == kind} for kind in ("module", "function")}
+    parents = {int(each[1]): int(each[2]) for each in told if each[0] == "process"}
+    levels = max(sum(1 for _ in _line_of(child, parents)) for child in parents)
+    counted = (len(found["module"]), len(found["function"]), levels)
+    bounds = (MOST_MODULES, MOST_FUNCTIONS, MOST_LEVELS)
+    assert all(number <= most for number, most in zip(counted, bounds, strict=True)), counted
+
+
+def _line_of(process: int, parents: Mapping[int, int]) -> Iterator[int]:
+    """A process and those that it came from, as far as they belong to the command."""
+    while process in parents:
+        yield process
+        process = parents[process]
