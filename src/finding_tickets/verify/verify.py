@@ -315,14 +315,11 @@ class VerificationRun:
         outcomes: dict[str, dict[str, Outcome | None]] = {}
         for key, (document, todo) in list(self._planned.items()):
             try:
-                made = self._tasks(key, todo)
+                outcomes[key] = dict.fromkeys(self._plan_tasks(key, todo, tasks))
             except (OSError, RevisionError) as error:
                 self._forget(key)
                 reason = _trouble(error)
                 yield key, Verified(document, inconclusive(todo, self._settings, reason), is_lasting=False)
-            else:
-                tasks |= made
-                outcomes[key] = dict.fromkeys(commit for _, commit in made)
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
         tasks.clear()
@@ -374,18 +371,21 @@ class VerificationRun:
             if isinstance(outcome.value, int) and outcome.value > 1:
                 self._alone.add(key)
 
-    def _tasks(self, key: str, todo: Plan) -> dict[tuple[str, str], Task]:
-        """A task for each revision; raises ``OSError`` and ``RevisionError`` where there can be none."""
+    def _plan_tasks(self, key: str, todo: Plan, tasks: dict[tuple[str, str], Task]) -> list[str]:
+        """Add a task for each commit of a plan, and return these.
+
+        Raises:
+            OSError: There is no room for results.
+            RevisionError: A revision cannot be checked out.
+        """
         self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
         results = self._results(key)
         results.mkdir()
-        return {
-            (key, commit): replace(
-                self._on_gpu(key, self._settings.task(TARGET, asdict(job), Path(job.code))),
-                loads=COMPILER if job.graph_breaks else "",
-            )
-            for commit, job in todo.jobs(self._settings.meter, results).items()
-        }
+        jobs = todo.jobs(self._settings.meter, results)
+        for commit, job in jobs.items():
+            task = self._on_gpu(key, self._settings.task(TARGET, asdict(job), Path(job.code)))
+            tasks[key, commit] = replace(task, loads=COMPILER if job.graph_breaks else "")
+        return list(jobs)
 
     def _on_gpu(self, key: str, task: Task) -> Task:
         return replace(task, gpus=self._gpus, alone=key in self._alone)
