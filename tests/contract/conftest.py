@@ -16,6 +16,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from finding_tickets.__main__ import main
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
 DATA = Path(__file__).parent / "data"
-WORDING = {"message", "hint", "reason", "step", "gaps", "suggestion"}
+WORDING = {"message", "hint", "reason", "step"}
 """Keys whose values the tool words: they may become clearer at any time."""
 
 
@@ -44,16 +45,25 @@ def digest(value: object) -> str:
 
 
 def wordless(value: Any, *more: str) -> Any:
-    """JSON without what the tool words, and without the keys ``more``."""
+    """JSON without what the tool words, and without the keys ``more``; of gaps, where they are."""
     if isinstance(value, list):
         return [wordless(item, *more) for item in value]
     if isinstance(value, dict):
-        return {
-            key: wordless(item, *more)
-            for key, item in value.items()
-            if key not in WORDING and key not in more
-        }
+        shown = {key: wordless(it, *more) for key, it in value.items() if key not in WORDING.union(more)}
+        if isinstance(shown.get("gaps"), list):
+            shown["gaps"] = [
+                wordless(gap, "why") if isinstance(gap, dict) else "a gap" for gap in shown["gaps"]
+            ]
+        return shown
     return value
+
+
+def measured(verification: Any) -> Any:
+    """A measurement as JSON has it: verdict, claims, laws and sites in full, the samples as a digest."""
+    shown = wordless(verification)
+    for variant in shown["variants"].values():
+        variant["samples"] = digest(variant["samples"])
+    return shown
 
 
 def undated(text: str) -> str:
@@ -123,7 +133,8 @@ class Tool:
 
     def __call__(self, root: Path, *words: str, stdin: str = "") -> Answer:
         """Run a command line in this process, in the folder ``root``."""
-        out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+        written = (BytesIO(), BytesIO())
+        out, err = (TextIOWrapper(stream, encoding="utf-8") for stream in written)
         with pytest.MonkeyPatch.context() as patch:
             for name in set(os.environ) - set(self.environment):
                 patch.delenv(name)
@@ -145,7 +156,7 @@ class Tool:
                 gc.enable()
         for stream in (out, err):
             stream.flush()
-        printed = [undated(stream.buffer.getvalue().decode()) for stream in (out, err)]
+        printed = [undated(stream.getvalue().decode()) for stream in written]
         return Answer(code, *printed)
 
     def process(self, root: Path, *words: str, timeout: float = 300) -> Answer:
@@ -203,6 +214,15 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Tool:
 
 
 @pytest.fixture(scope="session")
+def torch_of_the_data() -> str:
+    """The version of torch, whose counts the data have; with another one there is nothing to compare."""
+    torch = version("torch").partition("+")[0]
+    if not list((ROOT / "evidence").rglob(f"*-torch{torch}-*.json")):
+        pytest.skip(f"there is no evidence of torch {torch}")
+    return torch
+
+
+@pytest.fixture(scope="session")
 def own(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of this repository's register with what it measures, in git."""
     root = tmp_path_factory.mktemp("own") / "register"
@@ -224,5 +244,26 @@ def shared(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.chmod(0o755 if path.is_dir() else 0o644)
     (root / "findings/corpus/LICENSE").unlink()
     (root / "tickets.toml").write_text('tickets = "findings"\n', encoding="utf-8")
+    tool.commit(root, "The register")
+    return root
+
+
+@pytest.fixture(scope="session")
+def forms(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A register of documents in the forms that docs/tickets.md lists."""
+    root = tmp_path_factory.mktemp("forms") / "register"
+    shutil.copytree(DATA / "forms", root / "tickets")
+    tool.commit(root, "The register")
+    return root
+
+
+@pytest.fixture(scope="session")
+def irregular(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A register of documents in every form that is read, most of them broken in some place."""
+    root = tmp_path_factory.mktemp("irregular") / "register"
+    (root / "tickets").mkdir(parents=True)
+    texts = json.loads((DATA / "irregular-documents.json").read_text(encoding="utf-8"))
+    for number, text in enumerate(texts):
+        (root / f"tickets/{number:03}.md").write_bytes(text.encode("latin-1"))
     tool.commit(root, "The register")
     return root

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.contract.conftest import digest, wordless
+from tests.contract.conftest import digest, measured, wordless
 
 if TYPE_CHECKING:
     from tests.contract.conftest import Frozen, Tool
@@ -31,7 +31,10 @@ def test_our_register_in_json(own: Path, tool: Tool, frozen: Frozen, command: st
     words = ids(tool, own) if command == "show" else []
     answer = tool(own, command, *words, "--format", "json")
     assert 0 == answer.code, answer.err
-    frozen("own", command, wordless(answer.data))
+    items = answer.data
+    if command == "show":
+        frozen("own", "measured", {item["id"]: measured(item.pop("verification")) for item in items})
+    frozen("own", command, wordless(items))
 
 
 def test_our_list_has_what_show_has(own: Path, tool: Tool) -> None:
@@ -70,18 +73,41 @@ def test_each_field_of_each_document(shared: Path, tool: Tool, frozen: Frozen, c
 def test_each_problem_of_each_document(shared: Path, tool: Tool, frozen: Frozen) -> None:
     """Lint finds the same breaches at the same places: their number, and a digest of places, by rule."""
     answer = tool(shared, "lint", "--format", "json")
-    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for problem in answer.data:
-        found[problem["file"]][problem["rule"]].append([problem[key] for key in LEVELS])
     frozen("shared", "lint: exit code", answer.code)
-    frozen(
-        "shared",
-        "lint",
-        {
-            file: {rule: f"{len(places)} {digest(places)}" for rule, places in rules.items()}
-            for file, rules in found.items()
-        },
-    )
+    frozen("shared", "lint", by_rule(answer.data))
+
+
+def by_rule(problems: list[Any]) -> dict[str, dict[str, str]]:
+    """For each document how often each rule is broken, and a digest of the places."""
+    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for problem in problems:
+        found[problem["file"]][problem["rule"]].append([problem[key] for key in LEVELS])
+    return {
+        file: {rule: f"{len(places)} {digest(places)}" for rule, places in rules.items()}
+        for file, rules in found.items()
+    }
+
+
+def test_the_forms_that_are_read(forms: Path, tool: Tool, frozen: Frozen) -> None:
+    """Each part of a document is read in the forms that the page of the dialect lists."""
+    shown = tool(forms, "show", *ids(tool, forms), "--format", "json")
+    linted = tool(forms, "lint", "--format", "json")
+    frozen("forms", "exit codes", [shown.code, linted.code])
+    frozen("forms", "show", {item["path"]: wordless(item) for item in shown.data})
+    frozen("forms", "lint", wordless(linted.data))
+
+
+def test_irregular_documents(irregular: Path, tool: Tool, frozen: Frozen) -> None:
+    """Documents broken at some place read as far as before, and the same breaches are found in each."""
+    listed = tool(irregular, "list", "--format", "json")
+    single = [each for each, times in Counter(item["id"] for item in listed.data).items() if times == 1]
+    shown = tool(irregular, "show", "--format", "json", "--", *single)
+    linted = tool(irregular, "lint", "--format", "json")
+    frozen("irregular", "exit codes", [listed.code, shown.code, linted.code])
+    # Most of the fields of one document are those of another one: a digest of each document names it.
+    frozen("irregular", "list", {item["path"]: digest(wordless(item)) for item in listed.data})
+    frozen("irregular", "show", {item["path"]: digest(wordless(item)) for item in shown.data})
+    frozen("irregular", "lint", by_rule(linted.data))
 
 
 def test_the_graph_of_all_documents(shared: Path, tool: Tool, frozen: Frozen) -> None:

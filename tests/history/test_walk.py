@@ -15,7 +15,7 @@ from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 from finding_tickets.errors import UsageError
 from finding_tickets.history.store import Unmeasured
 from finding_tickets.history.timeline import MeasuredHistory, MeasuredState, measure_history
-from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
 from finding_tickets.verify.evidence import own_torch
 from finding_tickets.verify.matrix import Cell
@@ -49,11 +49,11 @@ class OnGpu(Isolation):
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Say what the GPU is called, and measure without one."""
         orders = {name: task for name, task in tasks.items() if task.target not in self._answers}
         for name in tasks.keys() - orders.keys():
-            yield name, Outcome(value=self._answers[tasks[name].target])
+            yield name, TaskOutcome(value=self._answers[tasks[name].target])
         simulated = {
             name: replace(task, payload={**task.payload, "meter": "simulated"}, gpus=())
             for name, task in orders.items()
@@ -139,13 +139,13 @@ def begin(past: Past, *ids: str) -> None:
 def test_each_distinct_input_is_measured_once(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tickets at eight commits: as often as their code is new, counted by what the server is told."""
     sent: list[str] = []
-    send = Isolation._send
+    run = Isolation.run
 
-    def counted(self: Isolation, task: Any, *rest: Any) -> str:
-        sent.append(task.target)
-        return send(self, task, *rest)
+    def counted(self: Isolation, tasks: Mapping[K, Task], *rest: Any) -> Iterator[tuple[K, TaskOutcome]]:
+        sent.extend(task.target for task in tasks.values())
+        return run(self, tasks, *rest)
 
-    monkeypatch.setattr(Isolation, "_send", counted)
+    monkeypatch.setattr(Isolation, "run", counted)
     begin(past, "A-1", "A-2", "A-3")
     past.commit("a page", {"README.md": "one"})
     past.commit("undone", {"fixes/a_1/fix.py": FOUND})

@@ -134,41 +134,9 @@ def kill_the_watcher(note: str) -> None:
     hang(None)
 
 
-LOADED_BY: list[int] = []
-"""The processes that have loaded something, of which this one has the memory."""
-
-
-def load() -> None:
-    """Load something."""
-    LOADED_BY.append(os.getpid())
-
-
-def load_many() -> None:
-    """Have so many files open that the next has a high number."""
-    os.dup2(0, 300)
-
-
 def descriptors(_: Any) -> list[int]:
     """The numbers of the open files, but for the first three."""
     return [number for number in range(3, 1024) if Path(f"/dev/fd/{number}").exists()]
-
-
-def fail_to_load() -> None:
-    """Fail where no task runs yet."""
-    raise ImportError("not installed")
-
-
-def loaded_by(_: Any) -> list[int]:
-    """The processes that have loaded something that is there."""
-    return LOADED_BY
-
-
-def kill_after(order: dict[str, Any]) -> None:
-    """Kill a process when there is a note of another task."""
-    while not Path(order["note"]).exists():
-        time.sleep(0.01)
-    os.kill(order["pid"], 9)
-    hang(None)
 
 
 def write(path: str) -> str:

@@ -12,7 +12,7 @@ from tests.verify.conftest import TakesGpu, add, verify_all
 
 from finding_tickets.errors import UsageError
 from finding_tickets.history.bisect import BisectState, bisect
-from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.probing import ProbeRequest, probe
 from finding_tickets.verify.verify import Settings, times_of
 
@@ -26,10 +26,10 @@ class Answers(Isolation):
 
     def verify_all(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Answer every task, without a process."""
         del on_start
-        yield from ((name, Outcome(value=self._answer)) for name in tasks)
+        yield from ((name, TaskOutcome(value=self._answer)) for name in tasks)
 
 
 @pytest.mark.parametrize("answer", [None, 5, "text", ["wrong"], {"points": "none"}])
@@ -52,7 +52,7 @@ def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
 @pytest.mark.parametrize("answer", [None, 5, [5], [{"variant": "fix"}]])
 def test_times_that_are_none_decide_nothing(answer: Any) -> None:
     """They are not there, for a reason, and claims about them stay open."""
-    times = times_of(Outcome(value=answer), "NVIDIA H200")
+    times = times_of(TaskOutcome(value=answer), "NVIDIA H200")
     assert (times.why or "").startswith("what came back are no times: ")
     assert () == times.timings
 

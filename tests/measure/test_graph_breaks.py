@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -76,27 +74,3 @@ def test_tracing_leaves_the_checks_of_distributions_on() -> None:
     graph_breaks(whole, ([torch.ones(2)],))
     with pytest.raises(ValueError, match="scale"):
         torch.distributions.Normal(torch.zeros(()), -torch.ones(()))
-
-
-LOADED = """
-import os, sys
-import torch
-from finding_tickets.measure.run import graph_breaks, load_compiler
-
-def breaks(tensor):
-    torch._dynamo.graph_break()
-    return tensor * 2
-
-threads = len(os.listdir("/proc/self/task"))
-load_compiler()
-known = set(sys.modules)
-print(graph_breaks(breaks, (torch.ones(3),)))
-print(sorted(set(sys.modules) - known), len(os.listdir("/proc/self/task")) - threads)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how many threads a process has")
-def test_what_is_loaded_is_loaded_before_a_fork() -> None:
-    """The first trace afterwards imports nothing and counts as ever; there is no thread a fork would miss."""
-    done = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True)
-    assert ["1", "[] 0"] == done.stdout.splitlines()

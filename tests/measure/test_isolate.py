@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 
 HERE = Path(__file__).parent
 MEBIBYTE = 1024**2
@@ -36,7 +36,7 @@ def task(function: str, payload: Any = None, timeout: float = 20.0, **more: Any)
     return Task(target=target, payload=payload, root=HERE, timeout=timeout, memory=256 * MEBIBYTE, **more)
 
 
-def run(isolation: Isolation, one: Task) -> Outcome:
+def run(isolation: Isolation, one: Task) -> TaskOutcome:
     """The outcome of a single task."""
     ((_, outcome),) = isolation.run({"one": one})
     return outcome
@@ -59,7 +59,7 @@ def alive(pid: int) -> bool:
 def test_a_result_comes_back(isolation: Isolation) -> None:
     """The payload goes in, the value comes out, in the caller's directory and environment."""
     expected = {"payload": {"n": [1, 2]}, "cwd": str(Path.cwd()), "flavour": "caller's own"}
-    assert Outcome(expected) == run(isolation, task("answer", {"n": [1, 2]}))
+    assert TaskOutcome(expected) == run(isolation, task("answer", {"n": [1, 2]}))
 
 
 BAD = {
@@ -120,7 +120,7 @@ FORGED = {
 @pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
 def test_what_a_task_leaves_in_place_of_a_result_is_none(isolation: Isolation, text: str) -> None:
     """Code that writes where its result would be, and is gone, ends with a reason as all others do."""
-    assert Outcome(reason="what came back is no result") == run(isolation, task("forge", text))
+    assert TaskOutcome(reason="what came back is no result") == run(isolation, task("forge", text))
 
 
 def test_a_pipe_in_place_of_a_result_or_a_log_is_not_waited_for(isolation: Isolation) -> None:
@@ -131,12 +131,12 @@ def test_a_pipe_in_place_of_a_result_or_a_log_is_not_waited_for(isolation: Isola
 
 def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:
     """A task that never returns ends when its time is up."""
-    assert Outcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))
+    assert TaskOutcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))
 
 
 def test_output_reaches_nobody(isolation: Isolation, capfd: pytest.CaptureFixture[str]) -> None:
     """What a task prints, answers to our own protocol included, is neither shown nor believed."""
-    assert Outcome("heard") == run(isolation, task("talk"))
+    assert TaskOutcome("heard") == run(isolation, task("talk"))
     assert ("", "") == tuple(capfd.readouterr())
 
 
@@ -181,43 +181,9 @@ def test_the_others_go_on(isolation: Isolation) -> None:
     assert [0, 1, 2, 3, 4, 5] == payloads
 
 
-def test_what_some_tasks_load_is_loaded_once_and_for_them_alone(isolation: Isolation) -> None:
-    """All tasks that name it find what one process has loaded, and no other task finds anything of it."""
-    loading = {name: task("loaded_by", loads="bad_targets:load") for name in ("a", "b", "c")}
-    outcomes = dict(isolation.run({**loading, "other": task("loaded_by")}))
-    a, b, c = (outcomes[name].value for name in loading)
-    assert ([a, a], 1, []) == ([b, c], len(a), outcomes["other"].value)
-    assert alive(a[0])
-
-
 def test_no_file_of_the_server_is_open_in_a_task(isolation: Isolation) -> None:
     """However many there are: a task that keeps a pipe of the server open has it wait for ever."""
-    assert Outcome([]) == run(isolation, task("descriptors", loads="bad_targets:load_many"))
-
-
-def test_what_loads_and_is_killed_takes_its_tasks_alone(isolation: Isolation, tmp_path: Path) -> None:
-    """What they have started is gone, other tasks go on, and the next that loads has it loaded anew."""
-    note = tmp_path / "pids"
-    loading: dict[str, Any] = {"loads": "bad_targets:load"}
-    (before,) = run(isolation, task("loaded_by", **loading)).value
-    tasks = {
-        "spawn": task("spawn", str(note), **loading),
-        "bad": task("kill_after", {"note": str(note), "pid": before}, **loading),
-        "other": task("hang", timeout=2.0),
-    }
-    outcomes = dict(isolation.run(tasks))
-    killed = "the process that watched over it was killed"
-    reasons = [outcomes[name].reason for name in ("spawn", "bad", "other")]
-    assert [killed, killed, "still running after 2 s"] == reasons
-    assert [] == [pid for pid in map(int, note.read_text(encoding="ascii").split()) if alive(pid)]
-    (after,) = run(isolation, task("loaded_by", **loading)).value
-    assert before != after
-
-
-def test_what_cannot_be_loaded_is_for_the_task_to_miss(isolation: Isolation) -> None:
-    """A task runs also where loading fails: it is that which says what it lacks."""
-    assert Outcome([]) == run(isolation, task("loaded_by", loads="bad_targets:fail_to_load"))
-    assert Outcome([]) == run(isolation, task("loaded_by", loads="no_such_module:load"))
+    assert TaskOutcome([]) == run(isolation, task("descriptors"))
 
 
 def test_a_server_that_cannot_start_says_why() -> None:
@@ -225,7 +191,7 @@ def test_a_server_that_cannot_start_says_why() -> None:
     with Isolation(preload=("no_such_module",)) as server:
         outcome = run(server, task("answer"))
     expected = "the measuring process ended: ModuleNotFoundError: No module named 'no_such_module'"
-    assert Outcome(reason=expected, never_ran=True) == outcome
+    assert TaskOutcome(reason=expected, never_ran=True) == outcome
 
 
 INTERRUPTED = """
@@ -235,22 +201,21 @@ from finding_tickets.measure.isolation import Isolation, Task
 
 with Isolation(preload=()) as server:
     print("ready", flush=True)
-    note, loads = sys.argv[1:]
+    note = sys.argv[1]
     task = Task(
-        target="bad_targets:spawn", payload=note, root=Path(), timeout=600, memory=1 << 30, loads=loads
+        target="bad_targets:spawn", payload=note, root=Path(), timeout=600, memory=1 << 30
     )
     list(server.run({"one": task}))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-@pytest.mark.parametrize("loads", ["", "bad_targets:load"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals, loads: str) -> None:
+def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> None:
     """When the caller is interrupted or killed, server, task, what it started and all files are gone."""
     note, temporary = tmp_path / "pids", tmp_path / "tmp"
     temporary.mkdir()
-    command = [sys.executable, "-c", INTERRUPTED, str(note), loads]
+    command = [sys.executable, "-c", INTERRUPTED, str(note)]
     environment = {**os.environ, "PYTHONPATH": str(HERE), "TMPDIR": str(temporary)}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from finding_tickets.documents.inline import plain
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict

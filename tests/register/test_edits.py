@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
+from finding_tickets.documents.edit.splices import Splice, spliced
 from finding_tickets.documents.reading import read_document
-from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Vocabulary

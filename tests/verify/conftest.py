@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tests.conftest import Repository
 
-from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED
 from finding_tickets.model.verification import MeasuredTicket, ResultCheck, Sample, VariantResult
 from finding_tickets.verify.verify import Settings, Verified, verify
@@ -95,6 +95,8 @@ def verify_all(repository: Repository, isolation: Isolation, **more: Any) -> dic
 class TakesGpu(Isolation):
     """Stands for a machine with a GPU on which every ticket fails."""
 
+    may_have_gpu = True
+
     def __init__(self, gpus: Sequence[str] = ("0",), wanted: Mapping[str, int] | None = None) -> None:
         super().__init__(at_once=False)
         self._answers = {CHOICE: "cuda", VISIBLE: list(gpus)}
@@ -104,19 +106,19 @@ class TakesGpu(Isolation):
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
         for name, task in tasks.items():
             if on_start:
                 on_start(name)
             if task.target in self._answers:
-                yield name, Outcome(value=self._answers[task.target])
+                yield name, TaskOutcome(value=self._answers[task.target])
             elif task.target == WANTED:
-                yield name, Outcome(value=self._wanted.get(task.payload["verifier"]))
+                yield name, TaskOutcome(value=self._wanted.get(task.payload["verifier"]))
             else:
                 self.meters.append(task.payload["meter"])
                 self.slots[task.payload["verifier"]] = task.gpus, task.alone
-                yield name, Outcome(reason="the GPU fell off the bus")
+                yield name, TaskOutcome(reason="the GPU fell off the bus")
 
 
 def alive(*kinds: type) -> list[int]:

@@ -182,8 +182,8 @@ def test_a_python_that_is_too_old_says_so(repository: Repository, tmp_path: Path
     (site / "old.pth").write_text("import sys; sys.version_info = (3, 10, 1); sys.version = '3.10.1 (old)'\n")
     (done,) = run(repository, cell("2.0.5", interpreter=str(old)))
     ((_, reason),) = reasons([done])
-    expected = "the measuring process ended: Python 3.10.1 is too old to measure with: it takes 3.11"
-    assert f"{old}: {expected}" == reason
+    expected = f"{old}: Python 3.10.1 is too old to measure with: it takes 3.11"
+    assert f"nothing can be measured: {expected}" == reason
 
 
 def test_a_revision_has_evidence_of_its_own(repository: Repository, git: Git) -> None:

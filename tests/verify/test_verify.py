@@ -26,7 +26,7 @@ from tests.verify.conftest import (
     verify_all,
 )
 
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket
@@ -348,7 +348,7 @@ def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isol
     settings = Settings(
         root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
     )
-    kinds = (Plan, Task, Outcome, MeasuredTicket, Evidence)
+    kinds = (Plan, Task, TaskOutcome, MeasuredTicket, Evidence)
     before = alive(*kinds)
     left = [
         [now - then for now, then in zip(alive(*kinds), before, strict=True)]

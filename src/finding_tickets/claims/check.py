@@ -80,6 +80,7 @@ def decides_ending(metric: str, value: str, where: Mapping[str, str], at: At, oo
 
     A growth class does neither, and a claim about ``ooms`` is about running out of memory alone.
     """
+    # Running out of memory is an exception like others unless the claim counts failed allocations.
     if metric not in ENDINGS or (metric == "ooms" and not ooms):
         return False
     return not isinstance(parse_condition(value), Growth) and meets(at, parse_conditions(where))
@@ -90,6 +91,7 @@ def check_counts(
 ) -> Checked:
     """A claim about a metric that was counted at ``points`` of a sweep, one at least."""
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
+    # A law may be fitted to a part of the sweep; people must see that.
     covered = _coverage(len(points), len(sweep))
     if isinstance(condition, Growth):
         if found.law is None:
@@ -119,6 +121,7 @@ def check_times(ratio: Ratio, timed: Sequence[TimedPoint], points: int, device: 
         least, most = (end(known, key=lambda each: each[1])[0] for end in (min, max))
         ends = f"{least.text} at {at_text(least.at)} .. {most.text} at {at_text(most.at)}"
         measured = least.text if len(known) == 1 else ends
+    # One point that is surely wrong decides, however many are undecided.
     outcomes = [(each, ratio.outcome(low, high, each.at)) for each, _, low, high in known]
     wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
     if wrong:

@@ -34,10 +34,11 @@ _TOKEN = re.compile(
     r"|(?P<symbol>\.\.|//|==|!=|<=|>=|[-+*/%(),<>]))"
 )
 _GROWTH = re.compile(r"\s*O\s*(?=\()")
+# The operators, those that bind least first.
 _LEVELS = (("+", "-"), ("*", "/", "//", "%"))
-"""The operators, those that bind least first."""
 _ONE_ARGUMENT = {"ceil", "log2"}
 _NOT_IN_GROWTH = {"-", "/", "//", "%", "min"}
+# What to write in place of a common mistake.
 _HINTS = {
     "**": "there are no powers: write n*n",
     "^": "there are no powers: write n*n",
@@ -48,7 +49,6 @@ _HINTS = {
     "≥": "write >=",
     ".": "a decimal has digits on both sides, as 0.5; a range is written 1..2",
 }
-"""What to write in place of a common mistake."""
 
 
 class ExpressionError(BadDataError):
@@ -190,6 +190,7 @@ def evaluate(expression: Expression, at: Mapping[str, int]) -> Fraction:
             check_variables(expression, at)
             return Fraction(at[name])
         case Binary(symbol, left, right):
+            # Fractions keep `n/2` exact, whatever n is.
             first, second = evaluate(left, at), evaluate(right, at)
             if symbol in {"/", "//", "%"} and second == 0:
                 raise ExpressionError(f"division by zero in {first} {symbol} {second}")
@@ -243,6 +244,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_TEXT:
             raise ExpressionError(f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are read")
+        # Tokens come one by one, so that a mistake is named where the reader meets it.
         self._text = text
         self._tokens = Tokens(text, _TOKEN)
         self._depth = 0
@@ -283,6 +285,7 @@ class _Parser:
         return left
 
     def _factor(self) -> Expression:
+        # Recursion ends here and not where Python's stack does.
         self._depth += 1
         if self._depth > DEEPEST_NESTING:
             raise ExpressionError(f"'{self._text}' nests more than {DEEPEST_NESTING} levels deep")
@@ -303,6 +306,7 @@ class _Parser:
         self._tokens.take()
         column = token.position + 1
         if token.kind == "number":
+            # A decimal is a fraction: 0.1 has no exact float.
             whole, _, decimals = token.text.replace("_", "").partition(".")
             value, unit = int(whole + decimals), 10 ** len(decimals)
             if max(value, unit) > LARGEST_NUMBER:

@@ -34,11 +34,11 @@ SPARE_POINTS = 2
 SPARE_POINTS_OF_COMPLEX = 3
 FEWEST_VALUES = 3
 MOST_RIVALS = 3
+# The shortest description that a sum of so many terms can have.
 SHORTEST_SUM = {1: 1, 2: 3, 3: 5}
-"""The shortest description that a sum of so many terms can have."""
 LONGEST_TERM_IN_MAX = 4
+# What writing ``max`` adds to the length of a description.
 MAX_LENGTH = 2
-"""What writing ``max`` adds to the length of a description."""
 VARIABLE_LENGTH = 2
 _LAWS_KEPT, _SWEEPS_KEPT = 256, 16
 """Enough for one verification, whose metrics and lines often have the same values at the same points."""
@@ -69,17 +69,6 @@ class Fit:
         return self.law or self.growth or "no law"
 
 
-@dataclass(frozen=True)
-class SiteFit:
-    """A line of code, the metric that it made count, and how that grows."""
-
-    file: str
-    line: int
-    function: str
-    what: str
-    fit: Fit
-
-
 def fit_metrics(runs: Iterable[CountedRun]) -> dict[str, Fit]:
     """A fit for each metric over the runs that ended without an error, or over all for how they ended."""
     every = list(runs)
@@ -94,15 +83,14 @@ def fit_metrics(runs: Iterable[CountedRun]) -> dict[str, Fit]:
     return fits
 
 
-def fit_sites(runs: Iterable[CountedRun]) -> tuple[SiteFit, ...]:
-    """A fit for each site over the runs that ended without an error; a site counts 0 where it is absent."""
+def fit_sites(runs: Iterable[CountedRun]) -> dict[Place, Fit]:
+    """A fit for each line over the runs that ended without an error; a line counts 0 where it is absent."""
     every = list(runs)
+    # What was counted up to an exception would bend the law of the whole.
     done = [run for run in every if run.error is None]
     points, sweep = [run.at for run in done], [run.at for run in every]
     places = sorted({place for run in done for place in run.sites})
-    return tuple(
-        SiteFit(*place, fit(points, [run.sites.get(place, 0) for run in done], sweep)) for place in places
-    )
+    return {place: fit(points, [run.sites.get(place, 0) for run in done], sweep) for place in places}
 
 
 def fit(
@@ -117,6 +105,7 @@ def fit(
     A metric of how a run ended is 0 or 1: what could be anything else is no law of it.
     """
     laws = identify(points, values, sweep)
+    # A law that is no yes or no for sizes between those of the sweep is a coincidence.
     if is_ending:
         every, possible = sweep or points, []
         for law in laws:
@@ -159,6 +148,7 @@ def identify(
 def _identify(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
     if found := _sum_laws(points, values, flags):
         return found
+    # Two branches fit much by chance, so that they are tried only where no sum fits.
     return _shortest(list(_maxima(points, values, flags)))
 
 
@@ -171,6 +161,7 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     columns = list(known)
     found: list[Sum] = []
     for size, shortest in SHORTEST_SUM.items():
+        # A longer sum cannot be the shortest law any more.
         if found and min(law.length for law in found) <= shortest:
             break
         for hit in spanning(columns, values, size):
@@ -192,6 +183,7 @@ def _directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
 
 def _shortest(laws: Sequence[tuple[int, str]]) -> tuple[str, ...]:
     shortest = min((length for length, _ in laws), default=0)
+    # Where many laws fit, the sweep says nothing, and a list of them helps nobody.
     rivals = tuple(dict.fromkeys(text for length, text in laws if length == shortest))
     return rivals if len(rivals) <= MOST_RIVALS else ()
 
@@ -233,6 +225,7 @@ def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) ->
         if determined_without_any([term.column for term in law.terms], values, touched):
             branches.append((law, frozenset(touched)))
     for (first, left), (second, right) in combinations(branches, 2):
+        # Every point must be explained by one of the branches.
         if len(left | right) < len(values):
             continue
         for law, alone in ((first, left - right), (second, right - left)):
@@ -258,6 +251,7 @@ def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:
         if not (first.is_constant or first.length == second.length == VARIABLE_LENGTH):
             continue
         rows = list(zip(first.column, second.column, values, strict=True))
+        # Two points fix the coefficients; of all pairs of points, those are kept that exceed no value.
         found = set()
         for (x1, y1, v1), (x2, y2, v2) in combinations(rows, 2):
             if not (determinant := x1 * y2 - x2 * y1):

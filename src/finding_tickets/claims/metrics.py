@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 BEGIN = "<!-- This table is printed by python -m finding_tickets.claims.metrics. -->"
 END = "<!-- The table ends here. -->"
+# The order is that in which results are kept and shown.
 DEFINITIONS: Mapping[str, str] = {
     "syncs": "explicit host waits: `stream_syncs + event_syncs + device_syncs`",
     "stream_syncs": (

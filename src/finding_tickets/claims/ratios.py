@@ -62,6 +62,7 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
         condition = parse_condition(text)
     except ExpressionError as error:
         raise ExpressionError(error.message, position=error.position, hint=error.hint or hint) from None
+    # Seconds have no law: they are other ones in each run.
     if isinstance(condition, Growth):
         raise ExpressionError(f"'{text}' is a growth class, and times have no law", hint=hint)
     named = list(dict.fromkeys(each.name for each in variables(condition) if each.name in {subject, *others}))
@@ -73,6 +74,7 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
     if len(named) > 1:
         message = f"'{text}' compares with {' and '.join(named)}; a claim compares with one other variant"
         raise ExpressionError(message, hint="make it several claims")
+    # Times of machines cancel out only where the expression is a number times one time.
     if not all(_degree(side, named) == 1 for side in _sides(condition)):
         raise ExpressionError(f"'{text}' is no multiple of the time of {named[0]}", hint=hint)
     if isinstance(condition, Comparison) and condition.symbol in {"==", "!="}:

@@ -10,10 +10,11 @@ from itertools import combinations, combinations_with_replacement
 from math import ceil, gcd
 from random import Random
 
+# One value for each point.
 Column = tuple[int, ...]
-"""One value for each point."""
 Residues = list[int]
 
+# Sizes ``k`` for which work grows in steps of ``ceil(x/k)``.
 CHUNKS = (
     # Tensors that one multi-tensor launch takes, by the number of lists: CUDA 12, then CUDA 13.
     *(30, 36, 48, 64, 110),
@@ -27,7 +28,6 @@ CHUNKS = (
     # Elements at which a reduction takes a workspace; a segment of the allocator in bytes.
     *(131072, 2097152),
 )
-"""Sizes ``k`` for which work grows in steps of ``ceil(x/k)``."""
 LARGEST_DENOMINATOR = 8
 PRIME = 2**31 - 1
 
@@ -81,6 +81,7 @@ class Sum:
 def terms(points: Sequence[Mapping[str, int]]) -> Iterator[Term]:
     """Every term over the variables that all points share, shortest kinds first."""
     variables = {name: tuple(point[name] for point in points) for name in points[0]}
+    # The lengths order the kinds: of laws that fit alike the one that is simplest to say is taken.
     yield Term("1", 1, (1,) * len(points), is_constant=True)
     for name, column in variables.items():
         yield Term(name, 2, column, (name,))
@@ -102,6 +103,7 @@ def directions(candidates: Iterator[Term]) -> dict[Column, list[Term]]:
     """
     groups: dict[Column, list[Term]] = {}
     for term in candidates:
+        # A term that is 0 at every point can be neither found nor excluded.
         if (key := primitive(term.column)) is None:
             continue
         group = groups.setdefault(key, [])
@@ -140,6 +142,7 @@ def solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | N
 
 def determined_without_any(columns: Sequence[Column], target: Column, rows: Sequence[int]) -> bool:
     """Whether a fit to all but any one of ``rows`` has only one solution, and so predicts that row."""
+    # Leave-one-out: a law must not rest on the point that it is to explain.
     for left_out in rows:
         kept = [i for i in rows if i != left_out]
         fitted = solve([tuple(column[i] for i in kept) for column in columns], tuple(target[i] for i in kept))
@@ -177,6 +180,7 @@ def _divide_out(direction: Residues, columns: Sequence[Residues]) -> list[Residu
     pivot = next((i for i, value in enumerate(direction) if value), None)
     if pivot is None:
         return [[0] * (len(direction) - 1) for _ in columns]
+    # Modulo a prime every number but 0 has an inverse, so that this stays exact and quick.
     inverse = pow(direction[pivot], -1, PRIME)
     unit = [value * inverse % PRIME for value in direction]
     others = [i for i in range(len(direction)) if i != pivot]

@@ -12,7 +12,7 @@ from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import MeasuredTicket
@@ -93,7 +93,7 @@ def audit(
     tasks = {
         (path, name): made.task(TARGET, name, settings) for path, made in audits.items() for name in names
     }
-    arrived: dict[str, dict[str, Outcome]] = {path: {} for path in audits}
+    arrived: dict[str, dict[str, TaskOutcome]] = {path: {} for path in audits}
     for (path, name), outcome in isolation.run(tasks):
         arrived[path][name] = outcome
         if len(arrived[path]) == len(names) and not audits[path].timed:
@@ -191,7 +191,7 @@ def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
 
 def _conclude(
     made: _Audit,
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, TaskOutcome],
     cheats: Sequence[Cheat],
     isolation: Isolation,
     settings: Settings,

@@ -25,8 +25,8 @@ from finding_tickets.model.vocabulary import Severity
 
 VERSION = "2.1.0"
 UNNAMED = "an unnamed tool"
+# How a fingerprint begins.
 MARK = "sarif:"
-"""How a fingerprint begins."""
 DIGITS = 32
 MOST_LINES = 10**9
 LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "none": Severity.P4}
@@ -34,8 +34,8 @@ LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "no
 SCORES = ((9.0, Severity.P0), (7.0, Severity.P1), (4.0, Severity.P2))
 """The severity of a result, by the least score it needs: critical, high and medium as GitHub has them."""
 
+# Names that tools give to the root of a repository, without the per cent signs around some of them.
 _ROOTS = {"SRCROOT", "PROJECTROOT", "REPOROOT", "ROOTPATH"}
-"""Names that tools give to the root of a repository, without the per cent signs around some of them."""
 _NOT_A_FINDING = {"pass", "notApplicable", "informational"}
 _NOT_SUPPRESSING = {"underReview", "rejected"}
 _OFFSET = re.compile(r" \(byte (\d+)\)$")
@@ -236,39 +236,22 @@ class Spot:
 
 @dataclass(frozen=True)
 class Found:
-    """A finding of another tool.
+    """A finding of another tool."""
 
-    Attributes:
-        fingerprint: The same whenever the tool finds the same, wherever the lines have moved to.
-        tool: Its name.
-        version: Of the tool.
-        rule: The ID of the rule that was broken.
-        name: What the rule is called.
-        about: What the tool says of the rule.
-        link: Where more is said about the rule.
-        text: What the tool says of this finding.
-        severity: By the rule's score, or the level.
-        tags: Of the rule and the result.
-        spots: Where it is, the first one being the place to look at.
-        related: Further places, each with what the tool says of it.
-        fix: What the tool would do about it.
-        left_out: Why no ticket is to be made of it; empty where one is.
-    """
-
-    fingerprint: str
+    fingerprint: str  # the same whenever the tool finds the same, wherever the lines have moved to
     tool: str
-    version: str
-    rule: str
-    name: str
-    about: str
-    link: str
-    text: str
-    severity: Severity
-    tags: tuple[str, ...]
-    spots: tuple[Spot, ...]
-    related: tuple[Spot, ...]
-    fix: str
-    left_out: str
+    version: str  # of the tool
+    rule: str  # the ID of the rule that was broken
+    name: str  # what the rule is called
+    about: str  # what the tool says of the rule
+    link: str  # where more is said about the rule
+    text: str  # what the tool says of this finding
+    severity: Severity  # by the rule's score, or the level
+    tags: tuple[str, ...]  # of the rule and the result
+    spots: tuple[Spot, ...]  # where it is, the first one being the place to look at
+    related: tuple[Spot, ...]  # further places, each with what the tool says of it
+    fix: str  # what the tool would do about it
+    left_out: str  # why no ticket is to be made of it; empty where one is
 
 
 def read_log(data: bytes, source: str) -> SarifLog:
@@ -432,24 +415,21 @@ class _Reader:
         """What a message of a result says, its gaps filled; empty where it says nothing."""
         if message is None:
             return ""
-        strings = (self._rule(result)[1].message_strings, self._run.driver.global_message_strings)
-        named = (strings[0] or {}).get(message.id or "") or (strings[1] or {}).get(message.id or "")
-        of_rule = named.text if named else None
-        text, values = message.text or of_rule or message.markdown or "", message.arguments or []
+        named: SarifText | None = None
+        if message.id and not message.text:
+            own, common = self._rule(result)[1].message_strings, self._run.driver.global_message_strings
+            named = (own or {}).get(message.id) or (common or {}).get(message.id)
+        text = message.text or (named and named.text) or message.markdown or ""
         # A text that nothing is filled into may well have braces of its own.
-        if message.arguments or (of_rule and not message.text):
+        if message.arguments or named:
+            values = dict(enumerate(message.arguments or ()))
             text = _GAP.sub(
-                lambda gap: (
-                    gap[0][0]
-                    if gap["number"] is None
-                    else values[int(gap["number"])]
-                    if int(gap["number"]) < len(values)
-                    else gap[0]
-                ),
-                text,
+                lambda gap: values.get(int(gap["number"]), gap[0]) if gap["number"] else gap[0][0], text
             )
-        # ``[text](1)`` is the text, where 1 is a related place: ``array[0](1)`` is code otherwise.
         places = {place.id for place in result.related_locations or ()}
+        if "](" not in text or not places:
+            return text
+        # ``[text](1)`` is the text, where 1 is a related place: ``array[0](1)`` is code otherwise.
         return _LINK.sub(
             lambda link: _ESCAPE.sub(r"\1", link["text"]) if int(link["place"]) in places else link[0], text
         )

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, Choice, breaches, examine
@@ -17,8 +17,8 @@ from finding_tickets.lint.rules import Context
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register
 
+# A fixed place may show another breach, which the next pass fixes.
 PASSES = 5
-"""A fixed place may show another breach, which the next pass fixes."""
 
 NO_ID = "id-missing"
 
@@ -77,19 +77,21 @@ class _Attempt:
         found = self._read(data)[1]
         chosen = [breach for breach in found if breach.fix and self._choice.wants(breach.problem)]
         fixes = list(_apart(chosen))
+        # Edits that are right one by one may do harm together, where one moves what another one reads.
         if not self._fixes(data, fixes):
             fixes = [breach for breach in fixes if self._fixes(data, [breach])]
             fixes = fixes if self._fixes(data, fixes) else fixes[:1]
         self.count = len(fixes)
         new = _edited(data, fixes)
         if new != data and not self._fixes(data, fixes):
-            raise BadDataError("the edit did not mend the file; it was left as it is", file=self._path)
+            raise BadDataError("the edit did not fix the file, which stays as it was", file=self._path)
         return new
 
     def _fixes(self, data: bytes, fixes: Sequence[Breach]) -> bool:
         """Whether each of these edits fixes its breach, and none changes the ID or adds an error."""
         (old_id, old), (new_id, new) = self._read(data), self._read(_edited(data, fixes))
         gone = _counts(old) - _counts(new)
+        # A ticket without an ID of its own has that of its file until it is fixed.
         same_id = old_id == new_id or any(each.problem.rule == NO_ID for each in old)
         no_error = _counts(new, Level.ERROR) <= _counts(old, Level.ERROR)
         return (gone & _counts(fixes)).total() >= len(fixes) and same_id and no_error

@@ -9,10 +9,9 @@ from difflib import get_close_matches
 from functools import cache
 
 from finding_tickets.documents.blocks import parse, walk
-from finding_tickets.documents.inline import code_spans
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.source import Source, code_spans
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM, UNUSED
@@ -25,8 +24,8 @@ WORST_FIRST = list(Level)
 _MARK = b"lint-ignore"
 _COMMENT = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
 _TEXT = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
+# The end of a line, and an empty one below it.
 _REST = re.compile(rb"[ \t]*(?:\r\n|\r|\n|\Z)(?:[ \t]*(?:\r\n|\r|\n))?")
-"""The end of a line, and an empty one below it."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ def breaches(
         source = source_of(register, document)
         found += examine(source, document, context.reported(document), context)
     if documents is None:
+        # A file that no document was read from has problems, too.
         read = {path for document in register.documents for path in files_of(document)}
         found += (Breach(problem) for problem in register.problems if problem.file not in read)
 
@@ -100,6 +100,7 @@ def examine(
     rules: Iterable[Rule] = RULES.values(),
 ) -> tuple[Breach, ...]:
     """All that ``rules`` have to say about one document but for what it has lint ignore."""
+    # The block may stand in a file beside the ticket, and lines count there.
     block = source
     if document.remediation is not None and document.remediation.path != source.path:
         file = context.root / document.remediation.path
@@ -110,10 +111,11 @@ def examine(
         fix = RULES[problem.rule].fix if problem.rule in RULES else None
         found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
     for rule in rules:
-        for remark in rule.check(document, context) if rule.check else ():
+        for remark in rule.check(document, context) if rule.check and isinstance(document, rule.of) else ():
             of_file = source if isinstance(remark.place, Span) else block
             found.append(_breach(of_file, rule, remark))
     comments = suppressions(source)
+    # Without a reason that others can judge, a comment ignores nothing.
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
     left = [breach for breach in found if breach.problem.rule not in ignored]
     broken = {breach.problem.rule for breach in found}
@@ -194,15 +196,15 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
     place = source.span(comment.start, comment.end)
     if not comment.rules or not comment.reason:
         missing = "no reason" if comment.rules else "no rule"
-        message = f"the comment is to ignore something and gives {missing}"
+        message = f"the lint-ignore comment gives {missing}"
         yield _breach(source, FORM, Remark(place, message, "write <!-- lint-ignore RULE: reason -->"))
         return
     for name in comment.rules:
         if name not in RULES:
-            message = f"there is no rule {name} to ignore"
+            message = f"there is no rule {name}"
             yield _breach(source, FORM, Remark(place, message, close_rules(name)))
         elif not _may_ignore(name):
-            message = f"{name} cannot be ignored: it leaves the ticket unreadable"
+            message = f"{name} cannot be ignored: it makes the ticket unreadable"
             yield _breach(source, FORM, Remark(place, message))
     unused = [name for name in comment.rules if _may_ignore(name) and name not in broken]
     if unused:
@@ -213,5 +215,5 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
         if rest and not source.data[line:start].strip(b" \t\xef\xbb\xbf"):
             start, end = line, rest.end()
         fix = [Splice(start, end, b"")] if len(unused) == len(comment.rules) else []
-        message = f"there is nothing to ignore of {', '.join(unused)}"
+        message = f"nothing to ignore for {', '.join(unused)}"
         yield _breach(source, UNUSED, Remark(place, message, "remove the comment", fix))

@@ -22,8 +22,6 @@ CALLED = "finding_tickets.measure.meter:gpus_called"
 DEVICES = "finding_tickets.measure.meter:gpu_names"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
-COMPILER = "finding_tickets.measure.run:load_compiler"
-"""What a job needs that traces, and what takes as long to load as many a measurement."""
 
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"

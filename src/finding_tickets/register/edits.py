@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from finding_tickets.documents.edit.boxes import tick
-from finding_tickets.documents.edit.page import Page, Splices, open_page
-from finding_tickets.documents.edit.relations import Link, relate
-from finding_tickets.documents.edit.rows import row_of, set_row
+from finding_tickets.documents.edit.changes import Link, relate, row_of, set_row, tick
+from finding_tickets.documents.edit.page import Page, open_page
+from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.problem import Level, Problem

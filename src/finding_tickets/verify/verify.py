@@ -16,12 +16,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import (
     CALLED,
     CHOICE,
     COMPARISON,
-    COMPILER,
     DEVICES,
     SIMULATED_DEVICE,
     TARGET,
@@ -100,7 +99,7 @@ class Verified:
     """A document, its verification, and the error that kept it from being measured or recorded.
 
     ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
-    ``never_ran`` as in ``Outcome``. ``imported`` are the files that were imported from the folder of the
+    ``never_ran`` as in ``TaskOutcome``. ``imported`` are the files that were imported from the folder of the
     code, and ``outside`` those of another folder that verifiers come from, with their SHA-256.
     ``is_lasting`` is whether measuring again would give the same: a machine that could not measure says
     nothing of the code.
@@ -249,6 +248,8 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     """The settings with the meter that ``auto`` stands for here, so that all of a run takes the same one."""
     if settings.meter != "auto":
         return settings
+    if not isolation.may_have_gpu:
+        return replace(settings, meter="simulated")
     return replace(settings, meter=ask_worker(isolation, settings, CHOICE, "auto").value or settings.meter)
 
 
@@ -258,7 +259,7 @@ def gpu_names(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     return tuple(ask_worker(isolation, settings, DEVICES).value or ()) if is_real else ()
 
 
-def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> Outcome:
+def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
     """What a process that may start CUDA answers."""
     ((_, answer),) = isolation.run({target: settings.task(target, payload)})
     return answer
@@ -312,7 +313,7 @@ class VerificationRun:
         """Each document as soon as it is done, by its key."""
         self._find_those_for_several_gpus()
         tasks: dict[tuple[str, str], Task] = {}
-        outcomes: dict[str, dict[str, Outcome | None]] = {}
+        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
         for key, (document, todo) in list(self._planned.items()):
             try:
                 outcomes[key] = dict.fromkeys(self._plan_tasks(key, todo, tasks))
@@ -383,8 +384,7 @@ class VerificationRun:
         results.mkdir()
         jobs = todo.jobs(self._settings.meter, results)
         for commit, job in jobs.items():
-            task = self._on_gpu(key, self._settings.task(TARGET, asdict(job), Path(job.code)))
-            tasks[key, commit] = replace(task, loads=COMPILER if job.graph_breaks else "")
+            tasks[key, commit] = self._on_gpu(key, self._settings.task(TARGET, asdict(job), Path(job.code)))
         return list(jobs)
 
     def _on_gpu(self, key: str, task: Task) -> Task:
@@ -490,7 +490,7 @@ class VerificationRun:
             self._forget(key)
 
 
-def measured_of(outcome: Outcome) -> MeasuredTicket | str:
+def measured_of(outcome: TaskOutcome) -> MeasuredTicket | str:
     """What a worker measured, or the reason why it measured nothing."""
     if outcome.reason is not None:
         return outcome.reason
@@ -500,7 +500,7 @@ def measured_of(outcome: Outcome) -> MeasuredTicket | str:
         return f"invalid result from the worker: {error.errors()[0]['msg']}"
 
 
-def _join(todo: Plan, outcomes: Mapping[str, Outcome]) -> MeasuredTicket | str:
+def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
     parts: list[MeasuredTicket] = []
     for commit, outcome in outcomes.items():
@@ -533,7 +533,7 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
     return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
 
 
-def _with_agreements(measured: MeasuredTicket, outcome: Outcome) -> MeasuredTicket | str:
+def _with_agreements(measured: MeasuredTicket, outcome: TaskOutcome) -> MeasuredTicket | str:
     """What was measured, with the comparisons that a worker made afterwards."""
     if outcome.reason is not None:
         return f"results cannot be compared: {outcome.reason}"
@@ -561,7 +561,7 @@ def time_job(
     )
 
 
-def times_of(outcome: Outcome, device: str) -> Times:
+def times_of(outcome: TaskOutcome, device: str) -> Times:
     """The times that a worker took on a device, or why there are none."""
     if outcome.reason is not None:
         return Times(device=device, why=outcome.reason)

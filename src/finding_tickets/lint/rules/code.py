@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from finding_tickets.documents.places import names
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.splice import Splice
 from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.lint.rules.worktree import is_absolute
 from finding_tickets.model.problem import Level
@@ -21,11 +21,11 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+# Beside a place: that what follows is not what stands there.
 _RESTATED = re.compile(
     r"\b(?:pseudo|simplif|abridg|sketch|conceptual|example|propos|suggest|recommend|should|after|fixed)",
     re.IGNORECASE,
 )
-"""Beside a place: that what follows is not what stands there."""
 _PATTERN = re.compile(r"[*?{}<>]")
 _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import PurePosixPath
 
 from finding_tickets.claims.language import suggest
-from finding_tickets.documents.inline import plain
-from finding_tickets.documents.splice import Splice
-from finding_tickets.lint.rules.rule import Context, Remark, ticket_rule
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.source import plain
+from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Span, Text
 from finding_tickets.model.ticket import Review, Ticket
@@ -17,7 +17,7 @@ from finding_tickets.model.vocabulary import Opinion, Words, squeeze, word_for
 from finding_tickets.register.disposition import UNSETTLED, status_of
 
 
-@ticket_rule("missing-field", Level.WARNING)
+@rule("missing-field", Level.WARNING, of=Ticket)
 def missing_field(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Severity and status that are absent or empty."""
     for name, field in (("Severity", ticket.severity), ("Status", ticket.status)):
@@ -25,7 +25,7 @@ def missing_field(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(ticket.id.span, f"the ticket states no {name}", f"add a row **{name}**")
 
 
-@ticket_rule("missing-section", Level.WARNING)
+@rule("missing-section", Level.WARNING, of=Ticket)
 def missing_section(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Summary, location and verification checklist: neither the content nor a heading for it.
 
@@ -36,7 +36,7 @@ def missing_section(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(ticket.title.span, f"the ticket has no {name}", f"add a section ## {name}")
 
 
-@ticket_rule("empty-section", Level.NOTE)
+@rule("empty-section", Level.NOTE, of=Ticket)
 def empty_section(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Headings of summary, location and verification checklist without what belongs there."""
     for name, headings in _absent(ticket):
@@ -53,7 +53,7 @@ def _absent(ticket: Ticket) -> Iterator[tuple[str, list[Span]]]:
             yield name, [section.heading for section in found]
 
 
-@ticket_rule("file-name", Level.WARNING)
+@rule("file-name", Level.WARNING, of=Ticket)
 def file_name(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Finding tickets in a file of another name; a longer name that starts with the ID is fine."""
     path, name = PurePosixPath(ticket.path), ticket.id.value
@@ -62,49 +62,50 @@ def file_name(ticket: Ticket, context: Context) -> Iterator[Remark]:
         yield Remark(ticket.id.span, f"{name} stands in {path.name}", f"rename the file to {name}.md")
 
 
-@ticket_rule("unknown-agent", Level.WARNING)
+@rule("unknown-agent", Level.WARNING, of=Ticket)
 def unknown_agent(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Agents that the configuration does not name; without any there, every agent will do."""
     if ticket.agent and context.vocabulary.agents:
-        yield from _unknown("agent", ticket.agent.value, ticket.agent, context.vocabulary.agents)
+        yield from _unknown("agent", [(ticket.agent.value, ticket.agent)], context.vocabulary.agents)
 
 
-@ticket_rule("unknown-domain", Level.WARNING)
+@rule("unknown-domain", Level.WARNING, of=Ticket)
 def unknown_domain(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Domains that the configuration does not name; without any there, every domain will do."""
     if context.vocabulary.domains:
-        for domain in ticket.domains:
-            yield from _unknown("domain", domain.value, domain, context.vocabulary.domains)
+        stated = [(domain.value, domain) for domain in ticket.domains]
+        yield from _unknown("domain", stated, context.vocabulary.domains)
 
 
-@ticket_rule("unknown-category", Level.WARNING)
+@rule("unknown-category", Level.WARNING, of=Ticket)
 def unknown_category(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Ticked categories that the configuration does not name."""
-    for category in ticket.categories:
-        if category.ticked:
-            yield from _unknown("category", category.name, category, context.vocabulary.categories)
+    ticked = [(category.name, category) for category in ticket.categories if category.ticked]
+    yield from _unknown("category", ticked, context.vocabulary.categories)
 
 
-def _unknown(what: str, word: str, place: Text, words: Words) -> Iterator[Remark]:
-    if word_for(word, words) is None:
-        hint = f"{suggest(word, list(words))}; the configuration may name others"
-        yield Remark(place.span, f"{word!r} is no {what} of this register", hint)
+def _unknown(what: str, stated: Sequence[tuple[str, Text]], words: Words) -> Iterator[Remark]:
+    for word, place in stated:
+        if word_for(word, words) is None:
+            hint = f"{suggest(word, list(words))}; the configuration may name others"
+            yield Remark(place.span, f"{word!r} is no {what} of this register", hint)
 
 
-@ticket_rule("spelling", Level.NOTE, fixable=True)
+@rule("spelling", Level.NOTE, of=Ticket, fixable=True)
 def spelling(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Words of the vocabulary, standing alone, in other letters; a synonym such as `triaged` says more."""
     for field in (ticket.severity, ticket.status):
         if field is None or field.value is None:
             continue
         written = plain(field.raw)
+        # A synonym is another word: only letters and signs may differ.
         if written != field.value and squeeze(written) == squeeze(field.value) and written in field.raw:
             start = field.span.start + len(field.raw[: field.raw.index(written)].encode())
             fix = Splice(start, start + len(written.encode()), field.value.encode())
             yield Remark(field.span, f"{written} is a spelling of {field.value}", fix=[fix])
 
 
-@ticket_rule("date-form", Level.NOTE)
+@rule("date-form", Level.NOTE, of=Ticket)
 def date_form(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Created and Updated in another form, or no day at all; a time after the day is fine."""
     for field in filter(None, (ticket.created, ticket.updated)):
@@ -112,7 +113,7 @@ def date_form(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(field.span, f"{field.value!r} is no date", "write YYYY-MM-DD")
 
 
-@ticket_rule("date-order", Level.WARNING)
+@rule("date-order", Level.WARNING, of=Ticket)
 def date_order(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Updates from before the creation."""
     if not (ticket.created and ticket.updated):
@@ -122,12 +123,13 @@ def date_order(ticket: Ticket, context: Context) -> Iterator[Remark]:
         yield Remark(ticket.updated.span, f"updated on {updated}, before it was created on {created}")
 
 
-@ticket_rule("created-before-history", Level.WARNING)
+@rule("created-before-history", Level.WARNING, of=Ticket)
 def created_before_history(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Tickets created before the first commit (in the examples: 2025-12-01); git is asked once, if at all."""
     if ticket.created is None or ticket.code_repository:
         return
     created = _day_of(ticket.created)
+    # Asking git starts a process, which tickets without a date do not need.
     if created and context.first_commit and created < context.first_commit:
         message = f"created on {created}, before the repository's first commit on {context.first_commit}"
         yield Remark(ticket.created.span, message)
@@ -141,7 +143,7 @@ def _day_of(field: Field[str]) -> date | None:
         return None
 
 
-@ticket_rule("unanswered-objection", Level.NOTE)
+@rule("unanswered-objection", Level.NOTE, of=Ticket)
 def unanswered_objection(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Open tickets with objections and no endorsement."""
     if status_of(ticket) not in UNSETTLED:
@@ -150,11 +152,11 @@ def unanswered_objection(ticket: Ticket, context: Context) -> Iterator[Remark]:
     agreed = any(review.opinion in {Opinion.ENDORSE, Opinion.REFINE} for review in ticket.reviews)
     if objections and not agreed:
         names = ", ".join(map(_name, objections))
-        message = f"the ticket is open, and all who take a side object: {names}"
+        message = f"the ticket is open, but every reviewer who takes a side objects: {names}"
         yield Remark(objections[0].verdict.span, message)
 
 
-@ticket_rule("contrary-reviews", Level.NOTE)
+@rule("contrary-reviews", Level.NOTE, of=Ticket)
 def contrary_reviews(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """A second opinion of the same reviewer that differs from the first."""
     first: dict[str, Review] = {}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from finding_tickets.lint.rules.rule import Context, Remark, ticket_rule
+from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Relation, Ticket
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
 from finding_tickets.register.disposition import differ, disposition, outcome_of, status_of
 
 
-@ticket_rule("dangling-relation", Level.WARNING)
+@rule("dangling-relation", Level.WARNING, of=Ticket)
 def dangling(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Relations to IDs that no ticket has."""
     if ticket.code_repository is not None:
@@ -22,11 +22,12 @@ def dangling(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(relation.span, message, context.suggestion(relation.id))
 
 
-@ticket_rule("one-way-relation", Level.NOTE)
+@rule("one-way-relation", Level.NOTE, of=Ticket)
 def one_way(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Relations to tickets that do not answer them; a review, which has no list of relations, need not."""
     own = ticket.id.value
     for relation in ticket.related:
+        # A review has no list of relations in which it could answer.
         others = context.named(relation.id)
         answered = own.casefold() in context.related_to(relation.id)
         if all(isinstance(other, Ticket) for other in others) and others and not answered:
@@ -35,7 +36,7 @@ def one_way(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(relation.span, f"{relation.id} does not name {own} in return", hint)
 
 
-@ticket_rule("self-relation", Level.WARNING)
+@rule("self-relation", Level.WARNING, of=Ticket)
 def self_relation(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Relations of a ticket to its own ID."""
     for relation in ticket.related:
@@ -43,7 +44,7 @@ def self_relation(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(relation.span, f"{relation.id} relates to itself")
 
 
-@ticket_rule("repeated-relation", Level.NOTE)
+@rule("repeated-relation", Level.NOTE, of=Ticket)
 def repeated_relation(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Second mentions of a ticket in a list of relations."""
     first: dict[str, Relation] = {}
@@ -53,7 +54,7 @@ def repeated_relation(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark(relation.span, f"{relation.id} is also named on line {before.span.line}")
 
 
-@ticket_rule("duplicates-differ", Level.WARNING)
+@rule("duplicates-differ", Level.WARNING, of=Ticket)
 def duplicates_differ(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Relations to duplicates that people decided about differently."""
     for relation in ticket.related:
@@ -67,7 +68,7 @@ def duplicates_differ(ticket: Ticket, context: Context) -> Iterator[Remark]:
                 yield Remark(relation.span, f"this ticket is {both}")
 
 
-@ticket_rule("blocking-cycle", Level.WARNING)
+@rule("blocking-cycle", Level.WARNING, of=Ticket)
 def blocking_cycle(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Relations that are part of a circle of tickets, each of which is to be fixed before the next one."""
     own = ticket.id.value.casefold()

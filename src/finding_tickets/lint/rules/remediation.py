@@ -19,11 +19,11 @@ from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.convention import fixes_folder, verifier_path
 
+# How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (
     b'. Replace it by the code that the ticket speaks of."""',
     b'. Replace it by your own."""',
 )
-"""How the first lines of templates/found.py.j2 and templates/fix.py.j2 end."""
 _LONGEST_LINE = 1000
 
 
@@ -67,6 +67,7 @@ def unknown_variant(document: Document, context: Context) -> Iterator[Remark]:
     """Claims about variants that are nowhere, and comparisons with such."""
     if document.remediation is None or not context.understood(document):
         return
+    # Variants may be named in the block or lie in the folder that is called after the ticket.
     known = document.remediation.variants
     for claim in _claims(document):
         for name in (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,):
@@ -95,7 +96,7 @@ def unanswered_item(document: Document, context: Context) -> Iterator[Remark]:
         return
     for item in document.checklist:
         if answer_to(item.text, document.remediation) is None:
-            message = f"no answer to the checklist's item: {item.text}"
+            message = f"the checklist item has no answer: {item.text}"
             hint = "add it under checklist: in the Remediation section, with claims: or why:"
             yield Remark(item.span, message, hint)
 
@@ -128,6 +129,7 @@ def missing_verifier(document: Document, context: Context) -> Iterator[Remark]:
     remediation = document.remediation
     if remediation is None or not (remediation.verifier or remediation.claims):
         return
+    # What the reader did not understand may be the line that names the verifier.
     if remediation.verifier is None and not context.understood(document):
         return
     verifier = remediation.verifier or verifier_path(document.id.value)
@@ -145,6 +147,7 @@ def missing_variant(document: Document, context: Context) -> Iterator[Remark]:
             message = f"variant {name}: there is no file {file}"
             yield Remark(variant.line, message, context.code.files_like(file))
             continue
+        # The file is parsed and not imported: lint runs nobody's code.
         names = _functions(context.root / file)
         if variant.function not in names:
             close = get_close_matches(variant.function, names, n=1)
@@ -162,8 +165,8 @@ def example_code(document: Document, context: Context) -> Iterator[Remark]:
         except OSError:
             continue
         if first.endswith(_TO_REPLACE):
-            message = f"variant {name} is an example still: {variant.module}"
-            yield Remark(variant.line, message, "write the ticket's own code, its first line too")
+            message = f"variant {name} is still the example code: {variant.module}"
+            yield Remark(variant.line, message, "write the ticket's own code, and change the first line")
 
 
 def _claims(document: Document) -> tuple[Claim, ...]:

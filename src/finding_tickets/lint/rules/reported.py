@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from finding_tickets.documents.blocks import parse, walk
-from finding_tickets.documents.inline import code_spans
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.source import Source, code_spans
 from finding_tickets.lint.rules.rule import Fix, Rule, add
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
@@ -29,6 +28,7 @@ def _escape_pipes(source: Source, problem: Problem) -> Sequence[Splice]:
     pipes = _pipes_of(text)
     ends = text.lstrip().startswith(b"|") + text.rstrip().endswith(b"|")
     spans = code_spans(text, 0, len(text))
+    # Only where the pipes in code are exactly those too many is it clear which ones were meant as text.
     inside = [at for at in pipes if any(first <= at < last for first, last in spans)]
     excess = len(pipes) - ends + 1 - width
     return [Splice(start + at, start + at, b"\\") for at in inside] if len(inside) == excess else ()
@@ -80,6 +80,7 @@ def _align_line_ends(source: Source, problem: Problem) -> Sequence[Splice]:
     """Have every line end as most do; of ways that are as frequent, as the first one that is such."""
     ends = [match.span() for match in _LINE_END.finditer(source.data)]
     counts = Counter(source.data[slice(*span)] for span in ends)
+    # A dictionary keeps its order, so that the first way wins where two are as frequent.
     usual = counts.most_common(1)[0][0] if counts else b""
     return [Splice(*span, usual) for span in ends if source.data[slice(*span)] != usual]
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.rules.worktree import WorkTree
 from finding_tickets.model.problem import Level, Problem
@@ -26,8 +26,8 @@ from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.measured import measured
 
 LEAST_LIKENESS = 0.8
+# How the names begin of what the reader reports about the block.
 BLOCK = "remediation-"
-"""How the names begin of what the reader reports about the block."""
 
 
 class Remark(NamedTuple):
@@ -43,58 +43,38 @@ class Remark(NamedTuple):
     fix: Sequence[Splice] = ()
 
 
-Check = Callable[[Document, "Context"], Iterator[Remark]]
-TicketCheck = Callable[[Ticket, "Context"], Iterator[Remark]]
+Check = Callable[[Any, "Context"], Iterator[Remark]]
 Fix = Callable[[Source, Problem], Sequence[Splice]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How a breach is found and fixed; ``examples/`` says why, with examples.
+    """How a breach is found and fixed; ``examples/`` says why, with examples."""
 
-    Attributes:
-        id: What people write to name the rule.
-        level: How much a breach matters; only errors fail the gate.
-        bad_data: Whether a breach makes the register unreadable rather than merely wrong.
-        fixable: Whether breaches, or some of them, can be fixed without judgement.
-        check: Yields a remark for every breach; None where the reader or lint itself reports them.
-        fix: For a breach that the reader reports: the edits that fix it.
-        is_reported: Whether the reader reports breaches.
-    """
-
-    id: str
-    level: Level
-    bad_data: bool = False
-    fixable: bool = False
-    check: Check | None = None
-    fix: Fix | None = None
-    is_reported: bool = False
+    id: str  # what people write to name the rule
+    level: Level  # how much a breach matters; only errors fail the gate
+    bad_data: bool = False  # whether a breach makes the register unreadable rather than merely wrong
+    fixable: bool = False  # whether breaches, or some of them, can be fixed without judgement
+    check: Check | None = None  # yields a remark for every breach; None where the reader reports them
+    fix: Fix | None = None  # for a breach that the reader reports: the edits that fix it
+    is_reported: bool = False  # whether the reader reports breaches
+    of: type = object  # the kind of documents that are checked
 
 
 RULES: dict[str, Rule] = {}
 """All rules by their ID, once the modules that hold them are imported."""
 
 
+C = TypeVar("C", bound=Check)
+
+
 def rule(
-    name: str, level: Level, *, bad_data: bool = False, fixable: bool = False
-) -> Callable[[Check], Check]:
-    """Register the decorated check under an ID, which must be new."""
+    name: str, level: Level, *, of: type = object, bad_data: bool = False, fixable: bool = False
+) -> Callable[[C], C]:
+    """Register the decorated check under an ID, which must be new; ``of`` is the kind of its documents."""
 
-    def register(check: Check) -> Check:
-        add(Rule(name, level, bad_data, fixable, check))
-        return check
-
-    return register
-
-
-def ticket_rule(name: str, level: Level, *, fixable: bool = False) -> Callable[[TicketCheck], TicketCheck]:
-    """Register the decorated check, which is made of finding tickets and not of reviews."""
-
-    def register(check: TicketCheck) -> TicketCheck:
-        @rule(name, level, fixable=fixable)
-        def of_any(document: Document, context: Context) -> Iterator[Remark]:
-            return check(document, context) if isinstance(document, Ticket) else iter(())
-
+    def register(check: C) -> C:
+        add(Rule(name, level, bad_data, fixable, check, of=of))
         return check
 
     return register
@@ -113,6 +93,7 @@ def add(new: Rule) -> None:
 
 def first_commit(root: Path) -> date | None:
     """The day on which the first commit was written; None where git, or a shallow clone, cannot say."""
+    # The oldest commit of a shallow clone is not the first one of its repository.
     if shallow_commits(root):
         return None
     try:
@@ -135,16 +116,26 @@ class Context:
         self.code = WorkTree(register.root)
         self._register = register
         self._by_id: dict[str, list[Document]] = defaultdict(list)
+        self._by_numbers: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
+        self._related: dict[str, set[str]] = defaultdict(set)
+        self._by_file: dict[str, list[Problem]] = defaultdict(list)
         for document in register.documents:
-            self._by_id[document.id.value.casefold()].append(document)
+            key = document.id.value.casefold()
+            self._by_id[key].append(document)
+            self._by_numbers[numbers(key)][key] = None
+            # Reviews relate to nothing.
+            if isinstance(document, Ticket):
+                self._related[key].update(each.id.casefold() for each in document.related)
+        for problem in register.problems:
+            self._by_file[problem.file].append(problem)
 
     def named(self, document_id: str) -> Sequence[Document]:
         """The documents with this ID in any case; more than one is a mistake."""
         return self._by_id.get(document_id.casefold(), ())
 
-    def related_to(self, document_id: str) -> frozenset[str]:
+    def related_to(self, document_id: str) -> Collection[str]:
         """The IDs, in lower case, that tickets with this ID name as related."""
-        return self._related.get(document_id.casefold(), frozenset())
+        return self._related.get(document_id.casefold(), ())
 
     def suggestion(self, document_id: str) -> str | None:
         """A hint with the IDs that one which does not exist may have been meant to be.
@@ -192,25 +183,3 @@ class Context:
                 after[own].append(other)
                 after.setdefault(other, [])
         return {name: number for number, names in enumerate(components(after)) for name in names}
-
-    @cached_property
-    def _by_file(self) -> Mapping[str, Sequence[Problem]]:
-        found: dict[str, list[Problem]] = defaultdict(list)
-        for problem in self._register.problems:
-            found[problem.file].append(problem)
-        return found
-
-    @cached_property
-    def _by_numbers(self) -> Mapping[tuple[str, ...], Sequence[str]]:
-        found: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for key in self._by_id:
-            found[numbers(key)].append(key)
-        return found
-
-    @cached_property
-    def _related(self) -> Mapping[str, frozenset[str]]:
-        found: dict[str, frozenset[str]] = {}
-        for key, documents in self._by_id.items():
-            tickets = (document for document in documents if isinstance(document, Ticket))
-            found[key] = frozenset(each.id.casefold() for ticket in tickets for each in ticket.related)
-        return found

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, rule, ticket_rule
+from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
@@ -22,8 +22,8 @@ FITTING = {
     Status.WONT_FIX: {Outcome.WONT_FIX, Outcome.ACCEPTABLE, Outcome.DUPLICATE},
     Status.INVALID: {Outcome.NOT_A_BUG, Outcome.DUPLICATE},
 }
+# Folders of open tickets that are not called after a status of the register.
 OPEN_FOLDERS = frozenset(["todo", "backlog", "inbox", "active"])
-"""Folders of open tickets that are not called after a status of the register."""
 
 
 @rule("contradiction", Level.WARNING)
@@ -61,21 +61,21 @@ def folder(document: Document, context: Context) -> Iterator[Remark]:
             yield Remark(_status(document), f"the ticket is {outcome}, the folder {name}")
 
 
-@ticket_rule("closed-without-outcome", Level.WARNING)
+@rule("closed-without-outcome", Level.WARNING, of=Ticket)
 def closed_without_outcome(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Closed tickets without a resolution, unless their folder is called after an outcome."""
     if status_of(ticket) is not Status.CLOSED or outcome_of(ticket) is not None or ticket.resolution:
         return
     if filed_as(ticket.path, context.vocabulary) is None:
         hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(Outcome)
-        yield Remark(_status(ticket), "the ticket is closed, and nothing says how it ended", hint)
+        yield Remark(_status(ticket), "the ticket is closed, but does not say how it ended", hint)
 
 
 @rule("closed-without-evidence", Level.WARNING)
 def closed_without_evidence(document: Document, context: Context) -> Iterator[Remark]:
     """Tickets that are fixed by somebody's word alone."""
     if not any(item.done for item in document.checklist) and _verdict_of_fixed(document, context) is None:
-        message = "closed as fixed with nothing ticked, and no measurement shows it"
+        message = "closed as fixed, but nothing is ticked and nothing was measured"
         hint = f"tickets verify {document.id.value}, or tick what was checked"
         yield Remark(_status(document), message, hint)
 
@@ -86,7 +86,7 @@ def fixed_but_refuted(document: Document, context: Context) -> Iterator[Remark]:
     verdict = _verdict_of_fixed(document, context)
     if verdict in {Verdict.FAILED, Verdict.REFUTED}:
         hint = f"tickets verify {document.id.value} measures again"
-        yield Remark(_status(document), f"closed as fixed, and its last measurement says {verdict}", hint)
+        yield Remark(_status(document), f"closed as fixed, but the last measurement says {verdict}", hint)
 
 
 @rule("done-but-open", Level.NOTE)
@@ -97,7 +97,7 @@ def done_but_open(document: Document, context: Context) -> Iterator[Remark]:
         yield Remark(_status(document), f"the status is {status}, and every item is ticked")
 
 
-@ticket_rule("severity-changed", Level.WARNING)
+@rule("severity-changed", Level.WARNING, of=Ticket)
 def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """The last severity that the text states, where the metadata has another one."""
     if not ticket.severity_changes or ticket.severity is None:
@@ -108,15 +108,17 @@ def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
         yield Remark(last.span, message, f"tickets set {ticket.id.value} severity={last.revised}")
 
 
-@ticket_rule("duplicate-of-nothing", Level.WARNING)
+@rule("duplicate-of-nothing", Level.WARNING, of=Ticket)
 def duplicate_of_nothing(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Duplicates that name no other ticket as such."""
     if outcome_of(ticket) is not Outcome.DUPLICATE:
         return
     stated = ticket.resolution and ticket.resolution.duplicate_of
     if not stated and all(each.relationship is not Relationship.DUPLICATE for each in ticket.related):
-        hint = "name it among the related findings as duplicate"
-        yield Remark(_status(ticket), "closed as a duplicate, and no ticket is named that it repeats", hint)
+        hint = "add it to the related findings as duplicate"
+        yield Remark(
+            _status(ticket), "closed as a duplicate, but the ticket that it duplicates is not named", hint
+        )
 
 
 @rule("missing-remediation", Level.NOTE)

@@ -15,13 +15,13 @@ from finding_tickets.ground.git import files_below, repository_files
 from finding_tickets.register.ids import numbers
 from finding_tickets.register.root import is_repository
 
+# A larger file is no source code that people quote.
 MOST_BYTES = 2 * 1024**2
-"""A larger file is no source code that people quote."""
 MOST_GUESSES = 3
+# How many files are looked at where git does not know them.
 MOST_FILES = 50_000
-"""How many files are looked at where git does not know them."""
+# Among more files of one folder or of one name, comparing takes longer than a guess is worth.
 MOST_COMPARED = 500
-"""Among more files of one folder or of one name, comparing takes longer than a guess is worth."""
 
 _FILES_KEPT = 128
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//).*$", re.MULTILINE)
