@@ -9,7 +9,8 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
-from finding_tickets.verify.evidence import dump, own_torch
+from finding_tickets.register.staleness import own_torch
+from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.particulars import CONTRADICTIONS
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import Row as Stated
 from finding_tickets.report import rows
 from finding_tickets.report.contexts import (
     Changed,
@@ -24,7 +23,7 @@ from finding_tickets.report.contexts import (
     Work,
 )
 from finding_tickets.report.measured import Change
-from finding_tickets.report.rows import CONSENSUS, Row
+from finding_tickets.report.rows import CONSENSUS, CONTRADICTIONS, Row
 from finding_tickets.report.tables import CrossTable
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.config import Config
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.columns import COLUMNS, DEFAULT
 
 ROW = Row(
@@ -61,9 +62,9 @@ CELLS = {
 class Disputed(Facts):
     """A register with two meters that disagree."""
 
-    def measured(self, _: Row) -> Measured:
+    def measured(self, _: Row) -> CurrentVerdict:
         """The same for every row."""
-        return Measured(Verdict.FAILED, disagreement="cuda: failed, simulated: verified")
+        return CurrentVerdict(Verdict.FAILED, disagreement="cuda: failed, simulated: verified")
 
 
 @pytest.mark.parametrize("name", COLUMNS)

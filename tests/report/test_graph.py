@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from finding_tickets.register.graph import Edge, Graph, graph, relations
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
+from finding_tickets.register.relations import Edge, Graph, graph, relations
 from finding_tickets.report.graph import dot, mermaid, text
 
 HOSTILE = [

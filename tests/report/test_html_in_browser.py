@@ -25,7 +25,8 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Report, status
 from finding_tickets.report.html import write
 from finding_tickets.report.rows import row_of
@@ -587,6 +588,6 @@ unmeasured:
         not_measured=(NotMeasured(at=point, why=text),),
     )
     facts = Facts.of(repository.load())
-    measured = Measured(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
+    measured = CurrentVerdict(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
     made = status([row_of(facts.rows[0], measured)], facts)
     return Report(facts, made, template="report.html.j2")

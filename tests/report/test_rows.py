@@ -9,12 +9,12 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.particulars import Claimed, Particulars
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import IndexExtras, StatedClaim, list_rows
+from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.measured import Change
-from finding_tickets.report.rows import Row, row_of, rows_of
+from finding_tickets.report.rows import Row, contradictions_in, row_of, rows_of
 from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FIXED = "## Resolution\n\n**Status:** Fixed\n"
 TICKED = f"- [x] Count the waits\n\n{FIXED}"
 
 
-def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "found") -> Measured:
+def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "found") -> CurrentVerdict:
     """A verdict from claims about a variant with these outcomes."""
     expect: Literal["holds"] = "holds"
     claims = tuple(
@@ -39,7 +39,7 @@ def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "fou
         )
         for number, each in enumerate(holds)
     )
-    return Measured(
+    return CurrentVerdict(
         verdict,
         Verification(
             ticket="A-1",
@@ -73,19 +73,19 @@ def stated(*reviews: tuple[str | None, str], kind: str = "finding") -> Stated:
 def test_consensus(opinions: tuple[str, ...], expected: str) -> None:
     """Those who take no side do not count where somebody does."""
     reviews = tuple((str(number), said) for number, said in enumerate(opinions))
-    assert expected == row_of(stated(*reviews), Measured()).consensus
+    assert expected == row_of(stated(*reviews), CurrentVerdict()).consensus
 
 
 def test_an_implementation_review_has_no_reviews() -> None:
     """It is one: who wrote it is no reviewer of a finding."""
-    row = row_of(stated(("drl", "ENDORSE"), kind="review"), Measured())
+    row = row_of(stated(("drl", "ENDORSE"), kind="review"), CurrentVerdict())
     assert ("review", {}) == (row.consensus, row.opinions)
 
 
 def test_the_last_opinion_of_a_reviewer_counts() -> None:
     """Reviewers who are not named are one."""
     row = row_of(
-        stated(("drl", "OBJECT"), (None, "ENDORSE"), ("drl", "REFINE"), (None, "OBJECT")), Measured()
+        stated(("drl", "OBJECT"), (None, "ENDORSE"), ("drl", "REFINE"), (None, "OBJECT")), CurrentVerdict()
     )
     assert {"drl": "REFINE", "not named": "OBJECT"} == row.opinions
 
@@ -93,7 +93,7 @@ def test_the_last_opinion_of_a_reviewer_counts() -> None:
 @pytest.mark.parametrize(
     ("measured", "expected"),
     [
-        (Measured(), None),
+        (CurrentVerdict(), None),
         (verified(Verdict.VERIFIED, [True, True]), True),
         (verified(Verdict.REPRODUCED, [True]), True),
         (verified(Verdict.FAILED, [True]), True),
@@ -105,7 +105,7 @@ def test_the_last_opinion_of_a_reviewer_counts() -> None:
         (verified(Verdict.INCONCLUSIVE, [False]), None),
     ],
 )
-def test_whether_a_finding_holds(measured: Measured, expected: bool | None) -> None:
+def test_whether_a_finding_holds(measured: CurrentVerdict, expected: bool | None) -> None:
     """Claims about the code as found decide, where the measurement still says something of it."""
     assert expected is row_of(stated(), measured).holds
 
@@ -113,15 +113,15 @@ def test_whether_a_finding_holds(measured: Measured, expected: bool | None) -> N
 def test_claims_of_one_metric_stand_together() -> None:
     """Those made at every point; where there are none, all of them; other variants are left out."""
     claims = (
-        Claimed("found", "syncs", "4*n"),
-        Claimed("found", "syncs", "<= 9", "n 2"),
-        Claimed("found", "syncs", "O(n)"),
-        Claimed("recommended", "h2d", "1"),
-        Claimed("fix", "peak_bytes", "8", "n 1"),
-        Claimed("fix", "peak_bytes", "16", "n 2"),
-        Claimed("fix", "syncs", "1"),
+        StatedClaim("found", "syncs", "4*n"),
+        StatedClaim("found", "syncs", "<= 9", "n 2"),
+        StatedClaim("found", "syncs", "O(n)"),
+        StatedClaim("recommended", "h2d", "1"),
+        StatedClaim("fix", "peak_bytes", "8", "n 1"),
+        StatedClaim("fix", "peak_bytes", "16", "n 2"),
+        StatedClaim("fix", "syncs", "1"),
     )
-    row = row_of(stated(), Measured(), Particulars(claims=claims))
+    row = row_of(stated(), CurrentVerdict(), IndexExtras(claims=claims))
     assert (
         Change("syncs", "4*n and O(n)", "1"),
         Change("peak_bytes", None, "8 where n 1; 16 where n 2"),
@@ -130,9 +130,9 @@ def test_claims_of_one_metric_stand_together() -> None:
 
 def rows(repository: Repository) -> list[Row]:
     """The rows of a report on all documents."""
-    listing = list_rows(repository.root, whole=True)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    return list(rows_of(facts, facts.rows, listing.particulars))
+    listing = list_rows(repository.root, examine=contradictions_in)
+    facts = Facts.of_listing(listing)
+    return list(rows_of(facts, facts.rows, listing.extras))
 
 
 def test_closed_without_evidence(repository: Repository) -> None:

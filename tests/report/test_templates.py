@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.model.verification import NotMeasured
-from finding_tickets.register.query import Measured
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.difference import Line
 from finding_tickets.report.rows import Row
 from finding_tickets.report.templates import cell, code, render, text
@@ -115,7 +115,7 @@ def test_an_error_of_ours_is_no_error_of_the_template(tmp_path: Path) -> None:
     assert "a.md" == caught.value.file
     broken = Stated("finding", "a.md", "A-1", "It waits", reviews=None)  # type: ignore[arg-type] # on purpose
     with pytest.raises(TypeError, match="NoneType"):
-        render("rows.j2", {"row": Row(broken, Measured(), "P1", "open")}, tmp_path)
+        render("rows.j2", {"row": Row(broken, CurrentVerdict(), "P1", "open")}, tmp_path)
 
 
 def test_a_template_that_is_no_text(tmp_path: Path) -> None:

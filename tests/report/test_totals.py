@@ -15,12 +15,12 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
 from finding_tickets.register.config import Config
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row, list_rows
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Changed, Report, Since, status
 from finding_tickets.report.markdown import write
-from finding_tickets.report.rows import row_of, rows_of
+from finding_tickets.report.rows import contradictions_in, row_of, rows_of
 from finding_tickets.report.tables import CrossTable
 
 NONE = Path("none")
@@ -68,7 +68,7 @@ def verification(verdict: Verdict, holds: Sequence[bool | None]) -> Verification
 
 
 MEASURED = st.builds(
-    lambda verdict, holds: Measured(verdict, None if holds is None else verification(verdict, holds)),
+    lambda verdict, holds: CurrentVerdict(verdict, None if holds is None else verification(verdict, holds)),
     st.sampled_from(Verdict),
     st.none() | st.lists(st.none() | st.booleans(), max_size=2),
 )
@@ -94,7 +94,7 @@ STATED = st.builds(
 DOCUMENTS = st.lists(st.tuples(STATED, MEASURED), max_size=12)
 
 
-def report(documents: list[tuple[Row, Measured]], since: Since | None = None) -> Report:
+def report(documents: list[tuple[Row, CurrentVerdict]], since: Since | None = None) -> Report:
     """A report on these documents, which are all that there are."""
     facts = Facts(NONE, Config(), [stated for stated, _ in documents])
     rows = [row_of(stated, measured) for stated, measured in documents]
@@ -113,7 +113,7 @@ def sums(table: CrossTable) -> Iterator[int]:
 
 @settings(deadline=None, database=None)
 @given(DOCUMENTS, st.data())
-def test_every_table_adds_up(documents: list[tuple[Row, Measured]], data: st.DataObject) -> None:
+def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]], data: st.DataObject) -> None:
     """Tables of two properties end in a row of sums; of a table without one, each row is of all documents."""
     ids = sorted({stated.id for stated, _ in documents})
     some = st.lists(st.sampled_from(ids), unique=True) if ids else st.just([])
@@ -138,7 +138,7 @@ def test_every_table_adds_up(documents: list[tuple[Row, Measured]], data: st.Dat
 
 @settings(deadline=None, database=None, max_examples=30)
 @given(DOCUMENTS)
-def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, Measured]]) -> None:
+def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, CurrentVerdict]]) -> None:
     """In the Markdown, every table of counts ends in the number of documents, that of reviewers too."""
     text = "".join(write(report(documents)))
     tables = [COUNTS.findall(table) for table in GRID.findall(text)]
@@ -179,9 +179,9 @@ def test_registers_of_files_add_up(documents: list[str], reviews: int) -> None:
             (root / f"tickets/{number}.md").write_text(FINDING.format(number) + text)
         for number in range(reviews):
             (root / f"tickets/task-{number}.md").write_text(REVIEW.format(number))
-        listing = list_rows(root, indexed=False, whole=True)
+        listing = list_rows(root, indexed=False, examine=contradictions_in)
         facts = Facts(listing.root, listing.config, listing.rows)
-        made = status(rows_of(facts, facts.rows, listing.particulars), facts)
+        made = status(rows_of(facts, facts.rows, listing.extras), facts)
     total = len(documents) + reviews
     assert total == made.total
     for table in (made.by_disposition, made.by_verdict, made.by_consensus, made.hot_spots.table):

@@ -54,8 +54,8 @@ def list_tickets(
         for name in names:
             if name not in COLUMNS:
                 raise UsageError(f"--columns: no such column as {name!r}", hint=close_words(name, COLUMNS))
-    listing = open_listing(root, indexed=not no_index)
-    facts = Facts(listing.root, listing.config, listing.rows)
+    listing = open_listing(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
+    facts = Facts.of_listing(listing)
     rows = select(" ".join(query or ()), facts)
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.

@@ -12,7 +12,7 @@ from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import read_config
-from finding_tickets.register.place import repository_of
+from finding_tickets.register.root import repository_of
 
 if TYPE_CHECKING:
     from finding_tickets.measure.probing import Probed, ProbeRequest
@@ -94,8 +94,8 @@ def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str
     """Write the ticket about a site; its ID and its files."""
     from finding_tickets.cli.new import add, taken_names
     from finding_tickets.ground.git import commit_containing
+    from finding_tickets.register.identifiers import free_ids
     from finding_tickets.register.load import load
-    from finding_tickets.register.numbering import free_ids
     from finding_tickets.report.findings import Finding, site_of
 
     # The command line that measures the same again.

@@ -19,10 +19,11 @@ from finding_tickets.cli.registers import evidence_code, open_listing, reading_c
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
-from finding_tickets.register.query import Facts, Lexicon, Measured, choose, parse
+from finding_tickets.register.query import Facts, Lexicon, choose, parse
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Profile, Report, status
 from finding_tickets.report.formats import FORMATS, ReportFormat, writer
-from finding_tickets.report.rows import rows_of
+from finding_tickets.report.rows import contradictions_in, rows_of
 
 
 def report(
@@ -59,11 +60,11 @@ def report(
         raise UsageError(f"--format {output_format} has no --profile")
     if since is not None and not how.has_since:
         raise UsageError(f"--format {output_format} has no --since")
-    listing = open_listing(root, whole=True)
-    facts = Facts(listing.root, listing.config, listing.rows)
+    listing = open_listing(root, measured=True, examine=contradictions_in)
+    facts = Facts.of_listing(listing)
     text = " ".join(query or ())
     asked = parse(text, Lexicon(facts))
-    rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
+    rows = tuple(rows_of(facts, choose(asked, facts), listing.extras))
     past = matrix = None
     # Only a report that needs them waits for git and for what reads evidence.
     if since is not None:
@@ -89,5 +90,5 @@ def report(
     # What cannot be read in a cell is often what cannot be read in the work tree, and told once.
     known = {str(each.problem) for each in facts.looked_up if each.problem}
     problems = matrix.problems if matrix else ()
-    unread = [Measured(problem=problem) for problem in problems if str(problem) not in known]
+    unread = [CurrentVerdict(problem=problem) for problem in problems if str(problem) not in known]
     return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +15,8 @@ from finding_tickets.cli.registers import evidence_code, find_each, reading_code
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
-from finding_tickets.register.lookup import find_row
 from finding_tickets.register.query import Facts
 from finding_tickets.report.entries import Entry, each_entry
 from finding_tickets.report.export import full_item
@@ -38,8 +36,8 @@ def show(
 ) -> ExitCode:
     """Show documents with their verdict, laws and claims."""
     listing = list_rows(root)
-    rows, code = find_each(partial(find_row, listing.rows), ids)
-    facts = Facts(listing.root, listing.config, listing.rows)
+    rows, code = find_each(listing.find, ids)
+    facts = Facts.of_listing(listing)
     found = [(each, _history(facts, each.document) if history else None) for each in each_entry(facts, rows)]
     if output_format is Format.JSON:
         write_json("ticket", [_item(entry, past) for entry, past in found])

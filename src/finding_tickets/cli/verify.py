@@ -46,8 +46,8 @@ from finding_tickets.register.query import Facts, Lexicon, select
 from finding_tickets.report.verification import circumstances, lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import Matrix
-    from finding_tickets.verify.evidence import Current
     from finding_tickets.verify.matrix import Cell
     from finding_tickets.verify.verify import Executor, Settings, Verified
 
@@ -300,7 +300,7 @@ def _cells(register: Register) -> tuple[Cell, ...]:
     Raises:
         UsageError: It declares none.
     """
-    from finding_tickets.verify.evidence import own_torch
+    from finding_tickets.register.staleness import own_torch
     from finding_tickets.verify.matrix import cells
 
     if register.config.matrix is None:
@@ -333,24 +333,26 @@ def _matrix(
     verifications: Iterable[Verification],
 ) -> Matrix:
     """The matrix of documents by their evidence, and by verifications of this run that left none."""
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import matrix
-    from finding_tickets.verify.evidence import Current
 
     by_ticket: dict[str, list[Verification]] = {}
     for each in verifications:
         by_ticket.setdefault(each.ticket, []).append(each)
-    known: dict[str, Mapping[Cell, Current] | None] = {}
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
     for document in documents:
         here = by_ticket.get(document.id.value, ())
-        now = {cell: Current(each.verdict, each) for cell in cells for each in here if cell.has(each)}
+        now = {cell: CurrentVerdict(each.verdict, each) for cell in cells for each in here if cell.has(each)}
         recorded = _recorded(document, settings, cells)
         known[document.id.value] = None if recorded is None else {**recorded, **now}
     return matrix(cells, known)
 
 
-def _recorded(document: Document, settings: Settings, cells: Sequence[Cell]) -> Mapping[Cell, Current] | None:
+def _recorded(
+    document: Document, settings: Settings, cells: Sequence[Cell]
+) -> Mapping[Cell, CurrentVerdict] | None:
     """The evidence of each cell; None where it cannot be read."""
-    from finding_tickets.verify.evidence import in_cells
+    from finding_tickets.verify.matrix import in_cells
 
     try:
         return in_cells(document, settings.root, settings.evidence, cells)

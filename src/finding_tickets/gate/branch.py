@@ -11,13 +11,13 @@ from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.gate.changes import Change, Side, accepted, changes
 from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.ground.git import GitError, ask, shallow_commits
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.ground.imports import module_of, places_of
 from finding_tickets.model.verification import Evidence
-from finding_tickets.register.convention import safe_name
 from finding_tickets.register.load import Register, files_of, load
+from finding_tickets.register.paths import safe_name
 from finding_tickets.register.root import is_repository
-from finding_tickets.verify.evidence import REMEDIATION, Current, current_verdict, digest, read
-from finding_tickets.verify.imports import module_of, places_of
+from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
+from finding_tickets.verify.evidence import current_verdict, digest, read
 
 SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
 
@@ -32,7 +32,7 @@ class Base:
 
 
 @dataclass(frozen=True)
-class RecordedEvidence:
+class TicketEvidence:
     """What is recorded of a ticket: its evidence, the bytes of each file of it, and the verdict of all.
 
     ``problem`` is why a file of evidence cannot be read; there is no evidence then.
@@ -40,7 +40,7 @@ class RecordedEvidence:
 
     evidence: tuple[Evidence, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    current: Current = field(default_factory=lambda: Current(Verdict.UNVERIFIED))
+    current: CurrentVerdict = field(default_factory=CurrentVerdict)
     problem: BadDataError | None = None
 
     def imported(self, *, with_variants: bool) -> frozenset[str]:
@@ -64,8 +64,8 @@ class BranchTicket:
     id: str
     base: Side | None
     head: Side | None
-    before: RecordedEvidence
-    after: RecordedEvidence
+    before: TicketEvidence
+    after: TicketEvidence
     why: tuple[str, ...]
     changes: tuple[Change, ...] = ()
 
@@ -119,7 +119,7 @@ def branch_tickets(base: Base, head: Register, named: Iterable[str]) -> tuple[Br
         after = _recorded(document, head.root, head.config.evidence, is_checkout=False)
         before = then.pop(name.casefold(), None)
         if before is None:
-            made.append(BranchTicket(name, None, now, RecordedEvidence(), after, ("the ticket is new",)))
+            made.append(BranchTicket(name, None, now, TicketEvidence(), after, ("the ticket is new",)))
             continue
         old, recorded = Side(before, base.root), _recorded(before, base.root, folder, is_checkout=True)
         points = recorded.evidence[0].verification.sweep if recorded.evidence else ()
@@ -135,13 +135,13 @@ def branch_tickets(base: Base, head: Register, named: Iterable[str]) -> tuple[Br
         recorded = _recorded(document, base.root, folder, is_checkout=True)
         old = Side(document, base.root)
         made.append(
-            BranchTicket(document.id.value, old, None, recorded, RecordedEvidence(), ("the ticket is gone",))
+            BranchTicket(document.id.value, old, None, recorded, TicketEvidence(), ("the ticket is gone",))
         )
     return tuple(made)
 
 
 def _reasons(
-    base: Side, head: Side, before: RecordedEvidence, after: RecordedEvidence, found: Collection[Change]
+    base: Side, head: Side, before: TicketEvidence, after: TicketEvidence, found: Collection[Change]
 ) -> Iterator[str]:
     """The names of what makes a measurement of the base say nothing about the work tree."""
     if _text(base) != _text(head):
@@ -161,16 +161,16 @@ def _reasons(
         yield after.problem.file or "evidence"
 
 
-def _recorded(document: Document, root: Path, folder: str, *, is_checkout: bool) -> RecordedEvidence:
+def _recorded(document: Document, root: Path, folder: str, *, is_checkout: bool) -> TicketEvidence:
     """What is recorded of a ticket; whether it is fresh can only be told in the work tree."""
     place = root / folder / safe_name(document.id.value)
     files = {file.relative_to(root).as_posix(): _bytes(file) for file in sorted(place.glob("*.json"))}
     try:
         evidence = tuple(read(document.id.value, root, folder))
-        current = Current(Verdict.UNVERIFIED) if is_checkout else current_verdict(document, root, folder)
-        return RecordedEvidence(evidence, files, current)
+        current = CurrentVerdict() if is_checkout else current_verdict(document, root, folder)
+        return TicketEvidence(evidence, files, current)
     except BadDataError as error:
-        return RecordedEvidence(files=files, problem=error)
+        return TicketEvidence(files=files, problem=error)
 
 
 def _text(side: Side) -> bytes:

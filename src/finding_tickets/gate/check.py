@@ -8,7 +8,7 @@ from functools import cached_property
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode
-from finding_tickets.gate.branch import Base, BranchTicket, RecordedEvidence
+from finding_tickets.gate.branch import Base, BranchTicket, TicketEvidence
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
@@ -16,7 +16,8 @@ from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.verify.evidence import ABSENT, digest, dump, name_of, rank
+from finding_tickets.register.staleness import ABSENT, rank
+from finding_tickets.verify.evidence import digest, dump, name_of
 from finding_tickets.verify.verify import Settings, Verified, verify
 
 AGAIN = "tickets verify {id}, and commit the evidence"
@@ -226,7 +227,7 @@ def is_fixed(document: Document) -> bool:
     return status is Status.FIXED or (status is None and outcome is Outcome.FIXED)
 
 
-def _most_alike(recorded: RecordedEvidence, like: Verification | None) -> Verification | None:
+def _most_alike(recorded: TicketEvidence, like: Verification | None) -> Verification | None:
     """The recorded verification of the same environment, else the one that counts most."""
     found = [evidence.verification for evidence in recorded.evidence]
     same = [one for one in found if like and name_of(one) == name_of(like)]

@@ -11,9 +11,10 @@ from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.convention import safe_name
+from finding_tickets.register.paths import safe_name
 from finding_tickets.register.revision import files_at
-from finding_tickets.verify.evidence import NoStatementError, load, rank
+from finding_tickets.register.staleness import rank
+from finding_tickets.verify.evidence import NoStatementError, load
 
 REMOVED = "removed"
 UNREADABLE = "unreadable"

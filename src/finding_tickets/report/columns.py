@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
-from finding_tickets.register.row import Row
 
 DEFAULT = ("id", "severity", "status", "verdict", "title")
 BETWEEN = ", "
@@ -14,7 +14,7 @@ BETWEEN = ", "
 def _verdict(row: Row, facts: Facts) -> str:
     """The verdict, with those of meters that disagree, and whether it rests on times of one machine."""
     measured = facts.measured(row)
-    timed = "timed" if measured.verification and measured.verification.is_timed else None
+    timed = "timed" if measured.evidence and measured.evidence.is_timed else None
     remarks = ", ".join(filter(None, (measured.disagreement, timed)))
     return f"{measured.verdict} ({remarks})" if remarks else measured.verdict
 

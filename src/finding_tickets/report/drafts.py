@@ -10,9 +10,9 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary, squeeze, word_for
-from finding_tickets.register.convention import fixes_folder, verifier_path
 from finding_tickets.register.draft import Draft, Place
 from finding_tickets.register.load import Register
+from finding_tickets.register.paths import fixes_folder, verifier_path
 from finding_tickets.report.templates import render
 
 TICKET = "ticket.md.j2"

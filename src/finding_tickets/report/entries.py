@@ -12,8 +12,9 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Outcome, Severity, Status
 from finding_tickets.register.disposition import outcome_of, status_of
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def each_entry(facts: Facts, rows: Iterable[Row]) -> Iterator[Entry]:
             yield _entry(document, facts.measured(row))
 
 
-def _entry(document: Document, measured: Measured) -> Entry:
+def _entry(document: Document, measured: CurrentVerdict) -> Entry:
     return Entry(
         document,
         measured.verdict,

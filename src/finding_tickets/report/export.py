@@ -5,7 +5,7 @@ from __future__ import annotations
 from finding_tickets.model.remediation import Claim, Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import Location, Relation, Review, Ticket
-from finding_tickets.register.row import row_of
+from finding_tickets.register.index import row_of
 from finding_tickets.report.entries import Entry
 
 Item = dict[str, object]

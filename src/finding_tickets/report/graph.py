@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.graph import Edge, Graph, Node
+from finding_tickets.register.relations import Edge, Graph, Node
 from finding_tickets.report.verification import aligned
 
 MISSING = "missing from the register"

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.matrix import CUDA
+from finding_tickets.register.config import CUDA
 from finding_tickets.report.verification import MARKS
 from finding_tickets.verify.matrix import Cell, cells, labels
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Sample, Verification
-    from finding_tickets.register.matrix import Matrix as Declared
+    from finding_tickets.register.config import MatrixConfig as Declared
     from finding_tickets.register.query import Facts
+    from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.rows import Row
-    from finding_tickets.verify.evidence import Current
 
 VERDICT = "verdict"
 UNREADABLE = "unreadable"
@@ -159,10 +159,10 @@ class Matrix:
 
 def recorded(rows: Iterable[Row], facts: Facts, declared: Declared) -> Matrix:
     """The declared matrix of the documents of a report, from their evidence."""
-    from finding_tickets.verify.evidence import own_torch
+    from finding_tickets.register.staleness import own_torch
 
     columns = cells(declared, facts.root.resolve(), own_torch())
-    known: dict[str, Mapping[Cell, Current] | None] = {}
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
     problems = []
     for row in rows:
         if row.verification or row.measured.problem or facts.has_verifier(row.stated):
@@ -174,18 +174,19 @@ def recorded(rows: Iterable[Row], facts: Facts, declared: Declared) -> Matrix:
     return matrix(columns, known, problems)
 
 
-def _recorded(row: Row, facts: Facts, columns: Sequence[Cell]) -> Mapping[Cell, Current]:
-    from finding_tickets.verify.evidence import Current, in_cells
+def _recorded(row: Row, facts: Facts, columns: Sequence[Cell]) -> Mapping[Cell, CurrentVerdict]:
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.verify.matrix import in_cells
 
     document = facts.document(row.stated)
     if document is None:
-        return {cell: Current(Verdict.UNVERIFIED) for cell in columns}
+        return {cell: CurrentVerdict(Verdict.UNVERIFIED) for cell in columns}
     return in_cells(document, facts.root, facts.config.evidence, columns)
 
 
 def matrix(
     columns: Sequence[Cell],
-    known: Mapping[str, Mapping[Cell, Current] | None],
+    known: Mapping[str, Mapping[Cell, CurrentVerdict] | None],
     problems: Sequence[BadDataError] = (),
 ) -> Matrix:
     """The matrix of what is known by the IDs of documents; None of one whose evidence cannot be read."""
@@ -203,12 +204,12 @@ def matrix(
     )
 
 
-def _states(known: Mapping[Cell, Current] | None, columns: Sequence[Cell]) -> Iterator[str]:
+def _states(known: Mapping[Cell, CurrentVerdict] | None, columns: Sequence[Cell]) -> Iterator[str]:
     for cell in columns:
         yield known[cell].verdict.value if known else UNREADABLE
 
 
-def _measured(known: Mapping[Cell, Current]) -> dict[Cell, Verification]:
+def _measured(known: Mapping[Cell, CurrentVerdict]) -> dict[Cell, Verification]:
     """The verifications that can be compared: fresh ones that decided something."""
     return {
         cell: current.verification

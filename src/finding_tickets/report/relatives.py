@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.model.ticket import Ticket
+from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
-from finding_tickets.register.row import Row
 
 
 @dataclass(frozen=True)

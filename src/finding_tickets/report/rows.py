@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
-from finding_tickets.register import row as register
+from finding_tickets.register import index as register
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
-from finding_tickets.register.particulars import NONE, Claimed, Particulars
-from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.index import IndexExtras, StatedClaim
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.measured import AFTER, BEFORE, Change, changes
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
@@ -28,6 +31,8 @@ CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
 """The opinions that take a side: whether they say that there is something to what the finding claims."""
 
+CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
+"""The lint rules that compare what one document says in several places, and look at nothing else."""
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
 _AGAINST = {Verdict.FAILED, Verdict.REFUTED}
@@ -53,7 +58,7 @@ class Row:
     """
 
     stated: register.Row
-    measured: Measured
+    measured: CurrentVerdict
     severity: str
     disposition: str
     consensus: str = NOT_REVIEWED
@@ -122,13 +127,11 @@ class Row:
         return True if held and None not in held else None
 
 
-def rows_of(
-    facts: Facts, chosen: Iterable[register.Row], particulars: Mapping[str, Particulars]
-) -> Iterator[Row]:
-    """The rows of a report; ``particulars`` are by the paths of the documents that have some."""
+def rows_of(facts: Facts, chosen: Iterable[register.Row], extras: Mapping[str, IndexExtras]) -> Iterator[Row]:
+    """The rows of a report; ``extras`` are by the paths of the documents that have some."""
     wanted = _wanted(facts.config)
     for stated in chosen:
-        told = particulars.get(stated.path, NONE)
+        told = extras.get(stated.path, IndexExtras())
         row = row_of(stated, facts.measured(stated), told, facts.config.vocabulary)
         found = [*row.contradictions, *_against_measurement(row, facts)]
         yield replace(
@@ -140,8 +143,8 @@ def rows_of(
 
 def row_of(
     stated: register.Row,
-    measured: Measured,
-    particulars: Particulars = NONE,
+    measured: CurrentVerdict,
+    extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
     vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
 ) -> Row:
     """The row of one document, by what is in it."""
@@ -152,12 +155,29 @@ def row_of(
         severity=(stated.severity or UNDECIDED) if finding else REVIEW,
         disposition=disposed(stated.status, stated.outcome) if finding else REVIEW,
         consensus=_consensus(stated) if finding else REVIEW,
-        claimed=tuple(_claimed(particulars.claims)),
+        claimed=tuple(_claimed(extras.claims)),
         changes=tuple(changes(measured.verification)) if measured.verification else (),
-        contradictions=particulars.contradictions,
-        is_unproven=_is_unproven(stated, measured, particulars, vocabulary),
-        ignored=particulars.ignored,
+        contradictions=extras.contradictions,
+        is_unproven=_is_unproven(stated, measured, extras, vocabulary),
+        ignored=extras.ignored,
     )
+
+
+def contradictions_in(
+    document: Document, data: bytes, vocabulary: Vocabulary
+) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Where a document of these bytes contradicts itself, and the rules that a comment has lint ignore."""
+    from finding_tickets.documents.source import Source
+    from finding_tickets.lint.engine import examine, suppressions
+    from finding_tickets.lint.rules import RULES, Context
+    from finding_tickets.register.load import Register
+
+    alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
+    source = Source(document.path, data, vocabulary)
+    found = examine(source, document, (), Context(alone), [RULES[name] for name in CONTRADICTIONS])
+    ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
+    problems = (breach.problem for breach in found if breach.problem.rule in CONTRADICTIONS)
+    return tuple(problems), tuple(dict.fromkeys(ignored))
 
 
 def _consensus(stated: register.Row) -> str:
@@ -169,13 +189,13 @@ def _consensus(stated: register.Row) -> str:
     return SPLIT if sides else NO_SIDE
 
 
-def _claimed(claims: Collection[Claimed]) -> Iterator[Change]:
+def _claimed(claims: Collection[StatedClaim]) -> Iterator[Change]:
     """The claims about the code before and after the fix, those about one metric together."""
     for metric in dict.fromkeys(claim.metric for claim in claims if claim.variant in {BEFORE, AFTER}):
         yield Change(metric, *(_together(claims, variant, metric) for variant in (BEFORE, AFTER)))
 
 
-def _together(claims: Collection[Claimed], variant: str, metric: str) -> str | None:
+def _together(claims: Collection[StatedClaim], variant: str, metric: str) -> str | None:
     """What is claimed at every point; where nothing is, all claims with their points."""
     about = [claim for claim in claims if (claim.variant, claim.metric) == (variant, metric)]
     everywhere = [claim.text for claim in about if not claim.where]
@@ -183,9 +203,9 @@ def _together(claims: Collection[Claimed], variant: str, metric: str) -> str | N
 
 
 def _is_unproven(
-    stated: register.Row, measured: Measured, particulars: Particulars, vocabulary: Vocabulary
+    stated: register.Row, measured: CurrentVerdict, extras: IndexExtras, vocabulary: Vocabulary
 ) -> bool:
-    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in particulars.ignored
+    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
     filed = filed_as(stated.path, vocabulary)
     return not shown and stated.kind == "finding" and is_fixed(stated.status, stated.outcome, filed)
 

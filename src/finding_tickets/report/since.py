@@ -8,10 +8,11 @@ from finding_tickets.errors import RevisionError, UsageError
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import GitError
 from finding_tickets.history.evidence_log import changed_verdicts
-from finding_tickets.register import row as register
-from finding_tickets.register.convention import safe_name
-from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register import index as register
+from finding_tickets.register.paths import safe_name
+from finding_tickets.register.query import Facts
 from finding_tickets.register.revision import config_at, rows_at
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Changed, Since
 from finding_tickets.report.rows import Row, row_of
 
@@ -52,7 +53,7 @@ def since(
 
 
 def _changes(row: Row, stated: register.Row, verdicts: tuple[str, str] | None) -> Iterator[Changed]:
-    before = row_of(stated, Measured())
+    before = row_of(stated, CurrentVerdict())
     for what in COMPARED:
         old, new = getattr(before, what), getattr(row, what)
         if old != new:

@@ -10,58 +10,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import replace
+from finding_tickets.ground.imports import reach
 from finding_tickets.ground.version import __version__
 from finding_tickets.model.remediation import SECONDS
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
-from finding_tickets.register.convention import safe_name
-from finding_tickets.verify.imports import reach
-from finding_tickets.verify.plan import EVERY, Plan, plan
+from finding_tickets.register.paths import safe_name
+from finding_tickets.register.staleness import (
+    ABSENT,
+    PREDICATE,
+    REMEDIATION,
+    STATEMENT,
+    TOOL,
+    TORCH,
+    CurrentVerdict,
+    Verdicts,
+    code_inputs,
+    content_digest,
+)
+from finding_tickets.verify.plan import Plan
 
-if TYPE_CHECKING:
-    from finding_tickets.verify.matrix import Cell
-
-# Looking a package up takes as long as reading a file of evidence.
-version = cache(metadata.version)
-
-TOOL = "finding-tickets"
-TORCH = "torch"
-REMEDIATION = "Remediation"
-ABSENT = hashlib.sha256(b"").hexdigest()
-STATEMENT = "https://in-toto.io/Statement/v1"
-PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 NO_STATEMENT = "it is no in-toto Statement of a test result"
 
 
 class NoStatementError(ValueError):
     """Why some bytes are no evidence, in a few words."""
-
-
-@dataclass(frozen=True)
-class Current:
-    """The verdict that counts now, the verification it comes from, and where fresh ones disagree.
-
-    ``changed`` names the inputs that are others now, where all evidence is stale.
-    """
-
-    verdict: Verdict
-    verification: Verification | None = None
-    disagreement: str | None = None
-    changed: tuple[str, ...] = ()
 
 
 def dump(evidence: Evidence) -> bytes:
@@ -85,7 +67,7 @@ def dump(evidence: Evidence) -> bytes:
         "predicateType": PREDICATE,
         "predicate": predicate,
     }
-    predicate["contentDigest"] = {"sha256": _content_digest(statement)}
+    predicate["contentDigest"] = {"sha256": content_digest(statement)}
     return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -100,7 +82,7 @@ def load(content: bytes) -> Evidence:
         predicate = statement["predicate"]
         if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
             raise NoStatementError(NO_STATEMENT)
-        if predicate.pop("contentDigest")["sha256"] != _content_digest(statement):
+        if predicate.pop("contentDigest")["sha256"] != content_digest(statement):
             raise NoStatementError("it was edited: its content is not what its digest says")
         inputs = []
         for resource, is_subject in (
@@ -132,11 +114,6 @@ def _resource(given: Input) -> dict[str, Any]:
     if given.kind == "version":
         return {"name": given.name, "annotations": {"version": given.value}}
     return {"name": given.name, "digest": {"gitCommit" if given.kind == "commit" else "sha256": given.value}}
-
-
-def _content_digest(statement: Mapping[str, Any]) -> str:
-    plain = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(plain.encode()).hexdigest()
 
 
 def name_of(done: Verification) -> str:
@@ -201,110 +178,13 @@ def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> l
     return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
 
 
-def current_verdict(document: Document, root: Path, folder: str = "evidence") -> Current:
+def current_verdict(document: Document, root: Path, folder: str = "evidence") -> CurrentVerdict:
     """The verdict on a document from its evidence in ``folder``; nothing that it speaks of is imported.
 
-    A fresh verdict on a real GPU outranks a simulated one, and one that decides outranks one that does not.
-    Of several like that, the one with the tool's own torch counts. With evidence, but none of it fresh, it is
-    stale.
-
     Raises:
         BadDataError: A file of evidence cannot be read, or was edited.
     """
-    recorded = read(document.id.value, root, folder)
-    if not recorded:
-        return Current(Verdict.UNVERIFIED)
-    planned = _planned(document, root)
-    # A real GPU may be on another machine, with a torch of its own.
-    torches = [own_torch() if each.verification.meter == "simulated" else None for each in recorded]
-    changes = [
-        _changed(each, document, planned, torch) for each, torch in zip(recorded, torches, strict=True)
-    ]
-    fresh = [evidence.verification for evidence, names in zip(recorded, changes, strict=True) if not names]
-    if not fresh:
-        # Evidence of another version of torch says least about what has changed here.
-        nearest = min(range(len(recorded)), key=lambda place: len(changes[place]))
-        return Current(Verdict.STALE, recorded[nearest].verification, changed=changes[nearest])
-    counts = min(fresh, key=rank)
-    disagreement = None
-    if len({one.verdict for one in fresh}) > 1:
-        # Each is named by its meter, and by device and torch where the meter has several.
-        meters = Counter(one.meter for one in fresh)
-        disagreement = ", ".join(
-            sorted(
-                f"{one.meter}: {one.verdict}"
-                if meters[one.meter] == 1
-                else f"{one.meter} ({one.device}, torch {one.torch}): {one.verdict}"
-                for one in fresh
-            )
-        )
-    return Current(counts.verdict, counts, disagreement)
-
-
-def rank(done: Verification) -> tuple[bool, bool, bool]:
-    """To sort by, what counts most first: what decides, then a real GPU's, then of the tool's own torch."""
-    return done.verdict is Verdict.INCONCLUSIVE, done.meter != "cuda", done.torch != own_torch()
-
-
-def in_cells(document: Document, root: Path, folder: str, cells: Sequence[Cell]) -> dict[Cell, Current]:
-    """What is known of a document in each cell of a matrix, from its evidence alone.
-
-    Evidence of a cell is not stale because the torch beside the tool is another one.
-
-    Raises:
-        BadDataError: A file of evidence cannot be read, or was edited.
-    """
-    known: dict[Cell, Current] = {}
-    for revision in dict.fromkeys(cell.revision for cell in cells):
-        recorded = read(document.id.value, root, folder, revision)
-        planned = _planned(document, root, revision) if recorded else ""
-        for cell in (cell for cell in cells if cell.revision == revision):
-            found = []
-            for evidence in recorded:
-                done = evidence.verification
-                if cell.has(done):
-                    changed = _changed(evidence, document, planned, None)
-                    verdict = Verdict.STALE if changed else done.verdict
-                    found.append(Current(verdict, done, changed=changed))
-            # What is fresh comes first, and of that what decides.
-            known[cell] = min(
-                found,
-                key=lambda one: (one.verdict is Verdict.STALE, one.verdict is Verdict.INCONCLUSIVE),
-                default=Current(Verdict.UNVERIFIED),
-            )
-    return known
-
-
-def _planned(document: Document, root: Path, revision: str | None = None) -> Plan | str:
-    """What would be measured now, or why nothing would; at a revision, of what names none itself."""
-    try:
-        overrides = {EVERY: revision} if revision else {}
-        return plan(document, root, overrides) or "the verifier, which is gone"
-    except BadDataError as error:
-        return f"{error.file or document.path} ({error.message})"
-
-
-def _changed(
-    evidence: Evidence, document: Document, planned: Plan | str, torch: str | None
-) -> tuple[str, ...]:
-    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh.
-
-    ``torch`` is the version that it would be measured with, where that may be another one.
-    """
-    if isinstance(planned, str):
-        return (planned,)
-    files = [each.name for each in evidence.inputs if each.kind == "file" and each.name != REMEDIATION]
-    before = {(each.name, each.kind): each.value for each in evidence.inputs}
-    again = evidence.verification.model_copy(update={"torch": torch} if torch else {})
-    now = {(each.name, each.kind): each.value for each in inputs(planned, document, again, files)}
-    changed = [key[0] for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
-    # Python would import a package in the place of a module of the same name beside it.
-    packages = (
-        f"{file.removesuffix('.py')}/__init__.py"
-        for file in files
-        if file not in planned.files and file.endswith(".py")
-    )
-    return (*changed, *(package for package in packages if (planned.root / package).is_file()))
+    return Verdicts(root, folder).current(document.id.value, code_inputs(document.remediation))
 
 
 def inputs(
@@ -351,11 +231,6 @@ def importable(planned: Plan) -> Iterator[str]:
 
     paths = reach(read_text, planned.files, planned.modules)
     return (path for path in paths if (planned.root / path).is_file())
-
-
-def own_torch() -> str:
-    """The version of the torch that is installed beside the tool."""
-    return version(TORCH).split("+")[0]
 
 
 def digest(file: Path) -> str:

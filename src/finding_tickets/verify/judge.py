@@ -26,7 +26,7 @@ from finding_tickets.measure.tasks import At, Question
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
-from finding_tickets.register.particulars import text_of
+from finding_tickets.register.index import stated_claim
 
 FOUND = "found"
 FIX = "fix"
@@ -209,7 +209,7 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
         id=claim.id,
         variant=claim.variant,
         metric=claim.metric,
-        claimed=text_of(claim),
+        claimed=stated_claim(claim).text,
         measured=checked.measured,
         holds=checked.holds,
         expect=claim.expect,

@@ -35,7 +35,8 @@ from finding_tickets.measure.tasks import (
 from finding_tickets.measure.worker import NO_ROOM
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket, ResultCheck, Times, Verification
-from finding_tickets.verify.evidence import ABSENT, digest, importable, inputs, own_torch, write
+from finding_tickets.register.staleness import ABSENT, own_torch
+from finding_tickets.verify.evidence import digest, importable, inputs, write
 from finding_tickets.verify.judge import HOST, check, judge, questions, unchecked, without_times
 from finding_tickets.verify.plan import EVERY, Plan, plan
 
@@ -326,7 +327,9 @@ class VerificationRun:
         tasks.clear()
         compare: dict[str, MeasuredTicket] = {}
         time: dict[str, MeasuredTicket] = {}
-        for (key, commit), outcome in self._isolation.run(queue, lambda name: self._tell_start(name[0])):
+        for (key, commit), outcome in self._isolation.run(
+            dict(queue), lambda name: self._tell_start(name[0])
+        ):
             del queue[key, commit]
             outcomes[key][commit] = outcome
             if None in outcomes[key].values():

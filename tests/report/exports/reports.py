@@ -12,9 +12,10 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register import row as register
+from finding_tickets.register import index as register
 from finding_tickets.register.config import Config
-from finding_tickets.register.query import Facts, Measured
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.contexts import Profile, Report, status
 from finding_tickets.report.measured import Change
 from finding_tickets.report.rows import Row
@@ -114,7 +115,9 @@ def row(
     told = Problem(level=Level.WARNING, rule="folder", file=stated.path, line=3, message=text)
     return Row(
         stated=stated,
-        measured=Measured(verdict, done, problem=BadDataError(problem) if problem else None, changed=changed),
+        measured=CurrentVerdict(
+            verdict, done, problem=BadDataError(problem) if problem else None, changed=changed
+        ),
         severity=severity if kind == "finding" else "review",
         disposition=(status or "not stated") if kind == "finding" else "review",
         changes=(Change(text, text, None),),

@@ -17,7 +17,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
-from finding_tickets.register.convention import fixes_folder, verifier_path
+from finding_tickets.register.paths import fixes_folder, verifier_path
 
 # How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (

@@ -20,10 +20,10 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.graph import components
-from finding_tickets.register.ids import numbers
+from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.load import Register, files_of
-from finding_tickets.register.measured import measured
+from finding_tickets.register.relations import components
+from finding_tickets.register.staleness import Verdicts, code_inputs
 
 LEAST_LIKENESS = 0.8
 # How the names begin of what the reader reports about the block.
@@ -161,8 +161,13 @@ class Context:
         Raises:
             BadDataError: A file of evidence cannot be read.
         """
-        current = measured(self._register, document)
-        return current.verification.verdict.value if current and current.verification else None
+        code = code_inputs(document.remediation)
+        current = self._verdicts.current(document.id.value, code)
+        return current.evidence.verdict.value if current.evidence else None
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self.root, self._register.config.evidence)
 
     @cached_property
     def first_commit(self) -> date | None:

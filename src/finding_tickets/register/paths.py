@@ -1,8 +1,9 @@
-"""Where the files of a ticket stand unless its Remediation section says otherwise."""
+"""Where a register is, and where in it the files of a ticket stand unless its Remediation says otherwise."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 LONGEST_NAME = 150
 """Bytes, so that a name with a suffix or two stays below the 255 that file systems take."""
@@ -31,3 +32,8 @@ def safe_name(name: str) -> str:
     import hashlib
 
     return f"{safe[:30]}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def relative(root: Path, path: Path) -> str:
+    """A path as problems and records name it: from the root, with forward slashes."""
+    return path.relative_to(root).as_posix()

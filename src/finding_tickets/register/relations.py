@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
 
 
 @dataclass(frozen=True, slots=True)

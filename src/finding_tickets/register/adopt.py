@@ -13,17 +13,9 @@ from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
-from finding_tickets.register.config import (
-    CONFIG_FILE,
-    PROJECT_FILE,
-    Config,
-    is_file,
-    project_table,
-    read_config,
-)
+from finding_tickets.register.config import is_configured, read_config
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.ids import natural
-from finding_tickets.register.numbering import numbered
+from finding_tickets.register.identifiers import natural, numbered
 
 MOST_SHAPES = 4
 _UNFIT = "id-form"
@@ -63,9 +55,20 @@ def survey(root: Path) -> Survey:
     Raises:
         BadDataError: There is a configuration, and it is wrong.
     """
-    configured = _configured(root)
+    configured = is_configured(root)
     config = read_config(root)
-    files = list(_markdown(root, config, configured is not None))
+    # The Markdown files of the folders that are configured, else all of the repository's own.
+    folders = [root / folder for folder in config.tickets] if configured else [root]
+    own = None if configured else repository_files(root)
+    files = [
+        file
+        for file in markdown_files(root, folders, [], largest=config.largest_file)
+        if (
+            file.path in own
+            if own is not None
+            else FOREIGN_FOLDERS.isdisjoint(PurePosixPath(file.path).parts)
+        )
+    ]
     documents, problems = _read(files, config.vocabulary)
     pattern, unfit = (None, ()) if configured else _pattern_for(files, problems)
     if pattern:
@@ -74,34 +77,18 @@ def survey(root: Path) -> Survey:
     paths = [document.path for document in documents]
     if configured:
         counts = _below(paths)
-        folders = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
+        found = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
     else:
-        folders = _folders([file.path for file in files], paths) or {config.tickets[0]: 0}
+        found = _folders([file.path for file in files], paths) or {config.tickets[0]: 0}
     return Survey(
         root=root,
         configured=configured,
-        folders=folders,
+        folders=found,
         documents=dict(Counter(document.kind for document in documents)),
         series=dict(sorted(numbers.items(), key=lambda item: (-item[1], natural(item[0])))),
         id_pattern=pattern,
         unfit=unfit,
     )
-
-
-def _configured(root: Path) -> str | None:
-    if is_file(root / CONFIG_FILE):
-        return CONFIG_FILE
-    return PROJECT_FILE if project_table(root / PROJECT_FILE) is not None else None
-
-
-def _markdown(root: Path, config: Config, configured: bool) -> Iterator[File]:
-    """The Markdown files of the folders that are configured, else all of the repository's own."""
-    folders = [root / folder for folder in config.tickets] if configured else [root]
-    own = None if configured else repository_files(root)
-    for file in markdown_files(root, folders, [], largest=config.largest_file):
-        parts = PurePosixPath(file.path).parts
-        if file.path in own if own is not None else FOREIGN_FOLDERS.isdisjoint(parts):
-            yield file
 
 
 def _read(files: Iterable[File], vocabulary: Vocabulary) -> tuple[list[Document], list[Problem]]:

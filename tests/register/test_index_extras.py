@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.lint.engine import lint
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.particulars import CONTRADICTIONS, Claimed
+from finding_tickets.register.index import StatedClaim, list_rows
+from finding_tickets.report.rows import CONTRADICTIONS, contradictions_in
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -29,18 +29,19 @@ claims:
 ```
 """
 CLAIMS = (
-    Claimed("found", "syncs", "4*params"),
-    Claimed("found", "syncs", "<= 9", "params 2"),
-    Claimed("fix", "syncs", "1"),
+    StatedClaim("found", "syncs", "4*params"),
+    StatedClaim("found", "syncs", "<= 9", "params 2"),
+    StatedClaim("fix", "syncs", "1"),
 )
 LIST = """
 import json, sys
 from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
-from finding_tickets.register.listing import list_rows
-found = list_rows(Path(sys.argv[1]), whole=True)
-print(json.dumps([len(found.particulars), [name for name in opened if name.endswith(".md")]]))
+from finding_tickets.register.index import list_rows
+from finding_tickets.report.rows import contradictions_in
+found = list_rows(Path(sys.argv[1]), examine=contradictions_in)
+print(json.dumps([len(found.extras), [name for name in opened if name.endswith(".md")]]))
 """
 
 
@@ -63,7 +64,7 @@ def test_contradictions_are_those_of_lint(repository: Repository) -> None:
         (each.file, each.rule) for each in expected
     ]
     for _ in range(2):
-        told = list_rows(repository.root, whole=True).particulars
+        told = list_rows(repository.root, examine=contradictions_in).extras
         assert expected == [each for path in sorted(told) for each in told[path].contradictions]
         assert ("contradiction",) == told["tickets/A-3.md"].ignored
         assert "tickets/A-4.md" not in told
@@ -76,17 +77,17 @@ def test_claims_of_a_block_and_of_a_file_beside(repository: Repository) -> None:
     repository.ticket("A-2")
     repository.write("tickets/A-2.remediation.yaml", "claims: {fix: {syncs: 1}}\n")
     for _ in range(2):
-        told = list_rows(repository.root, whole=True).particulars
+        told = list_rows(repository.root, examine=contradictions_in).extras
         assert {"tickets/A-1.md": CLAIMS, "tickets/A-2.md": CLAIMS[2:]} == {
             path: each.claims for path, each in told.items()
         }
 
 
 @pytest.mark.usefixtures("settled")
-def test_particulars_are_remembered(repository: Repository) -> None:
-    """A second listing with particulars opens no document."""
+def test_extras_are_remembered(repository: Repository) -> None:
+    """A second listing with extras opens no document."""
     repository.ticket("A-1", more=FIXED)
-    list_rows(repository.root)
+    list_rows(repository.root, examine=contradictions_in)
     line = [sys.executable, "-c", LIST, str(repository.root)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     assert [1, []] == json.loads(done.stdout)
@@ -94,7 +95,8 @@ def test_particulars_are_remembered(repository: Repository) -> None:
 
 @pytest.mark.usefixtures("settled")
 def test_lists_do_without(repository: Repository) -> None:
-    """A listing that was not asked for particulars does not take them out of the index."""
+    """A listing that was not asked for extras does not take them out of the index."""
     repository.ticket("A-1", more=FIXED)
-    list_rows(repository.root)
-    assert {} == list_rows(repository.root).particulars
+    list_rows(repository.root, examine=contradictions_in)
+    assert {} == list_rows(repository.root).extras
+    assert 1 == len(list_rows(repository.root, examine=contradictions_in).extras)
