@@ -108,7 +108,7 @@ class TakesGpu(Isolation):
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, TaskOutcome]]:
         """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
-        for name, task in tasks.items():
+        for name, task in list(tasks.items()):
             if on_start:
                 on_start(name)
             if task.target in self._answers:

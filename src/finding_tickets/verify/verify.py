@@ -327,9 +327,7 @@ class VerificationRun:
         tasks.clear()
         compare: dict[str, MeasuredTicket] = {}
         time: dict[str, MeasuredTicket] = {}
-        for (key, commit), outcome in self._isolation.run(
-            dict(queue), lambda name: self._tell_start(name[0])
-        ):
+        for (key, commit), outcome in self._isolation.run(queue, lambda name: self._tell_start(name[0])):
             del queue[key, commit]
             outcomes[key][commit] = outcome
             if None in outcomes[key].values():
