@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 
 from finding_tickets.cli.main import run
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared/corpus"
 SARIF = ROOT.parent / "shared/schemas/sarif-schema-2.1.0.json"
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not beside this checkout")

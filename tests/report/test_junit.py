@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from hypothesis import given
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
-from tests.report.exports.reports import ROWS, claim, report, row
+from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.exports.junit import write
-from finding_tickets.report.rows import Row
+from finding_tickets.report.junit import write_junit
+from finding_tickets.report.rows import ReportRow
 
 
-def suites(rows: list[Row]) -> list[TestSuite]:
+def suites(rows: list[ReportRow]) -> list[TestSuite]:
     """The suites that junitparser reads."""
-    return list(JUnitXml.fromstring("".join(write(report(rows))).encode()))
+    return list(JUnitXml.fromstring("".join(write_junit(report(rows))).encode()))
 
 
 def outcomes(suite: TestSuite) -> dict[str, list[str]]:
@@ -69,7 +69,7 @@ def test_no_documents() -> None:
 
 
 @given(ROWS)
-def test_any_text_is_xml(rows: list[Row]) -> None:
+def test_any_text_is_xml(rows: list[ReportRow]) -> None:
     """Every document has its suite, whatever it says; the counts are those of its cases."""
     found = suites(rows)
     assert len(rows) == len(found)

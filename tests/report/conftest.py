@@ -16,9 +16,9 @@ from finding_tickets.register import index as register
 from finding_tickets.register.config import Config
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.contexts import Profile, Report, status
-from finding_tickets.report.measured import Change
-from finding_tickets.report.rows import Row
+from finding_tickets.report.rows import ReportRow
+from finding_tickets.report.status import Profile, StatusReport, status_of_rows
+from finding_tickets.report.text import LawChange
 
 ANY = st.text(st.characters(), max_size=12)
 """Any Unicode, control characters, surrogates and what no character is among it."""
@@ -93,7 +93,7 @@ def row(
     path: str | None = None,
     problem: str | None = None,
     changed: tuple[str, ...] = (),
-) -> Row:
+) -> ReportRow:
     """A document that says ``text`` wherever it says anything; with claims it was measured."""
     done = None if claims is None else verification(text, verdict, claims)
     stated = register.Row(
@@ -113,24 +113,26 @@ def row(
         summary=text,
     )
     told = Problem(level=Level.WARNING, rule="folder", file=stated.path, line=3, message=text)
-    return Row(
+    return ReportRow(
         stated=stated,
         measured=CurrentVerdict(
             verdict, done, problem=BadDataError(problem) if problem else None, changed=changed
         ),
         severity=severity if kind == "finding" else "review",
         disposition=(status or "not stated") if kind == "finding" else "review",
-        changes=(Change(text, text, None),),
-        claimed=(Change(text, None, text),),
+        changes=(LawChange(text, text, None),),
+        claimed=(LawChange(text, None, text),),
         contradictions=(told,),
     )
 
 
-def report(rows: Iterable[Row], *, root: Path = Path("/nowhere"), profile: Profile = Profile.FULL) -> Report:
+def report(
+    rows: Iterable[ReportRow], *, root: Path = Path("/nowhere"), profile: Profile = Profile.FULL
+) -> StatusReport:
     """A report on these rows."""
     rows = tuple(rows)
     facts = Facts(root, Config(), tuple(each.stated for each in rows))
-    return Report(facts, status(rows, facts, "a query"), profile=profile)
+    return StatusReport(facts, status_of_rows(rows, facts, "a query"), profile=profile)
 
 
 ROWS = st.lists(

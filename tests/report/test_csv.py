@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from tests.report.exports.reports import ROWS, claim, report, row
+from tests.report.conftest import ROWS, claim, row
 
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.exports.cells import cell
-from finding_tickets.report.exports.sheet import COLUMNS, write
-from finding_tickets.report.rows import Row
+from finding_tickets.report.rows import CSV_COLUMNS, ReportRow, csv_cell, write_csv
 
 FORMULAS = [
     "=1+1",
@@ -44,8 +42,8 @@ def read(text: str) -> list[dict[str, str]]:
 def test_a_row_for_each_document() -> None:
     """What is not stated is empty, and what has commas or quotes is one cell."""
     rows = [row("T-1", 'a, "b"', verdict=Verdict.VERIFIED, claims=[claim()]), row("T-2", status=None)]
-    first, second = read("".join(write(report(rows))))
-    assert list(COLUMNS) == list(first)
+    first, second = read("".join(write_csv(rows)))
+    assert list(CSV_COLUMNS) == list(first)
     assert ('a, "b"', "verified", "open", 'a, "b": a, "b"') == tuple(
         first[name] for name in ("title", "verdict", "disposition", "laws")
     )
@@ -56,9 +54,9 @@ def test_a_row_for_each_document() -> None:
 
 def test_a_cell_is_no_longer_than_spreadsheets_take() -> None:
     """Of a longer text, 32 767 characters are there, the last of which says that it goes on."""
-    (read_row,) = read("".join(write(report([row("T-1", "=" + "x" * 200_000)]))))
+    (read_row,) = read("".join(write_csv([row("T-1", "=" + "x" * 200_000)])))
     assert "'=" + "x" * (32_767 - 3) + "\u2026" == read_row["title"]
-    assert "x" * 32_767 == cell("x" * 32_767)
+    assert "x" * 32_767 == csv_cell("x" * 32_767)
 
 
 @pytest.mark.parametrize(
@@ -79,16 +77,16 @@ def test_a_cell_is_no_longer_than_spreadsheets_take() -> None:
 )
 def test_a_formula_becomes_text(value: object, expected: str) -> None:
     """An apostrophe stands before what a spreadsheet would calculate, also behind a semicolon."""
-    assert expected == cell(value)
+    assert expected == csv_cell(value)
 
 
 @given(ROWS)
-def test_any_text_is_read_back_on_its_row(rows: list[Row]) -> None:
+def test_any_text_is_read_back_on_its_row(rows: list[ReportRow]) -> None:
     """Each document is one line with as many cells as the header, and no cell begins a formula."""
-    text = "".join(write(report(rows)))
+    text = "".join(write_csv(rows))
     assert len(rows) + 1 == text.count("\n")
     for cells in csv.reader(io.StringIO(text, newline=""), strict=True):
-        assert len(COLUMNS) == len(cells)
+        assert len(CSV_COLUMNS) == len(cells)
         assert not any(re.match("[=+\\-@\\s\uff0b\uff0d\uff1d\uff20]", each) for each in cells)
 
 
@@ -99,7 +97,7 @@ def test_any_text_is_read_back_on_its_row(rows: list[Row]) -> None:
 def test_a_spreadsheet_finds_no_formula(tmp_path: Path, separator: str) -> None:
     """LibreOffice makes formulas of the bare texts and none of the report, whichever separator it expects."""
     sheet = tmp_path / "report.csv"
-    sheet.write_text("".join(write(report([row(f"T-{n}", text) for n, text in enumerate(FORMULAS)]))))
+    sheet.write_text("".join(write_csv(row(f"T-{n}", text) for n, text in enumerate(FORMULAS))))
     bare = tmp_path / "bare.csv"
     bare.write_text("".join(f"{text}\n" for text in FORMULAS))
     reader = f"CSV:{ord(separator)},34,76,1,,0,false,true,false,false,false,0,true"

@@ -1,14 +1,16 @@
-"""Reports for GitHub: annotations that it shows, and a summary that it takes."""
+"""Annotations and summaries for GitHub's workflows."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.exports.reports import ROWS, claim, report, row
+from tests.report.conftest import ROWS, claim, report, row
 
+from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.exports.github import MOST, summary, write
-from finding_tickets.report.rows import Row
+from finding_tickets.report.github import MOST, annotation, summary, write_annotations
+from finding_tickets.report.rows import ReportRow
 
 ROOM = 1024**2
 
@@ -20,7 +22,7 @@ def test_an_annotation_for_each_piece_of_open_work() -> None:
         row("T-2", "x", verdict=Verdict.VERIFIED, claims=[claim()]),
         row("T-3", "x"),
     ]
-    first, second = "".join(write(report(rows))).splitlines()
+    first, second = "".join(write_annotations(report(rows))).splitlines()
     assert "::error file=tickets/T-1.md,line=1,col=1,title=T-1 failed::x. x (mend the fix: " in first
     assert second.startswith("::notice file=tickets/T-3.md,line=1,col=1,title=T-3 unverified::x. It was not")
 
@@ -28,7 +30,7 @@ def test_an_annotation_for_each_piece_of_open_work() -> None:
 def test_no_more_annotations_than_are_shown() -> None:
     """GitHub drops what is beyond its limit for each level; how many those are is said in one."""
     failed = [row(f"F-{number}", verdict=Verdict.FAILED, claims=[]) for number in range(MOST + 3)]
-    lines = "".join(write(report([*failed, row("T-1")]))).splitlines()
+    lines = "".join(write_annotations(report([*failed, row("T-1")]))).splitlines()
     assert [MOST, 2] == [
         sum(line.startswith(f"::{level} ") for line in lines) + (level == "notice")
         for level in ("error", "notice")
@@ -57,12 +59,36 @@ def test_a_summary_fits() -> None:
 
 
 @given(ROWS, st.integers(0, 2000))
-def test_any_text_stays_within_its_bounds(rows: list[Row], room: int) -> None:
+def test_any_text_stays_within_its_bounds(rows: list[ReportRow], room: int) -> None:
     """Every line of the output is a command, every line of a table has its cells, and the room is kept to."""
     made = report(rows)
-    assert all(line.startswith("::") for line in "".join(write(made)).split("\n")[:-1])
+    assert all(line.startswith("::") for line in "".join(write_annotations(made)).split("\n")[:-1])
     page = summary(made, room)
     assert len(page.encode(errors="backslashreplace")) <= room
     for line in page.split("\n"):
         if line.startswith("| ") and "### Open work" in page.partition(line)[0]:
             assert 6 == line.replace("\\|", "").count("|")
+
+
+@pytest.mark.parametrize(
+    ("level", "command"), [(Level.ERROR, "error"), (Level.WARNING, "warning"), (Level.NOTE, "notice")]
+)
+def test_a_command_for_each_level(level: Level, command: str) -> None:
+    """A note is what GitHub calls a notice."""
+    problem = Problem(
+        level=level, rule="folder", file="tickets/a.md", line=7, column=3, message="no", hint="move"
+    )
+    assert f"::{command} file=tickets/a.md,line=7,col=3,title=folder::no (move)" == annotation(problem)
+
+
+def test_what_has_a_meaning_is_escaped() -> None:
+    """Per cent signs and line ends are escaped everywhere, commas and colons in properties as well."""
+    problem = Problem(level=Level.ERROR, rule="folder", file="a,b:c%.md", line=1, message="50%: a,\r\nb")
+    expected = "::error file=a%2Cb%3Ac%25.md,line=1,col=1,title=folder::50%25: a,%0D%0Ab"
+    assert expected == annotation(problem)
+
+
+def test_a_long_message_is_cut() -> None:
+    """GitHub takes 64 KB of a message; what it advises stays."""
+    problem = Problem(level=Level.NOTE, rule="r", file="a.md", line=1, message="m" * 100_000, hint="do")
+    assert f"::notice file=a.md,line=1,col=1,title=r::{'m' * 3_999}\u2026 (do)" == annotation(problem)
