@@ -46,8 +46,8 @@ def check(
     ] = CheckFormat.TEXT,
 ) -> ExitCode:
     """Measure again what a branch changes and compare with its base."""
-    from finding_tickets.gate.branch import base_of, pairs
-    from finding_tickets.gate.gate import configuration, exit_code, judge, measure, unread
+    from finding_tickets.gate.branch import base_of, branch_tickets
+    from finding_tickets.gate.check import configuration, exit_code, judge, unread
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
     from finding_tickets.report.github import annotation
@@ -55,7 +55,7 @@ def check(
     head = load(root)
     then = base_of(head.root, base)
     named = accept or []
-    found = pairs(then, head, named)
+    found = branch_tickets(then, head, named)
     # A misspelt ID would silently accept nothing.
     acceptable = {pair.id.casefold() for pair in found} | {CONFIGURATION}
     for name in named:
@@ -63,8 +63,7 @@ def check(
             raise UsageError(f"--accept {name}: no such ticket", hint="tickets list shows them all")
     settings = settings_of(head, meter, timeout)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = measure(found, head, isolation, settings, say)
-    judged = judge(found, done, named)
+        judged = judge(found, named, head, isolation, settings, say)
     others = [*configuration(then, head, accepted=CONFIGURATION in named)]
     others += unread(then.register, head)
     problems = [*others, *(problem for each in judged for problem in each.problems)]

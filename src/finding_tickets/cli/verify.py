@@ -48,9 +48,8 @@ from finding_tickets.report.text import circumstances, verification_lines
 if TYPE_CHECKING:
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
-    from finding_tickets.verify.cells import Cell
-    from finding_tickets.verify.executor import Executor
-    from finding_tickets.verify.session import Settings, Verified
+    from finding_tickets.verify.matrix import Cell
+    from finding_tickets.verify.verify import Executor, Settings, Verified
 
 
 class ExecutorName(StrEnum):
@@ -157,7 +156,7 @@ def verify(
         cells: tuple[Cell, ...] = ()
         if matrix:
             from finding_tickets.register.staleness import own_torch
-            from finding_tickets.verify.cells import cells as cells_of
+            from finding_tickets.verify.matrix import cells as cells_of
 
             if register.config.matrix is None:
                 message, hint = (
@@ -215,7 +214,7 @@ def _executor(
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.verify.executor import Local
+    from finding_tickets.verify.verify import Local
 
     with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
         yield Local(isolation)
@@ -313,7 +312,7 @@ def _by_cell(
     documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
 ) -> list[Batch]:
     """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.cells import labels
+    from finding_tickets.verify.matrix import labels
 
     batches = []
     recorded = {document.path: _recorded(document, settings, cells) for document in documents if stale}
@@ -353,7 +352,7 @@ def _recorded(
     document: Document, settings: Settings, cells: Sequence[Cell]
 ) -> Mapping[Cell, CurrentVerdict] | None:
     """The evidence of each cell; None where it cannot be read."""
-    from finding_tickets.verify.evidence import in_cells
+    from finding_tickets.verify.matrix import in_cells
 
     try:
         return in_cells(document, settings.root, settings.evidence, cells)
