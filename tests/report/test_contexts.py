@@ -17,17 +17,16 @@ from finding_tickets.register.index import list_rows
 from finding_tickets.register.index import row_of as stated
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.contexts import Report, Status
-from finding_tickets.report.contexts import status as of_rows
-from finding_tickets.report.hot_spots import shortened
-from finding_tickets.report.rows import Row, row_of
+from finding_tickets.report.rows import ReportRow, row_of
+from finding_tickets.report.status import RegisterStatus, StatusReport, shortened
+from finding_tickets.report.status import status_of_rows as of_rows
 from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
 
-def status(rows: Iterable[Row]) -> Status:
+def status(rows: Iterable[ReportRow]) -> RegisterStatus:
     """The status of a register that has these documents and no other."""
     made = tuple(rows)
     return of_rows(made, Facts(Path(), Config(), [each.stated for each in made]))
@@ -66,7 +65,9 @@ def verification(*claims: ClaimResult, **variants: VariantResult) -> Verificatio
     )
 
 
-def row(repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str) -> Row:
+def row(
+    repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str
+) -> ReportRow:
     """The only document of a repository with a verdict."""
     repository.ticket(**words)
     return row_of(stated(repository.load().documents[0]), CurrentVerdict(verdict, measured))
@@ -220,7 +221,7 @@ def test_one_file_under_several_names() -> None:
     assert {"src/a/one.py": 2} == status(rows).hot_spots.named
 
 
-def document(name: str, *, holds: bool | None = None, **stated: Any) -> Row:
+def document(name: str, *, holds: bool | None = None, **stated: Any) -> ReportRow:
     """A finding by what it states, and whether its claim about the code as found was measured to hold."""
     measured = verification(claim("found", "syncs", holds=holds)) if holds is not None else None
     verdict = {None: Verdict.UNVERIFIED, True: Verdict.VERIFIED, False: Verdict.REFUTED}[holds]
@@ -314,7 +315,7 @@ def test_whole_documents_are_read_as_they_are_asked_for(repository: Repository) 
         repository.ticket(name)
     listing = list_rows(repository.root)
     facts = Facts(listing.root, listing.config, listing.rows)
-    report = Report(facts, of_rows((row_of(each, CurrentVerdict()) for each in facts.rows), facts))
+    report = StatusReport(facts, of_rows((row_of(each, CurrentVerdict()) for each in facts.rows), facts))
     entries = report.entries()
     assert "A-1" == next(entries).id
     (repository.root / "tickets/A-2.md").unlink()

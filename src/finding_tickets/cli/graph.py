@@ -13,7 +13,7 @@ from finding_tickets.cli.registers import open_listing, reading_code
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.relations import graph as around
-from finding_tickets.report.graph import dot, graph_item, mermaid, text
+from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
 
 
 class GraphFormat(StrEnum):
@@ -25,7 +25,7 @@ class GraphFormat(StrEnum):
     JSON = "json"
 
 
-WRITERS = {GraphFormat.TEXT: text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
+WRITERS = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
 
 
 def graph(

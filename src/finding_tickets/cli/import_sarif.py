@@ -23,7 +23,7 @@ from finding_tickets.register.draft import Draft
 from finding_tickets.register.identifiers import free_ids
 from finding_tickets.register.load import Register
 from finding_tickets.register.root import chosen_root
-from finding_tickets.report.drafts import Attached
+from finding_tickets.report.templates import Attached
 
 TEMPLATE = "imported.md.j2"
 

@@ -52,7 +52,7 @@ def probe(
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.measure.probing import PRELOAD, ProbeRequest
     from finding_tickets.measure.probing import probe as run
-    from finding_tickets.report.probe import as_json, doubts, lines
+    from finding_tickets.report.probe import doubts, probe_item, probe_lines
 
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
@@ -77,12 +77,12 @@ def probe(
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
     if output_format is Format.TABLE:
-        write("\n".join(lines(probed, style)))
+        write("\n".join(probe_lines(probed, style)))
     for doubt in doubts(probed):
         say(f"{target}: {doubt}")
     drafted = _drafted(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:
-        write_json("probe", [as_json(probed) | {"draft": drafted}])
+        write_json("probe", [probe_item(probed) | {"draft": drafted}])
     if drafted:
         say(f"created {drafted['id']}: {', '.join(drafted['files'])}")
     # Counts that are not the whole truth decide nothing.
@@ -96,7 +96,7 @@ def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str
     from finding_tickets.ground.git import commit_containing
     from finding_tickets.register.identifiers import free_ids
     from finding_tickets.register.load import load
-    from finding_tickets.report.findings import Finding, site_of
+    from finding_tickets.report.probe import ProbedFinding, site_of
 
     # The command line that measures the same again.
     options = [f"--sweep {text}" for text in wanted.sweep]
@@ -106,7 +106,7 @@ def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str
     register = load(wanted.root)
     words = register.config.vocabulary
     own = set(probed.files) - {wanted.verifier_path}
-    finding = Finding(
+    finding = ProbedFinding(
         probed=probed,
         site=site_of(probed, site),
         root=register.root,

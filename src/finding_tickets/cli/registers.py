@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from finding_tickets.register.index import Examine, Listing
     from finding_tickets.register.load import Register
     from finding_tickets.register.staleness import CurrentVerdict
-    from finding_tickets.report.entries import Entry
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.report.text import MeasuredDocument
+    from finding_tickets.verify.verify import Settings
 
 REMEDIATION_RULES = "remediation-"
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[Entry | CurrentVerdict]) -> ExitCode:
+def evidence_code(entries: Iterable[MeasuredDocument | CurrentVerdict]) -> ExitCode:
     """Bad data where evidence could not be read, which is printed on stderr."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:
@@ -66,7 +66,7 @@ def find_each(find: Callable[[str], T], ids: Iterable[str]) -> tuple[list[T], Ex
 
 def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:
     """The settings of a verification: the options of a command first, then the configuration."""
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
     return Settings(
         root=register.root.resolve(),

@@ -14,7 +14,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source, code_spans
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
-from finding_tickets.lint.rules.reported import FORM, UNUSED
+from finding_tickets.lint.rules.reported import FORM, UNUSED, is_within
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.register.load import Register, files_of
@@ -141,9 +141,10 @@ def suppressions(source: Source) -> tuple[Suppression, ...]:
             code.append((block.start, block.end))
         elif block.first < block.last:
             code += code_spans(source.data, block.first, block.last)
+    code.sort()
     found = []
     for match in _COMMENT.finditer(source.data):
-        if not any(start <= match.start() < end for start, end in code):
+        if not is_within(match.start(), code):
             text = _TEXT.fullmatch(match["text"].decode(errors="replace").rstrip())
             names = re.split(r"\s*,\s*", text["rules"]) if text else []
             found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
