@@ -155,7 +155,7 @@ FUNCTIONS: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
 
 def parse_expression(text: str) -> Expression:
     """The expression that ``text`` states; raises ``ExpressionError``."""
-    parser = _Parser(text)
+    parser = _ExpressionParser(text)
     expression = parser.expression()
     parser.expect_end()
     return expression
@@ -167,7 +167,7 @@ def parse_condition(text: str) -> Condition:
     Raises:
         ExpressionError: It cannot be read; for a common mistake the hint says what to write.
     """
-    parser = _Parser(text)
+    parser = _ExpressionParser(text)
     condition = parser.condition()
     parser.expect_end()
     return condition
@@ -234,7 +234,7 @@ def suggest(word: str, known: Sequence[str]) -> str:
     return f"{question}known: {', '.join(known) or 'none'}"
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, text: str) -> None:

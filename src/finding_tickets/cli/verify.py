@@ -41,7 +41,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts, Lexicon, select
 from finding_tickets.report.text import circumstances, verification_lines
 
@@ -153,7 +153,18 @@ def verify(
         ids = list(query or ())
         if not all(map(Lexicon(facts).is_id, ids)):
             ids = []
-        cells = _cells(register) if matrix else ()
+        cells: tuple[Cell, ...] = ()
+        if matrix:
+            from finding_tickets.register.staleness import own_torch
+            from finding_tickets.verify.matrix import cells as cells_of
+
+            if register.config.matrix is None:
+                message, hint = (
+                    "the configuration declares no matrix",
+                    "[tool.tickets.matrix], docs/matrix.md",
+                )
+                raise UsageError(message, hint=hint)
+            cells = cells_of(register.config.matrix, register.root.resolve(), own_torch())
         words = query
         if stale:
             # What is stale in a cell of a matrix is decided cell by cell.
@@ -295,20 +306,6 @@ def _show(
         write("")
         write_table(("TICKET", *numbers), [(line.id, *line.words) for line in made.lines])
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
-
-
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that the configuration declares.
-
-    Raises:
-        UsageError: It declares none.
-    """
-    from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells
-
-    if register.config.matrix is None:
-        raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
 
 
 def _by_cell(
