@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -51,6 +51,8 @@ FIRST_SEED = 2
 """Added to the workload's own seed, which counting used with the one after it."""
 
 Clock = Callable[[], float]
+Ask = Callable[..., Any]
+"""Asks a timer, here or in another process, for one of its methods with its arguments."""
 Pair = tuple[str, str]
 """The subject, whose time is divided, and the reference."""
 
@@ -73,23 +75,6 @@ class RatioInterval:
         return f"{self.ratio:.3g} ({self.low:.3g} to {self.high:.3g} over {self.rounds} rounds)"
 
 
-class Timer(Protocol):
-    """Runs variants and takes their times, here or in another process."""
-
-    def run(self, variant: str, at: At, number: int) -> float:
-        """The seconds of one run on fresh data, the same for every variant with the same ``number``.
-
-        Raises:
-            VariantRaisedError: The variant raised.
-        """
-
-    def empty(self, at: At) -> float:
-        """The seconds that a run of nothing takes."""
-
-    def cannot_time(self, at: At) -> str | None:
-        """Why nothing can be timed at a point; None where it can."""
-
-
 def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """Time what the payload asks for; raises what importing and building raise."""
     return measure_times(TimeJob.from_payload(payload))
@@ -108,19 +93,19 @@ def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) ->
         CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
     """
     with ExitStack() as stack:
-        timers: dict[str, Timer] = {}
+        timers: dict[str, Ask] = {}
         for code in job.codes:
-            process = stack.enter_context(_process(job, code, prepare))
-            timers |= dict.fromkeys(process.variants(), process)
+            ask = stack.enter_context(_process(job, code, prepare))
+            timers |= dict.fromkeys(ask("variants"), ask)
         return list(answer_questions(job, timers))
 
 
 def answer_questions(
-    job: TimeJob, timers: Mapping[str, Timer], clock: Clock = perf_counter
+    job: TimeJob, timers: Mapping[str, Ask], clock: Clock = perf_counter
 ) -> Iterator[dict[str, Any]]:
     """The answers to a job's questions, point by point; the time that one point leaves goes to the next.
 
-    ``timers`` are those that run each variant.
+    ``timers`` are those that run each variant: a ``LocalTimer``, or one in another process.
     """
     at_point: dict[str, list[Question]] = {}
     for question in job.questions:
@@ -130,21 +115,21 @@ def answer_questions(
     for place, questions in enumerate(at_point.values()):
         now = clock()
         deadline = now + (end - now) / (len(at_point) - place)
-        at, timer = questions[0].at, timers[questions[0].subject]
+        at, ask = questions[0].at, timers[questions[0].subject]
         edges: dict[Pair, tuple[float, ...]] = {
             (each.subject, each.reference): each.edges for each in questions
         }
         found: Mapping[Pair, RatioInterval | str]
-        if why := timer.cannot_time(at):
+        if why := ask("cannot_time", at):
             found = dict.fromkeys(edges, why)
         else:
 
             def run(variant: str, number: int, at: At = at) -> float:
-                return timers[variant].run(variant, at, number)
+                return float(timers[variant]("run", variant, at, number))
 
             try:
                 found = compare_times(
-                    run, edges, doubt=doubt, empty=timer.empty(at), deadline=deadline, clock=clock
+                    run, edges, doubt=doubt, empty=ask("empty", at), deadline=deadline, clock=clock
                 )
             except VariantRaisedError as error:
                 found = dict.fromkeys(edges, str(error))
@@ -260,15 +245,27 @@ class LocalTimer:
     clock: Clock = perf_counter
     waited: Clock = float
 
+    def ask(self, method: str, *given: Any) -> Any:
+        """What one of the methods below returns."""
+        return getattr(self, method)(*given)
+
+    def variants(self) -> list[str]:
+        """The variants that it runs."""
+        return list(self.functions)
+
     def run(self, variant: str, at: At, number: int) -> float:
-        """As a ``Timer`` does."""
+        """The seconds of one run on fresh data, the same for every variant with the same ``number``.
+
+        Raises:
+            VariantRaisedError: The variant raised.
+        """
         seconds, error = self._time(self.workload, self.functions[variant], at, number)
         if error:
             raise VariantRaisedError(f"{variant} at {at_text(at)}: {error}")
         return seconds
 
     def empty(self, at: At) -> float:
-        """The median of several, each with arguments of its own as for any other run."""
+        """The seconds that a run of nothing takes: the median of several, each with arguments of its own."""
 
         def nothing(*_: Any) -> None:
             pass
@@ -277,7 +274,7 @@ class LocalTimer:
         return median(self._time(idle, nothing, at, number)[0] for number in range(EMPTY_RUNS))
 
     def cannot_time(self, at: At) -> str | None:
-        """One CPU is one device, and a real one's memory is limited only while it counts."""
+        """Why nothing can be timed at a point; None where it can."""
         point = Point(**at)
         if self.device == "cpu":
             devices = self.workload.devices(point)
@@ -303,52 +300,28 @@ class LocalTimer:
                 torch.cuda.synchronize(index)
 
 
-@dataclass(frozen=True)
-class TimerProcess:
-    """Has another process run variants."""
-
-    connection: Connection
-    names: str
-
-    def variants(self) -> tuple[str, ...]:
-        """The variants that it runs, once their code is loaded."""
-        return tuple(self._ask("functions"))
-
-    def run(self, variant: str, at: At, number: int) -> float:
-        """As a ``Timer`` does."""
-        return float(self._ask("run", variant, at, number))
-
-    def empty(self, at: At) -> float:
-        """As a ``Timer`` does."""
-        return float(self._ask("empty", at))
-
-    def cannot_time(self, at: At) -> str | None:
-        """As a ``Timer`` does."""
-        why = self._ask("cannot_time", at)
-        return str(why) if why else None
-
-    def _ask(self, *order: Any) -> Any:
-        """What the other process returned; raises what it raised."""
-        try:
-            self.connection.send(order)
-            returned, error = self.connection.recv()
-        except (EOFError, OSError):
-            raise CannotMeasureError(f"{self.names}: the process that was timed ended") from None
-        if error:
-            raise error
-        return returned
-
-
 @contextmanager
-def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[TimerProcess]:
-    """A timer in a process of its own, which ends with the context."""
+def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[Ask]:
+    """A timer in a process of its own, which ends with the context; asking raises what the timer raised."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe()
     process = fork.Process(target=_serve, args=(theirs, job, code, prepare), daemon=True)
     process.start()
     theirs.close()
+
+    def ask(*order: Any) -> Any:
+        try:
+            ours.send(order)
+            answer, error = ours.recv()
+        except (EOFError, OSError):
+            names = ", ".join(code.variants)
+            raise CannotMeasureError(f"{names}: the process that was timed ended") from None
+        if error:
+            raise error
+        return answer
+
     try:
-        yield TimerProcess(ours, ", ".join(code.variants))
+        yield ask
     finally:
         with suppress(OSError):
             ours.send(None)
@@ -360,25 +333,19 @@ def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[
     root, folder = Path(job.root), Path(code.folder)
     timer: LocalTimer | None = None
     while order := connection.recv():
-        method, *given = order
         answer: tuple[Any, Exception | None]
         try:
             if timer is None:
                 # One thread, as in counting: what else runs on this machine disturbs one less than all.
                 torch.set_num_threads(1)
-                replace_functions = prepare() if prepare else None
+                replace_functions = prepare() if prepare else dict
                 workload = load_workload(job.verifier, root, folder)
-                functions: Mapping[str, Function] = {
-                    name: load_function(path, folder) for name, path in code.variants.items()
-                }
-                if replace_functions:
-                    functions = replace_functions(functions)
+                loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
                 gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
                 # A GPU goes on while the host waits, so that nothing can be taken off there.
                 waited = waiting() if job.device == "cpu" else float
-                timer = LocalTimer(workload, functions, job.device, folder, waited=waited)
-            returned = list(functions) if method == "functions" else getattr(timer, method)(*given)
-            answer = returned, None
+                timer = LocalTimer(workload, replace_functions(loaded), job.device, folder, waited=waited)
+            answer = timer.ask(*order), None
         except (VariantRaisedError, CannotMeasureError) as error:
             answer = None, error
         except Exception as error:
