@@ -145,7 +145,7 @@ def _settings(register: Register, config: pytest.Config) -> Settings:
 def _told(verification: Verification) -> str:
     """What is wrong, above the whole report; empty where everything is as expected."""
     from finding_tickets.model.verdict import Verdict
-    from finding_tickets.report.verification import lines
+    from finding_tickets.report.text import plainly, verification_lines
 
     told = [
         f"{claim.id} {'holds' if claim.holds else 'is false'}, which is not expected of it"
@@ -155,4 +155,4 @@ def _told(verification: Verification) -> str:
     told += [f"{claim.id} was not checked" for claim in verification.claims if claim.holds is None]
     if not told and verification.verdict is Verdict.INCONCLUSIVE:
         told = ["nothing was measured"]
-    return "\n".join([*told, "", *lines(verification, lambda text, _: text)]) if told else ""
+    return "\n".join([*told, "", *verification_lines(verification, plainly)]) if told else ""

@@ -12,7 +12,7 @@ from tests.other_python import other_python
 from tests.verify.test_session import CLAIMS, FOUND, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.verify.evidence import own_torch
+from finding_tickets.register.staleness import own_torch
 
 Tickets = Callable[..., Ran]
 OTHER = "1.99.0"

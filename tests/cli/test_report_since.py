@@ -9,7 +9,7 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
-from finding_tickets.verify.evidence import own_torch
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.intoto import written
 
 if TYPE_CHECKING:

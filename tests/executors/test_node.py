@@ -27,8 +27,8 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
 from finding_tickets.measure.worker import NO_ROOM, VISIBLE_DEVICES
 from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.evidence import TOOL
 
 VERIFIER = """
 import time

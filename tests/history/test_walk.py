@@ -17,8 +17,8 @@ from finding_tickets.history.store import Unmeasured
 from finding_tickets.history.timeline import MeasuredHistory, MeasuredState, measure_history
 from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.evidence import own_torch
 from finding_tickets.verify.session import Settings, verify
 
 if TYPE_CHECKING:

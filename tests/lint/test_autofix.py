@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.splice import Splice
 from finding_tickets.lint import autofix
 from finding_tickets.lint.autofix import FixedFile, fix
 from finding_tickets.lint.engine import EVERYTHING, Choice, lint

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from finding_tickets.documents.inline import plain
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
@@ -20,8 +20,8 @@ from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, St
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
 from finding_tickets.register.edits import DocumentEdit, Step, relating, setting, ticking
+from finding_tickets.register.index import row_of
 from finding_tickets.register.lifecycle import SETTLED_AS
-from finding_tickets.register.row import row_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"

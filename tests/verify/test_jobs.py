@@ -8,7 +8,7 @@ from tests.verify.conftest import report, run
 
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.verification import MeasuredTicket
-from finding_tickets.verify.evidence import ABSENT
+from finding_tickets.register.staleness import ABSENT
 from finding_tickets.verify.jobs import joined
 from finding_tickets.verify.plan import Plan
 

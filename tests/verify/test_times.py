@@ -28,8 +28,8 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.register.query import Facts
-from finding_tickets.report.columns import COLUMNS
-from finding_tickets.report.verification import lines, plainly
+from finding_tickets.report.rows import LIST_COLUMNS
+from finding_tickets.report.text import plainly, verification_lines
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.judge import check
 from finding_tickets.verify.times import questions, settled
@@ -256,7 +256,9 @@ def test_host_work_is_timed_on_the_host(repository: Repository, isolation: Isola
         ("found", "fix", 2, True),
         ("fix", "found", 2, True),
     ] == told
-    title, *rows = [line.strip() for line in lines(done, plainly) if "/f" in line or "times on" in line][1:]
+    title, *rows = [
+        line.strip() for line in verification_lines(done, plainly) if "/f" in line or "times on" in line
+    ][1:]
     assert title.startswith("times on the CPU (")
     assert ["found/fix n=1", "fix/found n=1", "found/fix n=2", "fix/found n=2"] == [
         " ".join(row.split()[:2]) for row in rows
@@ -280,7 +282,7 @@ def test_evidence_has_no_times(repository: Repository, isolation: Isolation) -> 
     ]
     register = repository.load()
     facts = Facts.of(register)
-    assert "verified (timed)" == COLUMNS["verdict"](facts.rows[0], facts)
+    assert "verified (timed)" == LIST_COLUMNS["verdict"](facts.rows[0], facts)
     current = current_verdict(register.find("A-1"), repository.root)
     assert current.verification is not None
     assert (Verdict.VERIFIED, True) == (current.verdict, "by times on" in current.verification.reason)

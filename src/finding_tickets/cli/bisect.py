@@ -34,7 +34,7 @@ def bisect(
     from finding_tickets.history.bisect import BisectState
     from finding_tickets.history.bisect import bisect as run
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
+    from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
     from finding_tickets.verify.session import took
 
     register = load(root)
@@ -50,7 +50,7 @@ def bisect(
     if output_format is Format.JSON:
         write_json("bisect", [bisect_item(done)])
     else:
-        write_table(HEADER, map(bisect_row, done.steps))
+        write_table(BISECT_HEADER, map(bisect_row, done.steps))
     say(f"{counted(done.commits, 'commit')}, {done.measured} measured now")
     for step in done.steps:
         if step.suspects:

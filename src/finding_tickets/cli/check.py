@@ -83,8 +83,8 @@ def check(
 def _print(
     judged: Sequence[Judged], others: Sequence[Problem], base: str, output_format: CheckFormat
 ) -> None:
-    from finding_tickets.report.annotations import annotation
     from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
+    from finding_tickets.report.github import annotation
 
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:

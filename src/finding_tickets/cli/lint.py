@@ -134,11 +134,11 @@ def _print(found: Sequence[Breach], output_format: LintFormat) -> None:
             "lint", [{**dataclasses.asdict(each.problem), "fixable": bool(each.fix)} for each in found]
         )
     elif output_format is LintFormat.SARIF:
-        from finding_tickets.report.sarif import sarif
+        from finding_tickets.report.sarif import lint_log
 
-        write(json.dumps(sarif(problems), indent=2, ensure_ascii=False))
+        write(json.dumps(lint_log(problems), indent=2, ensure_ascii=False))
     elif problems:
-        from finding_tickets.report.annotations import annotation
+        from finding_tickets.report.github import annotation
 
         shown = annotation if output_format is LintFormat.GITHUB else str
         write("\n".join(map(shown, problems)))

@@ -43,12 +43,12 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.query import Facts, Lexicon, select
-from finding_tickets.report.verification import circumstances, lines
+from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
-    from finding_tickets.report.matrix import Matrix
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.cells import Cell
-    from finding_tickets.verify.evidence import Current
     from finding_tickets.verify.executor import Executor
     from finding_tickets.verify.session import Settings, Verified
 
@@ -267,7 +267,10 @@ def _fails_the_gate(claim: ClaimResult) -> bool:
 
 
 def _show(
-    verifications: Collection[Verification], output_format: Format, settings: Settings, made: Matrix | None
+    verifications: Collection[Verification],
+    output_format: Format,
+    settings: Settings,
+    made: VerdictMatrix | None,
 ) -> None:
     if output_format is Format.JSON:
         more = {"matrix": made.item} if made else {}
@@ -275,16 +278,16 @@ def _show(
         return
     if verifications and is_terminal(sys.stdout):
         from finding_tickets.cli.terminal import write_rich
-        from finding_tickets.report.sources import Sources, no_line
-        from finding_tickets.report.terminal.verification import Measured, summary
+        from finding_tickets.report.terminal import VerificationView, summary
+        from finding_tickets.report.text import Sources, no_line
 
         # The work tree is not what was measured at another revision.
         here = no_line if settings.overrides else Sources(settings.root).line
-        pages = (Measured(each, no_line if each.revision else here) for each in verifications)
+        pages = (VerificationView(each, no_line if each.revision else here) for each in verifications)
         parts = (part for page in pages for part in (page, ""))
         write_rich(sys.stdout, chain(parts, [summary(verifications)]))
     elif verifications:
-        texts = ("\n".join(lines(each, style)) for each in verifications)
+        texts = ("\n".join(verification_lines(each, style)) for each in verifications)
         write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
     if made:
         numbers = [str(number) for number, _ in enumerate(made.names, 1)]
@@ -301,8 +304,8 @@ def _cells(register: Register) -> tuple[Cell, ...]:
     Raises:
         UsageError: It declares none.
     """
+    from finding_tickets.register.staleness import own_torch
     from finding_tickets.verify.cells import cells
-    from finding_tickets.verify.evidence import own_torch
 
     if register.config.matrix is None:
         raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
@@ -332,24 +335,26 @@ def _matrix(
     settings: Settings,
     cells: Sequence[Cell],
     verifications: Iterable[Verification],
-) -> Matrix:
+) -> VerdictMatrix:
     """The matrix of documents by their evidence, and by verifications of this run that left none."""
-    from finding_tickets.report.matrix import matrix
-    from finding_tickets.verify.evidence import Current
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.matrix import verdict_matrix
 
     by_ticket: dict[str, list[Verification]] = {}
     for each in verifications:
         by_ticket.setdefault(each.ticket, []).append(each)
-    known: dict[str, Mapping[Cell, Current] | None] = {}
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
     for document in documents:
         here = by_ticket.get(document.id.value, ())
-        now = {cell: Current(each.verdict, each) for cell in cells for each in here if cell.has(each)}
+        now = {cell: CurrentVerdict(each.verdict, each) for cell in cells for each in here if cell.has(each)}
         recorded = _recorded(document, settings, cells)
         known[document.id.value] = None if recorded is None else {**recorded, **now}
-    return matrix(cells, known)
+    return verdict_matrix(cells, known)
 
 
-def _recorded(document: Document, settings: Settings, cells: Sequence[Cell]) -> Mapping[Cell, Current] | None:
+def _recorded(
+    document: Document, settings: Settings, cells: Sequence[Cell]
+) -> Mapping[Cell, CurrentVerdict] | None:
     """The evidence of each cell; None where it cannot be read."""
     from finding_tickets.verify.evidence import in_cells
 

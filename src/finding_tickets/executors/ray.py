@@ -20,7 +20,7 @@ from finding_tickets.executors.cleanup import MARK, temporary_folder
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
 from finding_tickets.executors.pack import packed
 from finding_tickets.ground.git import GitError
-from finding_tickets.verify.evidence import TOOL
+from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
 

@@ -15,10 +15,11 @@ from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input
-from finding_tickets.register.convention import safe_name
 from finding_tickets.register.load import Register, files_of, load
+from finding_tickets.register.paths import safe_name
 from finding_tickets.register.root import is_repository
-from finding_tickets.verify.evidence import REMEDIATION, Current, current_verdict, read
+from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
+from finding_tickets.verify.evidence import current_verdict, read
 
 SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
 
@@ -41,7 +42,7 @@ class Standing:
 
     evidence: tuple[Evidence, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    current: Current = field(default_factory=lambda: Current(Verdict.UNVERIFIED))
+    current: CurrentVerdict = field(default_factory=lambda: CurrentVerdict(Verdict.UNVERIFIED))
     problem: BadDataError | None = None
 
     @property

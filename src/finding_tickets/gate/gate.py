@@ -17,7 +17,8 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
-from finding_tickets.verify.evidence import ABSENT, digest, name_of, rank
+from finding_tickets.register.staleness import ABSENT, rank
+from finding_tickets.verify.evidence import digest, name_of
 from finding_tickets.verify.intoto import written
 from finding_tickets.verify.session import Settings, Verified, verify
 

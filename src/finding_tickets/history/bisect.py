@@ -22,7 +22,8 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import MeasuredTicket
-from finding_tickets.verify.evidence import digest, own_torch
+from finding_tickets.register.staleness import own_torch
+from finding_tickets.verify.evidence import digest
 from finding_tickets.verify.judge import check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings, devices

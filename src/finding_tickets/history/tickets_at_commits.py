@@ -23,11 +23,10 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
-from finding_tickets.register.convention import fixes_folder, safe_name, verifier_path
-from finding_tickets.register.files import SUFFIX
+from finding_tickets.register.files import SUFFIX, sidecar_names
+from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.register.root import is_repository
-from finding_tickets.register.sidecars import names_of
-from finding_tickets.verify.evidence import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
+from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
 from finding_tickets.verify.intoto import NoStatementError, read
 from finding_tickets.verify.plan import named_in
 
@@ -100,7 +99,7 @@ class RegisterAtCommits:
             if ticket is None:
                 continue
             # A remediation may stand in a file of its own beside the ticket.
-            for file in names_of(path, ticket.id):
+            for file in sidecar_names(path, ticket.id):
                 if sidecar := snapshot.file(file):
                     ticket = _with_sidecar(ticket, self._objects.content(sidecar) or b"", file)
                     break

@@ -27,8 +27,7 @@ from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.ids import natural
-from finding_tickets.register.lookup import hint_for
+from finding_tickets.register.identifiers import hint_for, natural
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.session import Settings, devices
 from finding_tickets.verify.verdict import DECIDING, FOUND

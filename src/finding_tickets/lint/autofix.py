@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, Choice, breaches, examine
@@ -84,7 +84,7 @@ class _Attempt:
         self.count = len(fixes)
         new = _edited(data, fixes)
         if new != data and not self._fixes(data, fixes):
-            raise BadDataError("the edit did not mend the file; it was left as it is", file=self._path)
+            raise BadDataError("the edit did not fix the file, which stays as it was", file=self._path)
         return new
 
     def _fixes(self, data: bytes, fixes: Sequence[Breach]) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.matrix import CUDA, SIMULATED, Matrix
+from finding_tickets.register.config import CUDA, SIMULATED, MatrixConfig
+from finding_tickets.register.staleness import RecordedEvidence
 
 WORK_TREE = "work tree"
 _CUDA_VERSION = ", CUDA "
@@ -31,7 +32,7 @@ class Cell:
     interpreter: str = field(default="", compare=False)
     resources: Mapping[str, float] = field(default_factory=dict, compare=False)
 
-    def has(self, done: Verification) -> bool:
+    def has(self, done: Verification | RecordedEvidence) -> bool:
         """Whether a verification was made here."""
         device = done.device.partition(_CUDA_VERSION)[0]
         return (self.meter, self.torch, self.device, self.revision) == (
@@ -42,7 +43,7 @@ class Cell:
         )
 
 
-def cells(matrix: Matrix, root: Path, own: str) -> tuple[Cell, ...]:
+def cells(matrix: MatrixConfig, root: Path, own: str) -> tuple[Cell, ...]:
     """Every cell of a matrix, the work tree's first; ``own`` is the version of the torch beside the tool."""
     interpreters = {own: ""} | {
         version: str(Path(root, os.path.expanduser(python)))  # noqa: PTH111 - raises nothing without a home

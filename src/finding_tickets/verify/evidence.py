@@ -3,91 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import replace
+from finding_tickets.ground.imports import reach
 from finding_tickets.ground.version import __version__
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
-from finding_tickets.register.convention import safe_name
+from finding_tickets.register.paths import safe_name
+from finding_tickets.register.staleness import (
+    ABSENT,
+    REMEDIATION,
+    TOOL,
+    TORCH,
+    CurrentVerdict,
+    Verdicts,
+    code_inputs,
+)
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.imports import reach
 from finding_tickets.verify.intoto import NoStatementError, written
 from finding_tickets.verify.intoto import read as read_statement
-from finding_tickets.verify.plan import EVERY, Plan, plan
+from finding_tickets.verify.plan import Plan
 
-# Looking a package up takes as long as reading a file of evidence.
-version = cache(metadata.version)
-
-TOOL = "finding-tickets"
-TORCH = "torch"
-REMEDIATION = "Remediation"
-ABSENT = hashlib.sha256(b"").hexdigest()
 _AS_THEY_ARE: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Current:
-    """The verdict that counts now, the verification it comes from, and where fresh ones disagree.
-
-    ``changed`` names the inputs that are others now, where all evidence is stale.
-    """
-
-    verdict: Verdict
-    verification: Verification | None = None
-    disagreement: str | None = None
-    changed: tuple[str, ...] = ()
-
-
-def current_verdict(document: Document, root: Path, folder: str = "evidence") -> Current:
+def current_verdict(document: Document, root: Path, folder: str = "evidence") -> CurrentVerdict:
     """The verdict on a document from its evidence in ``folder``; nothing that it speaks of is imported.
-
-    A fresh verdict on a real GPU outranks a simulated one, and one that decides outranks one that does not.
-    Of several like that, the one with the tool's own torch counts. With evidence, but none of it fresh, it is
-    stale.
 
     Raises:
         BadDataError: A file of evidence cannot be read, or was edited.
     """
-    recorded = read(document.id.value, root, folder)
-    if not recorded:
-        return Current(Verdict.UNVERIFIED)
-    planned = _planned(document, root)
-    changes = [_changed(evidence, document, planned, _torch_of(evidence)) for evidence in recorded]
-    fresh = [evidence.verification for evidence, names in zip(recorded, changes, strict=True) if not names]
-    if not fresh:
-        # Evidence of another version of torch says least about what has changed here.
-        nearest = min(range(len(recorded)), key=lambda place: len(changes[place]))
-        return Current(Verdict.STALE, recorded[nearest].verification, changed=changes[nearest])
-    counts = min(fresh, key=rank)
-    return Current(counts.verdict, counts, _disagreement(fresh))
+    return Verdicts(root, folder).current(document.id.value, code_inputs(document.remediation))
 
 
-def rank(done: Verification) -> tuple[bool, bool, bool]:
-    """To sort by, what counts most first: what decides, then a real GPU's, then of the tool's own torch."""
-    return done.verdict is Verdict.INCONCLUSIVE, done.meter != "cuda", done.torch != own_torch()
-
-
-def _disagreement(fresh: Sequence[Verification]) -> str | None:
-    """The verdicts where they differ, each by its meter, and by device and torch where it has several."""
-    if len({one.verdict for one in fresh}) == 1:
-        return None
-    meters = Counter(one.meter for one in fresh)
-
-    def name(one: Verification) -> str:
-        return one.meter if meters[one.meter] == 1 else f"{one.meter} ({one.device}, torch {one.torch})"
-
-    return ", ".join(sorted(f"{name(one)}: {one.verdict}" for one in fresh))
-
-
-def in_cells(document: Document, root: Path, folder: str, cells: Sequence[Cell]) -> dict[Cell, Current]:
+def in_cells(
+    document: Document, root: Path, folder: str, cells: Sequence[Cell]
+) -> dict[Cell, CurrentVerdict]:
     """What is known of a document in each cell of a matrix, from its evidence alone.
 
     Evidence of a cell is not stale because the torch beside the tool is another one.
@@ -95,24 +50,21 @@ def in_cells(document: Document, root: Path, folder: str, cells: Sequence[Cell])
     Raises:
         BadDataError: A file of evidence cannot be read, or was edited.
     """
-    known: dict[Cell, Current] = {}
+    known: dict[Cell, CurrentVerdict] = {}
+    verdicts, code = Verdicts(root, folder), code_inputs(document.remediation)
     for revision in dict.fromkeys(cell.revision for cell in cells):
-        recorded = read(document.id.value, root, folder, revision)
-        planned = _planned(document, root, revision) if recorded else ""
+        recorded = verdicts.recorded(document.id.value, code, revision, any_torch=True)
         for cell in (cell for cell in cells if cell.revision == revision):
-            here = [evidence for evidence in recorded if cell.has(evidence.verification)]
-            found = (_in_cell(evidence, document, planned) for evidence in here)
-            known[cell] = min(found, key=_doubt, default=Current(Verdict.UNVERIFIED))
+            found = (
+                CurrentVerdict(Verdict.STALE if changed else done.verdict, None, file, done, changed=changed)
+                for file, done, changed in recorded
+                if cell.has(done)
+            )
+            known[cell] = min(found, key=_doubt, default=CurrentVerdict())
     return known
 
 
-def _in_cell(evidence: Evidence, document: Document, planned: Plan | str) -> Current:
-    done = evidence.verification
-    changed = _changed(evidence, document, planned, done.torch)
-    return Current(Verdict.STALE if changed else done.verdict, done, changed=changed)
-
-
-def _doubt(current: Current) -> tuple[bool, bool]:
+def _doubt(current: CurrentVerdict) -> tuple[bool, bool]:
     """What is fresh comes first, and of that what decides."""
     return current.verdict is Verdict.STALE, current.verdict is Verdict.INCONCLUSIVE
 
@@ -156,41 +108,6 @@ def write(evidence: Evidence, root: Path, folder: str) -> Path:
     return file
 
 
-def _planned(document: Document, root: Path, revision: str | None = None) -> Plan | str:
-    """What would be measured now, or why nothing would; at a revision, of what names none itself."""
-    try:
-        overrides = {EVERY: revision} if revision else {}
-        return plan(document, root, overrides) or "the verifier, which is gone"
-    except BadDataError as error:
-        return f"{error.file or document.path} ({error.message})"
-
-
-def _changed(evidence: Evidence, document: Document, planned: Plan | str, torch: str) -> tuple[str, ...]:
-    """The names of the inputs of a verification that are others now, or gone, or new; none if it is fresh.
-
-    ``torch`` is the version that it would be measured with.
-    """
-    if isinstance(planned, str):
-        return (planned,)
-    files = [each.name for each in evidence.inputs if each.kind == "file" and each.name != REMEDIATION]
-    before = {(each.name, each.kind): each.value for each in evidence.inputs}
-    again = evidence.verification.model_copy(update={"torch": torch})
-    current = inputs(planned, document, again, files)
-    now = {(each.name, each.kind): each.value for each in current}
-    names = dict.fromkeys([*before, *now])
-    imported = [file for file in files if file not in planned.files]
-    changed = (key[0] for key in names if before.get(key) != now.get(key))
-    return (*changed, *_shadows(imported, planned.root))
-
-
-def _shadows(imported: Iterable[str], root: Path) -> Iterator[str]:
-    """The packages that Python would import now in the place of modules of the same name beside them."""
-    for file in imported:
-        package = f"{file.removesuffix('.py')}/__init__.py"
-        if file.endswith(".py") and (root / package).is_file():
-            yield package
-
-
 def inputs(
     planned: Plan,
     document: Document,
@@ -230,17 +147,6 @@ def importable(planned: Plan) -> Iterator[str]:
         return file.read_bytes() if file.is_file() else None
 
     return (path for path in reach(read, planned.files, modules) if (planned.root / path).is_file())
-
-
-def own_torch() -> str:
-    """The version of the torch that is installed beside the tool."""
-    return version(TORCH).split("+")[0]
-
-
-def _torch_of(evidence: Evidence) -> str:
-    """The version to measure with again; a real GPU may be on another machine, with a torch of its own."""
-    done = evidence.verification
-    return own_torch() if done.meter == "simulated" else done.torch
 
 
 def _remediation_digest(document: Document) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.measure.tasks import Code, Job
 from finding_tickets.model.verification import MeasuredTicket, ResultCheck, Times
-from finding_tickets.verify.evidence import ABSENT
+from finding_tickets.register.staleness import ABSENT
 from finding_tickets.verify.plan import Plan
 
 

@@ -20,7 +20,7 @@ from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.tasks import ResultPair
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
-from finding_tickets.register.particulars import text_of
+from finding_tickets.register.index import stated_claim
 from finding_tickets.verify.plan import comparison_of
 from finding_tickets.verify.times import ratio_of, timed_points
 
@@ -70,7 +70,7 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
         id=claim.id,
         variant=claim.variant,
         metric=claim.metric,
-        claimed=text_of(claim),
+        claimed=stated_claim(claim).text,
         measured=checked.measured,
         holds=checked.holds,
         expect=claim.expect,

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.revision import files_at
-from finding_tickets.verify.evidence import rank
+from finding_tickets.register.staleness import rank
 from finding_tickets.verify.intoto import NoStatementError, read
 
 UNREADABLE = "unreadable"

@@ -41,8 +41,9 @@ from finding_tickets.model.verification import (
     Times,
     Verification,
 )
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
+from finding_tickets.verify.evidence import digest, importable, inputs, recorded_as, write
 from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
 from finding_tickets.verify.judge import check, trouble, unchecked
 from finding_tickets.verify.pace import longest_first

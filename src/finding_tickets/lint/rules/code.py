@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from finding_tickets.documents.places import names
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.splice import Splice
 from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.lint.rules.worktree import is_absolute
 from finding_tickets.model.problem import Level

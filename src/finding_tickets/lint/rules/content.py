@@ -7,8 +7,8 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from finding_tickets.claims.language import suggest
-from finding_tickets.documents.inline import plain
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.source import plain
 from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Span, Text
@@ -152,7 +152,7 @@ def unanswered_objection(ticket: Ticket, context: Context) -> Iterator[Remark]:
     agreed = any(review.opinion in {Opinion.ENDORSE, Opinion.REFINE} for review in ticket.reviews)
     if objections and not agreed:
         names = ", ".join(map(_name, objections))
-        message = f"the ticket is open, and all who take a side object: {names}"
+        message = f"the ticket is open, but every reviewer who takes a side objects: {names}"
         yield Remark(objections[0].verdict.span, message)
 
 
