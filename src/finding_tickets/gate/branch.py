@@ -13,10 +13,10 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.gate.changes import Change, Side, accepted, changes
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.ground.git import GitError, ask, shallow_commits
+from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input
 from finding_tickets.register.load import Register, files_of, load
-from finding_tickets.register.paths import safe_name
 from finding_tickets.register.root import is_repository
 from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
 from finding_tickets.verify.evidence import current_verdict, read

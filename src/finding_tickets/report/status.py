@@ -422,7 +422,7 @@ def compare_since(
     # Only those who ask for it wait for git and for what reads evidence.
     from finding_tickets.ground.checkouts import Checkouts, RevisionError
     from finding_tickets.ground.git import GitError
-    from finding_tickets.register.paths import safe_name
+    from finding_tickets.ground.paths import safe_name
     from finding_tickets.register.revision import config_at, rows_at
     from finding_tickets.verify.recorded import changes
 

@@ -14,9 +14,9 @@ from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.measure.tasks import FunctionPath, ResultPair, find_variants
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
-from finding_tickets.register.paths import fixes_folder, verifier_path
 
 EVERY = "*"
 """Stands for all variants that name no revision themselves."""
