@@ -94,16 +94,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Question:
-    """Two variants to time at one point.
-
-    ``edges`` are the ratios of their times, the subject's to the reference's, at which the outcome of a claim
-    turns.
-    """
+    """Two variants to time at one point: how many times longer than the reference the subject takes."""
 
     subject: str
     reference: str
     at: At
-    edges: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,7 @@
 """Time the variants of a ticket by turns, without any counting: one process for each revision's code.
 
 The interval of a ratio is one of order statistics for the median: it supposes nothing about how times are
-distributed (H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1). Rounds are looked at
-a few times only, at numbers that are fixed beforehand, and each look takes its share of the doubt, so that
-going on until something is decided does not decide it by chance.
+distributed (H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1).
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from finding_tickets.measure.run import Replace
 from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob
 from finding_tickets.measure.workloads import Point, Workload
 
-LOOKS = (16, 32, 64, 128, 256)
-"""After how many rounds the ratios are looked at."""
+ROUNDS = 64
+"""How many times each variant is timed at a point, if there is time for that."""
 
 DOUBT = 0.01
 """How likely it may be, at most, that any interval of a ticket misses the median of its ratio."""
@@ -110,18 +108,16 @@ def answer_questions(
     at_point: dict[str, list[Question]] = {}
     for question in job.questions:
         at_point.setdefault(repr(question.at), []).append(question)
-    doubt = DOUBT / (len(LOOKS) * len(job.questions))
+    doubt = DOUBT / len(job.questions)
     end = clock() + job.seconds
     for place, questions in enumerate(at_point.values()):
         now = clock()
         deadline = now + (end - now) / (len(at_point) - place)
         at, ask = questions[0].at, timers[questions[0].subject]
-        edges: dict[Pair, tuple[float, ...]] = {
-            (each.subject, each.reference): each.edges for each in questions
-        }
+        pairs = [(each.subject, each.reference) for each in questions]
         found: Mapping[Pair, RatioInterval | str]
         if why := ask("cannot_time", at):
-            found = dict.fromkeys(edges, why)
+            found = dict.fromkeys(pairs, why)
         else:
 
             def run(variant: str, number: int, at: At = at) -> float:
@@ -129,10 +125,10 @@ def answer_questions(
 
             try:
                 found = compare_times(
-                    run, edges, doubt=doubt, empty=ask("empty", at), deadline=deadline, clock=clock
+                    run, pairs, doubt=doubt, empty=ask("empty", at), deadline=deadline, clock=clock
                 )
             except VariantRaisedError as error:
-                found = dict.fromkeys(edges, str(error))
+                found = dict.fromkeys(pairs, str(error))
         for (subject, reference), answer in found.items():
             known = answer if isinstance(answer, RatioInterval) else None
             yield {
@@ -150,7 +146,7 @@ def answer_questions(
 
 def compare_times(
     run: Callable[[str, int], float],
-    edges: Mapping[Pair, Collection[float]],
+    pairs: Collection[Pair],
     *,
     doubt: float,
     empty: float,
@@ -160,28 +156,21 @@ def compare_times(
     """How the times of each pair compare, or why that is not known.
 
     Every round runs each variant once, on data of its own, and in the opposite order of the round before, so
-    that what else the machine does falls on all alike. It goes on until the interval of every pair is clear
-    of its ``edges``, the ratios at which the outcome of a claim turns, or to the last look, or past the
-    ``deadline`` by ``clock``. ``run`` runs a variant on the data of a round and returns its seconds, and
-    ``empty`` are those that a run of nothing takes. ``doubt`` is how likely an interval may miss at one look.
+    that what else the machine does falls on all alike. No round begins after the ``deadline`` by ``clock``.
+    ``run`` runs a variant on the data of a round and returns its seconds, and ``empty`` are those that a run
+    of nothing takes. ``doubt`` is how likely each interval may miss.
     """
-    names = list(dict.fromkeys(name for pair in edges for name in pair))
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
     for number in range(WARM_UPS):
         for name in names:
             run(name, -1 - number)
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(LOOKS[-1]):
-        is_late = clock() > deadline
-        if number in LOOKS or is_late:
-            found = {pair: _ratio(seconds, pair, doubt, empty) for pair in edges}
-            is_decided = all(
-                isinstance(each, str) or is_clear_of(each, edges[pair]) for pair, each in found.items()
-            )
-            if is_late or is_decided:
-                return found
+    for number in range(ROUNDS):
+        if clock() > deadline:
+            break
         for name in names if number % 2 == 0 else reversed(names):
             seconds[name].append(run(name, number))
-    return {pair: _ratio(seconds, pair, doubt, empty) for pair in edges}
+    return {pair: _ratio(seconds, pair, doubt, empty) for pair in pairs}
 
 
 def _ratio(
@@ -211,11 +200,6 @@ def confidence_interval(ratios: Sequence[float], doubt: float) -> RatioInterval 
         return None
     ordered = sorted(ratios)
     return RatioInterval(median(ordered), ordered[left_out - 1], ordered[-left_out], count)
-
-
-def is_clear_of(interval: RatioInterval, edges: Collection[float]) -> bool:
-    """Whether no edge, at which the outcome of a claim turns, lies within the interval."""
-    return not any(interval.low <= edge <= interval.high for edge in edges)
 
 
 def waiting() -> Clock:

@@ -37,21 +37,17 @@ def questions(claims: Iterable[Claim], report: MeasuredTicket) -> tuple[Question
     Raises:
         BadDataError: A claim has no meaning on the sweep.
     """
-    edges: dict[tuple[str, str, str], list[float]] = {}
-    points: dict[str, At] = {}
+    asked: dict[tuple[str, str, str], Question] = {}
     for claim in claims:
         if claim.metric != SECONDS:
             continue
         with located(claim.id, claim.line):
             ratio = ratio_of(claim, report)
             for at in points_of(claim, ratio, report):
-                points[repr(at)] = at
+                ratio.edges(at)  # raises where the claim has no value
                 key = (claim.variant, ratio.reference, repr(at))
-                edges.setdefault(key, []).extend(map(float, ratio.edges(at)))
-    return tuple(
-        Question(subject, reference, points[place], tuple(found))
-        for (subject, reference, place), found in edges.items()
-    )
+                asked[key] = Question(claim.variant, ratio.reference, at)
+    return tuple(asked.values())
 
 
 def points_of(claim: Claim, ratio: Ratio, report: MeasuredTicket) -> Iterator[At]:
