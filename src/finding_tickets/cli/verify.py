@@ -41,16 +41,15 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts, Lexicon, select
 from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
-    from finding_tickets.verify.cells import Cell
-    from finding_tickets.verify.executor import Executor
-    from finding_tickets.verify.session import Settings, Verified
+    from finding_tickets.verify.matrix import Cell
+    from finding_tickets.verify.verify import Executor, Settings, Verified
 
 
 class ExecutorName(StrEnum):
@@ -154,7 +153,18 @@ def verify(
         ids = list(query or ())
         if not all(map(Lexicon(facts).is_id, ids)):
             ids = []
-        cells = _cells(register) if matrix else ()
+        cells: tuple[Cell, ...] = ()
+        if matrix:
+            from finding_tickets.register.staleness import own_torch
+            from finding_tickets.verify.matrix import cells as cells_of
+
+            if register.config.matrix is None:
+                message, hint = (
+                    "the configuration declares no matrix",
+                    "[tool.tickets.matrix], docs/matrix.md",
+                )
+                raise UsageError(message, hint=hint)
+            cells = cells_of(register.config.matrix, register.root.resolve(), own_torch())
         words = query
         if stale:
             # What is stale in a cell of a matrix is decided cell by cell.
@@ -204,7 +214,7 @@ def _executor(
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.verify.executor import Local
+    from finding_tickets.verify.verify import Local
 
     with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
         yield Local(isolation)
@@ -298,25 +308,11 @@ def _show(
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
 
 
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that the configuration declares.
-
-    Raises:
-        UsageError: It declares none.
-    """
-    from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.cells import cells
-
-    if register.config.matrix is None:
-        raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
-
-
 def _by_cell(
     documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
 ) -> list[Batch]:
     """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.cells import labels
+    from finding_tickets.verify.matrix import labels
 
     batches = []
     recorded = {document.path: _recorded(document, settings, cells) for document in documents if stale}
@@ -356,7 +352,7 @@ def _recorded(
     document: Document, settings: Settings, cells: Sequence[Cell]
 ) -> Mapping[Cell, CurrentVerdict] | None:
     """The evidence of each cell; None where it cannot be read."""
-    from finding_tickets.verify.evidence import in_cells
+    from finding_tickets.verify.matrix import in_cells
 
     try:
         return in_cells(document, settings.root, settings.evidence, cells)

@@ -16,6 +16,7 @@ from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, markdown_files, pair_sidecars, read_file, sidecar_names
 from finding_tickets.register.identifiers import IdPlace, duplicates, find, natural
 from finding_tickets.register.root import chosen_root, folders_of
+from finding_tickets.register.staleness import CurrentVerdict, Verdicts, code_inputs
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,17 @@ class Register:
         files = files_of(document)
         return tuple(problem for problem in self.problems if problem.file in files)
 
+    def measured(self, document: Document) -> CurrentVerdict:
+        """The verdict of a document and, where there is evidence, the verification that it comes from.
 
-def load(root: Path | None = None) -> Register:
+        Raises:
+            BadDataError: The evidence cannot be read.
+        """
+        verdicts = Verdicts(self.root, self.config.evidence)
+        return verdicts.current(document.id.value, code_inputs(document.remediation))
+
+
+def load(root: Path | str | None = None) -> Register:
     """The register at ``root``, a repository or a bare folder of Markdown files.
 
     Without a root (or with the current directory), the nearest repository above the current directory.
@@ -51,7 +61,7 @@ def load(root: Path | None = None) -> Register:
         UsageError: There is no such folder, or no register.
         BadDataError: The configuration is wrong.
     """
-    place = chosen_root(root)
+    place = chosen_root(None if root is None else Path(root))
     config, folders = folders_of(place)
     problems: list[Problem] = []
     documents: list[Document] = []

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.verify import test_revisions, test_times
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.gate.audit import Audited, Fate, audit
 from finding_tickets.measure.cheating import WAYS
 from finding_tickets.measure.cheats import CHEATS, HONEST
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.verify.session import Settings
+from finding_tickets.verify.verify import Settings
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
