@@ -115,9 +115,9 @@ def answer_questions(
         deadline = now + (end - now) / (len(at_point) - place)
         at, ask = questions[0].at, timers[questions[0].subject]
         pairs = [(each.subject, each.reference) for each in questions]
-        found: Mapping[Pair, RatioInterval | str]
+        found: dict[Pair, RatioInterval | str]
         if why := ask("cannot_time", at):
-            found = dict.fromkeys(pairs, why)
+            found = dict.fromkeys(pairs, str(why))
         else:
 
             def run(variant: str, number: int, at: At = at) -> float:
