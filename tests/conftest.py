@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from jinja2 import Environment
 
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import Register, load
+from finding_tickets.report.templates import TemplateSandbox
 
 # Hundreds of tests start the tool: compiling it each time would take longer than most of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -194,6 +196,21 @@ def _commands_share_the_server(server: Callable[[], Isolation], monkeypatch: pyt
         return Isolation(at_once=at_once, **options) if any(options.values()) else nullcontext(server())
 
     monkeypatch.setattr("finding_tickets.measure.isolation.Isolation", share)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _templates_are_compiled_once() -> Iterator[None]:
+    """Reports made in this process share what Jinja compiled, which takes longer than most reports."""
+    compiled: dict[tuple[Any, ...], Any] = {}
+
+    def compile_once(self: TemplateSandbox, *source: Any) -> Any:
+        if source not in compiled:
+            compiled[source] = Environment.compile(self, *source)
+        return compiled[source]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TemplateSandbox, "compile", compile_once)
+        yield
 
 
 @pytest.fixture(autouse=True)

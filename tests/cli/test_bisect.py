@@ -133,6 +133,7 @@ def test_another_defect_is_no_fix(
     assert "not as claimed: found.syncs, fix.syncs" == ran.data[0]["steps"][1]["reason"]
 
 
+@pytest.mark.slow
 def test_a_second_search_measures_nothing(
     repository: Repository, tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_second_search_measures_nothing(
     assert 2 == changed.data[0]["measured"]
 
 
+@pytest.mark.slow
 def test_what_failed_is_tried_again_with_other_packages(
     tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
