@@ -44,12 +44,11 @@ _VERDICT_KEYS = frozenset(["verdict", "opinion", "vote", "finalverdict"])
 _VERDICT_OR_TEXT = frozenset(["assessment", "recommendation", "decision", "status", "position"])
 _REVIEWER_KEYS = frozenset(["reviewer", "agent", "specialist", "reviewedby", "expert", "reviewers"])
 _DATE_KEYS = frozenset(["date", "reviewdate", "reviewed", "reviewedon"])
-_SEPARATED = re.compile(r"(?:[:(|*`\]]|\s[-\u2013\u2014])[\s*`_(]*\Z|\A[\W_]*\Z")
-_BEHIND_VERDICT = re.compile(r"[\s*`_]*\((?P<aside>[^()]*)\)")
+_SEPARATED = re.compile(r"(?:[:(|*`\]]|\s[-\u2013\u2014])[\s*`_(]*\Z")
+_BEHIND_VERDICT = re.compile(r"[\s*`_]*\([^()]*\)")
 _MARKS = " \t*`_:.,;|()[]-\u2013\u2014"
 _BEFORE_REASON = re.compile(r"[`*_]*\s*[)\]]?[`*_]*\s*[:.,;|\u2013\u2014-]*[*_]*\s*")
 _LONGEST_NAME = 6
-_LONGEST_ALONE = 3
 
 
 class TokenKind(Enum):
@@ -315,35 +314,26 @@ def _of_label(source: Source, entry: LabelledValue, *, cell: bool) -> Iterator[R
 
 
 def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
-    """``DRL: ENDORSE - why``, ``**DRL (ENDORSE):** why`` or ``ENDORSE (DRL): why``; empty for other text.
+    """``DRL: ENDORSE - why`` or ``**DRL (ENDORSE):** why``; empty for other text.
 
     With ``known`` the reviewer must be one of the register's.
     """
     vocabulary = text.source.vocabulary
     line = text.raw.partition("\n")[0]
     verdict = opinion_span(line, vocabulary.opinions)
-    if verdict is None:
+    if verdict is None or not _SEPARATED.search(line[: verdict[0]]):
+        return []
+    name = _name(text, 0, verdict[0])
+    named = reviewer_word(name.raw, vocabulary) is not None or not known
+    if not (name.raw and named and len(name.raw.split()) <= _LONGEST_NAME):
         return []
     behind = _BEHIND_VERDICT.match(line, verdict[1])
-    longest = _LONGEST_NAME
-    if line[: verdict[0]].strip(_MARKS):
-        who, stated = (0, verdict[0]), (verdict[0], behind.end() if behind else verdict[1])
-    elif behind:
-        who, stated = behind.span("aside"), verdict
-    else:
-        # The reviewer alone on the rest of the line: ``ENDORSE - DRL``.
-        who, stated = (verdict[1], len(line)), verdict
-        known, longest = True, _LONGEST_ALONE
-    name = _name(text, *who)
-    separated = who[0] or _SEPARATED.search(line[: verdict[0]])
-    named = reviewer_word(name.raw, vocabulary) is not None or not known
-    if not (name.raw and separated and named and len(name.raw.split()) <= longest):
-        return []
-    why = _reason(text, max(stated[1], behind.end() if behind else 0, who[1]))
+    end = behind.end() if behind else verdict[1]
+    why = _reason(text, end)
     found = [
         ReviewToken(TokenKind.BEGIN),
         ReviewToken(TokenKind.REVIEWER, name),
-        ReviewToken(TokenKind.VERDICT, text.piece(*stated)),
+        ReviewToken(TokenKind.VERDICT, text.piece(verdict[0], end)),
     ]
     return [*found, ReviewToken(TokenKind.EVALUATION, why)] if why.raw else found
 
