@@ -44,3 +44,8 @@ def test_variables_are_independent() -> None:
     """No sweep shows that one variable bounds another, so both terms must be in the class."""
     assert ["grads"] == beyond("2*params + 2*grads", "params")
     assert [] == beyond("2*params + 2*grads", "params + grads")
+
+
+def test_a_product_of_sums_is_not_expanded_term_by_term() -> None:
+    """Thirty factors of three terms have three to the power of thirty terms, of which few are different."""
+    assert ["other"] == beyond("other", "*".join(["(n + m + 1)"] * 30))

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from finding_tickets.claims.language import evaluate, parse_expression
-from finding_tickets.claims.laws import CountedRun, Fit, Place, SiteFit, fit_metrics, fit_sites, identify
+from finding_tickets.claims.laws import CountedRun, Fit, Place, fit_metrics, fit_sites, identify
 
 Sizes = Mapping[str, int]
 
@@ -260,5 +260,5 @@ def test_a_site_counts_zero_where_it_is_absent() -> None:
     """A line that waits once a tensor beyond the first is not there at all with a single tensor."""
     loop, end = (("fixes/x/found.py", line, "check", "stream_syncs") for line in (7, 9))
     runs = [run({"n": n}, sites={end: 1, **({loop: n - 1} if n > 1 else {})}) for n in SIZES]
-    expected = (SiteFit(*loop, Fit("n - 1", None)), SiteFit(*end, Fit("1", None)))
+    expected = {loop: Fit("n - 1", None), end: Fit("1", None)}
     assert expected == fit_sites(runs)

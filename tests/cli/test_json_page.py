@@ -19,7 +19,7 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.register.draft import Draft
-from finding_tickets.report.probe import as_json
+from finding_tickets.report.probe import probe_item
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -111,5 +111,5 @@ def test_the_keys_of_a_probe() -> None:
         positional=True,
         files=(),
     )
-    item = as_json(probed)
+    item = probe_item(probed)
     assert {*item, "draft", *item["sites"][0], *item["metrics"]["syncs"]} <= named("probe")

@@ -365,8 +365,8 @@ def test_the_verifier_runs_and_its_claims_hold(tickets: Tickets, repository: Rep
     tickets("new", "--title", "It waits", "--severity", "P2", "--with-verifier")
     ran = tickets("lint", "--format", "json")
     assert [
-        "variant found is an example still: fixes/t_01/found.py",
-        "variant fix is an example still: fixes/t_01/fix.py",
+        "variant found is still the example code: fixes/t_01/found.py",
+        "variant fix is still the example code: fixes/t_01/fix.py",
     ] == [problem["message"] for problem in ran.data]
     ran = tickets("verify", "T-01", "--format", "json")
     assert (0, "verified") == (ran.code, ran.data[0]["verdict"])

@@ -21,7 +21,7 @@ from tests.other_python import other_python
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
-from finding_tickets.verify.evidence import own_torch
+from finding_tickets.register.staleness import own_torch
 
 VERIFIER = """
 import torch

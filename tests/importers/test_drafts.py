@@ -21,7 +21,7 @@ from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Vocabulary
 from finding_tickets.register.config import Config
 from finding_tickets.register.load import Register
-from finding_tickets.report.drafts import Attached, ticket_files
+from finding_tickets.report.templates import Attached, ticket_files
 
 ROOT = "/home/ci/project"
 SECTIONS = [

@@ -75,7 +75,7 @@ def test_several_rules_share_a_reason(repository: Repository) -> None:
     """Rules with commas between them are ignored together; the one with nothing to ignore is named."""
     repository.ticket(more=f"{RELATED}\n<!-- lint-ignore folder, dangling-relation: archived -->\n")
     (problem,) = lint(repository.load())
-    assert ("suppression-unused", "there is nothing to ignore of folder") == (problem.rule, problem.message)
+    assert ("suppression-unused", "nothing to ignore for folder") == (problem.rule, problem.message)
 
 
 def test_what_makes_a_ticket_unreadable_cannot_be_ignored(repository: Repository) -> None:

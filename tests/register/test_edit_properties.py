@@ -20,8 +20,8 @@ from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, St
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
 from finding_tickets.register.edits import DocumentEdit, Step, relating, setting, ticking
+from finding_tickets.register.index import row_of
 from finding_tickets.register.lifecycle import SETTLED_AS
-from finding_tickets.register.row import row_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"

@@ -14,7 +14,7 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Vocabulary
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.edits import DocumentEdit, Step, edit_of, relating, setting, ticking
-from finding_tickets.register.row import row_of
+from finding_tickets.register.index import row_of
 
 TODAY = date(2031, 5, 7)
 WORDS = Vocabulary()

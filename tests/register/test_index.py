@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,14 +13,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from finding_tickets.documents import reading
 from finding_tickets.documents.reading import read_document
 from finding_tickets.ground.cache import cache_folder
-from finding_tickets.register import index, readings
+from finding_tickets.register import index
 from finding_tickets.register.files import State, is_settled
-from finding_tickets.register.listing import Listing, list_rows
-from finding_tickets.register.row import Row, row_of
+from finding_tickets.register.index import Listing, Row, list_rows, row_of
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -34,7 +34,7 @@ import json, sys
 from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 found = list_rows(Path(sys.argv[1]))
 tickets = [name for name in opened if name.endswith((".md", ".remediation.yaml"))]
 print(json.dumps([[row.id for row in found.rows], tickets, sorted(sys.modules)]))
@@ -62,7 +62,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         paths.append(path)
         return actual(data, path, *words)  # type: ignore[arg-type] # passed on as they come
 
-    monkeypatch.setattr(readings, "read_document", noting)
+    monkeypatch.setattr(reading, "read_document", noting)
     monkeypatch.setattr(time, "time_ns", lambda: clock() + LATER)
     return paths
 
@@ -82,14 +82,13 @@ def stored() -> Path:
     """The only index there is."""
     folder = cache_folder()
     assert folder is not None
-    (file,) = folder.glob("*.sqlite3")
+    (file,) = (folder / index.CACHE).iterdir()
     return file
 
 
 def entries() -> list[str]:
     """The paths for which the index has an entry."""
-    with sqlite3.connect(stored()) as database:
-        return sorted(path.decode() for (path,) in database.execute("SELECT path FROM entry"))
+    return sorted(msgspec.msgpack.decode(stored().read_bytes()[4:], type=index.IndexFile).entries)
 
 
 def test_a_listing_has_what_loading_has(register: Repository, read: list[str]) -> None:
@@ -287,18 +286,6 @@ def test_a_folder_that_cannot_be_written(
         assert 10 == len(read)
 
 
-def test_an_index_that_cannot_be_written(register: Repository, read: list[str]) -> None:
-    """An index in a folder that nobody may write to still serves, and does not learn what is new."""
-    list_rows(register.root)
-    # Whoever runs as root may write anywhere, so the database itself is told to refuse.
-    with sqlite3.connect(stored()) as database:
-        database.execute("CREATE TRIGGER no BEFORE INSERT ON entry BEGIN SELECT RAISE(ABORT, 'no'); END")
-    read.clear()
-    register.ticket("A-3")
-    assert truth(register) == seen(list_rows(register.root))
-    assert ["tickets/A-3.md"] == read
-
-
 def test_a_full_disk(register: Repository) -> None:
     """Where the index does not fit on the disk, listings do without it and leave nothing that misleads."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + LIST
@@ -308,43 +295,6 @@ def test_a_full_disk(register: Repository) -> None:
         )
         assert ["A-1", "A-2", "A-10"] == json.loads(done.stdout)[0]
     assert truth(register) == seen(list_rows(register.root))
-
-
-def test_somebody_else_is_writing(
-    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A listing does not wait long for another process, and does without the index then."""
-    list_rows(register.root)
-    monkeypatch.setattr(index, "PATIENCE", 0.01)
-    with sqlite3.connect(stored(), isolation_level=None) as database:
-        database.execute("BEGIN EXCLUSIVE")
-        read.clear()
-        assert truth(register) == seen(list_rows(register.root))
-        assert 5 == len(read)
-        database.execute("COMMIT")
-    read.clear()
-    list_rows(register.root)
-    assert [] == read
-
-
-def test_killed_while_writing(register: Repository, read: list[str]) -> None:
-    """A process that dies while it keeps what it read leaves the index as it was."""
-    list_rows(register.root)
-    register.ticket("A-1", title="It leaks")
-    code = f"""
-import os, sys
-from pathlib import Path
-from finding_tickets.register import index, listing, readings
-actual = index._entry
-index._entry = lambda path, *values: os._exit(9) if path.endswith("last.md") else actual(path, *values)
-index.__version__ = "another"
-readings.is_settled = lambda state, now: True
-listing.list_rows(Path({str(register.root)!r}))
-"""
-    assert 9 == subprocess.run([sys.executable, "-c", code], check=False).returncode
-    read.clear()
-    assert truth(register) == seen(list_rows(register.root))
-    assert ["tickets/A-1.md"] == read
 
 
 def test_many_at_once(register: Repository) -> None:

@@ -160,33 +160,32 @@ def undominated(law: str, growth: Expression) -> list[str]:
     bounds = [dict(bound) for bound in _monomials(growth)]
     return [
         _text(term)
-        for term in dict.fromkeys(_monomials(parse_expression(law)))
+        for term in _monomials(parse_expression(law))
         if not any(all(power <= bound.get(name, 0) for name, power in term) for bound in bounds)
     ]
 
 
-def _monomials(expression: Expression) -> Iterator[Monomial]:
-    """The products of variables that an expression is made of, as far as its growth is concerned."""
+def _monomials(expression: Expression) -> list[Monomial]:
+    """The different products of variables in an expression, as far as its growth is concerned."""
     match expression:
         case Variable(name):
-            yield frozenset({(name, 1)})
+            found = [frozenset({(name, 1)})]
         case Binary("*", left, right):
-            for one in _monomials(left):
-                for other in _monomials(right):
-                    yield frozenset((Counter(dict(one)) + Counter(dict(other))).items())
+            # Each is expanded on its own: of a product of sums, most terms are the same ones again.
+            ones, others = ([Counter(dict(each)) for each in _monomials(side)] for side in (left, right))
+            found = [frozenset((one + other).items()) for one in ones for other in others]
         case Binary("/", left, _):
-            yield from _monomials(left)
+            found = _monomials(left)
         case Binary(_, left, right):
-            yield from _monomials(left)
-            yield from _monomials(right)
+            found = [*_monomials(left), *_monomials(right)]
         case Call("log2", (argument, *_)):
-            yield from (frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument))
+            found = [frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument)]
         case Number() | Call("min", _):
             # Laws contain `min(1, x)` alone, and classes no min at all.
-            yield frozenset()
+            found = [frozenset()]
         case Call(_, arguments):
-            for argument in arguments:
-                yield from _monomials(argument)
+            found = [part for argument in arguments for part in _monomials(argument)]
+    return list(dict.fromkeys(found))
 
 
 def _text(monomial: Monomial) -> str:

@@ -69,17 +69,6 @@ class Fit:
         return self.law or self.growth or "no law"
 
 
-@dataclass(frozen=True)
-class SiteFit:
-    """A line of code, the metric that it made count, and how that grows."""
-
-    file: str
-    line: int
-    function: str
-    what: str
-    fit: Fit
-
-
 def fit_metrics(runs: Iterable[CountedRun]) -> dict[str, Fit]:
     """A fit for each metric over the runs that ended without an error, or over all for how they ended."""
     every = list(runs)
@@ -94,16 +83,14 @@ def fit_metrics(runs: Iterable[CountedRun]) -> dict[str, Fit]:
     return fits
 
 
-def fit_sites(runs: Iterable[CountedRun]) -> tuple[SiteFit, ...]:
-    """A fit for each site over the runs that ended without an error; a site counts 0 where it is absent."""
+def fit_sites(runs: Iterable[CountedRun]) -> dict[Place, Fit]:
+    """A fit for each line over the runs that ended without an error; a line counts 0 where it is absent."""
     every = list(runs)
     # What was counted up to an exception would bend the law of the whole.
     done = [run for run in every if run.error is None]
     points, sweep = [run.at for run in done], [run.at for run in every]
     places = sorted({place for run in done for place in run.sites})
-    return tuple(
-        SiteFit(*place, fit(points, [run.sites.get(place, 0) for run in done], sweep)) for place in places
-    )
+    return {place: fit(points, [run.sites.get(place, 0) for run in done], sweep) for place in places}
 
 
 def fit(

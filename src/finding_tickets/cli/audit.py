@@ -32,7 +32,7 @@ def audit(
     from finding_tickets.gate.audit import audit as run
     from finding_tickets.measure.cheats import CHEATS
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.audit import audit_item, audit_lines
+    from finding_tickets.report.gate import audit_item, audit_lines
     from finding_tickets.verify.plan import verifier_of
 
     if bool(ids) is everything:

@@ -34,8 +34,8 @@ def bisect(
     from finding_tickets.history.bisect import BisectState
     from finding_tickets.history.bisect import bisect as run
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
-    from finding_tickets.verify.session import took
+    from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
+    from finding_tickets.verify.verify import with_meter
 
     register = load(root)
     document = register.find(ticket)
@@ -45,12 +45,18 @@ def bisect(
     settings = settings_of(register, meter, timeout, record=False)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = run(
-            document, isolation, took(isolation, settings), variant=variant, good=good, bad=bad, tell=say
+            document,
+            isolation,
+            with_meter(isolation, settings),
+            variant=variant,
+            good=good,
+            bad=bad,
+            tell=say,
         )
     if output_format is Format.JSON:
         write_json("bisect", [bisect_item(done)])
     else:
-        write_table(HEADER, map(bisect_row, done.steps))
+        write_table(BISECT_HEADER, map(bisect_row, done.steps))
     say(f"{counted(done.commits, 'commit')}, {done.measured} measured now")
     for step in done.steps:
         if step.suspects:

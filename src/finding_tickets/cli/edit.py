@@ -17,12 +17,10 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, squeeze
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.edits import edit_of, relating, setting, ticking
+from finding_tickets.register.index import Listing, list_rows, row_of
 from finding_tickets.register.keys import one_line
 from finding_tickets.register.lifecycle import SETTLED_AS
-from finding_tickets.register.listing import Listing, list_rows
-from finding_tickets.register.lookup import find_row
 from finding_tickets.register.query import Facts
-from finding_tickets.register.row import row_of
 
 OUTCOMES = ", ".join(SETTLED_AS)
 RELATIONSHIPS = ", ".join(Relationship)
@@ -44,7 +42,7 @@ def set_values(
 ) -> ExitCode:
     """Set metadata: severity=P3 assignee=me."""
     listing = list_rows(root)
-    row = find_row(listing.rows, ticket)
+    row = listing.find(ticket)
     # Values of one key belong together, however each change spells it.
     values_of: dict[str, tuple[str, list[str]]] = {}
     for change in changes:
@@ -70,7 +68,7 @@ def tick(
 ) -> ExitCode:
     """Tick items of a checklist."""
     listing = list_rows(root)
-    row = find_row(listing.rows, ticket)
+    row = listing.find(ticket)
     edit = edit_of(row, listing.config.vocabulary, today(), ticking(items, not undo))
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
     return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
@@ -90,7 +88,7 @@ def relate(
     relationship, remark = Relationship(word), one_line("--note", note)
     listing = list_rows(root)
     words = listing.config.vocabulary
-    first, second = find_row(listing.rows, ticket), find_row(listing.rows, other)
+    first, second = listing.find(ticket), listing.find(other)
     if first is second:
         raise UsageError(f"{first.id} cannot relate to itself")
     edits = [
@@ -119,7 +117,7 @@ def close(
     """Close a ticket; as fixed only if it is verified."""
     listing = list_rows(root)
     words = listing.config.vocabulary
-    row = find_row(listing.rows, ticket)
+    row = listing.find(ticket)
     spellings = {each.value: words.outcomes.get(each, ()) for each in SETTLED_AS}
     (word,) = known("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
@@ -129,7 +127,7 @@ def close(
         raise UsageError("--force is for --as fixed alone: nothing else needs a measurement")
     if force and not why:
         raise UsageError("--force needs a --reason, which the ticket keeps")
-    original = original_of(row, find_row(listing.rows, of)) if of else None
+    original = original_of(row, listing.find(of)) if of else None
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
@@ -158,7 +156,7 @@ def reopen(
     if not why:
         raise UsageError("--reason must say why")
     listing = list_rows(root)
-    row = find_row(listing.rows, ticket)
+    row = listing.find(ticket)
     edit = edit_of(row, listing.config.vocabulary, today(), reopening(why, today()))
     what = f"{row.id}: open again"
     return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)

@@ -35,7 +35,7 @@ from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
     from finding_tickets.history.timeline import Timeline
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
 
 class HistoryFormat(StrEnum):
@@ -86,14 +86,14 @@ def history(
 def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show the committed evidence of a ticket."""
     from finding_tickets.history.evidence_log import evidence_log
-    from finding_tickets.report.past import HEADER, past_item, past_row
+    from finding_tickets.report.history import PAST_HEADER, past_item, past_row
 
     document = register.find(ticket)
     known = evidence_log(document.id.value, register.root, register.config.evidence)
     if how is HistoryFormat.JSON:
         write_json("history", [past_item(step) for step in known.changes])
     elif known.changes:
-        write_table(HEADER, map(past_row, known.changes))
+        write_table(PAST_HEADER, map(past_row, known.changes))
     else:
         say(f"{document.id.value} has no evidence in any commit of the current branch")
     for gap in known.gaps:
@@ -114,11 +114,11 @@ def _measure(
     """Measure tickets at every commit, and show what became better and worse."""
     from finding_tickets.history.timeline import measure_history, timeline
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
-    from finding_tickets.verify.session import took
+    from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
+    from finding_tickets.verify.verify import with_meter
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = measure_history(took(isolation, settings), isolation, since, ids, say)
+        done = measure_history(with_meter(isolation, settings), isolation, since, ids, say)
     timelines = [timeline(course, done.nodes) for course in done.courses]
     looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
     measured = sum(each.measured for each in timelines)
@@ -129,12 +129,10 @@ def _measure(
     if how is HistoryFormat.JSON:
         write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
     elif how is HistoryFormat.HTML:
-        from finding_tickets.report.timeline_page import page
-
         config = register.config
         files = [CONFIG_FILE, PROJECT_FILE, *(document.path for document in register.documents)]
         is_protected = protection(register.root, (config.evidence, config.templates), files)
-        pieces = page(timelines, done.nodes, since, register.root / config.templates)
+        pieces = timeline_page(timelines, done.nodes, since, register.root / config.templates)
         write_output(pieces, output, is_protected)
     elif timelines:
         texts = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)

@@ -14,7 +14,7 @@ from finding_tickets.cli.registers import evidence_code, open_listing, reading_c
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.tree import close_words
-from finding_tickets.report.columns import COLUMNS, DEFAULT
+from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, list_cells
 
 MISSING = "-"
 
@@ -36,7 +36,7 @@ def list_tickets(
     root: Root = HERE,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help=f"What to show, by default {','.join(DEFAULT)}."),
+        typer.Option(metavar="NAMES", help=f"What to show, by default {','.join(DEFAULT_COLUMNS)}."),
     ] = None,
     output_format: Annotated[
         ListFormat, typer.Option("--format", case_sensitive=False, help="How the list is printed.")
@@ -46,28 +46,30 @@ def list_tickets(
     ] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
-    names: Sequence[str] = DEFAULT
+    names: Sequence[str] = DEFAULT_COLUMNS
     if columns is not None:
         if output_format not in TABULAR:
             raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
         names = [name.strip().lower() for name in columns.split(",")]
         for name in names:
-            if name not in COLUMNS:
-                raise UsageError(f"--columns: no such column as {name!r}", hint=close_words(name, COLUMNS))
-    listing = open_listing(root, indexed=not no_index)
-    facts = Facts(listing.root, listing.config, listing.rows)
+            if name not in LIST_COLUMNS:
+                raise UsageError(
+                    f"--columns: no such column as {name!r}", hint=close_words(name, LIST_COLUMNS)
+                )
+    listing = open_listing(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
+    facts = Facts.of_listing(listing)
     rows = select(" ".join(query or ()), facts)
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.
-        from finding_tickets.report.entries import entries
-        from finding_tickets.report.export import ticket_item
+        from finding_tickets.report.json import ticket_item
+        from finding_tickets.report.text import measured_documents
 
-        write_json("ticket-list", [ticket_item(entry) for entry in entries(facts, rows)])
+        write_json("ticket-list", [ticket_item(entry) for entry in measured_documents(facts, rows)])
     elif output_format is ListFormat.IDS:
         if rows:
             write("\n".join(plain(row.id) for row in rows))
     else:
-        cells = [[COLUMNS[name](row, facts) for name in names] for row in rows]
+        cells = [list_cells(row, facts, names) for row in rows]
         if output_format is ListFormat.CSV:
             write_csv(names, cells)
         else:

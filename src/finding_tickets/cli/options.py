@@ -26,7 +26,7 @@ class MeterName(StrEnum):
 
 def complete_id(context: typer.Context, incomplete: str) -> list[str]:
     """The IDs that begin with what was typed, in any case; the typed part keeps its case."""
-    from finding_tickets.register.listing import list_rows
+    from finding_tickets.register.index import list_rows
 
     # An error message between two key strokes would only be in the way.
     try:

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import replace
-from finding_tickets.report.printable import printable
+from finding_tickets.report.text import printable
 
 GAP = "  "
 SHORTEST_CUT = 20
@@ -121,15 +121,9 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print comma-separated values with a header, each row on one line, and no formula in it."""
-    import csv
-    import io
+    from finding_tickets.report.rows import csv_lines
 
-    from finding_tickets.report.exports.cells import cell
-
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows([cell(value) for value in row] for row in [header, *rows])
-    write(lines.getvalue())
+    write("".join(csv_lines([header, *rows])))
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

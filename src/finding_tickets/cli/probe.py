@@ -12,7 +12,7 @@ from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import read_config
-from finding_tickets.register.place import repository_of
+from finding_tickets.register.root import repository_of
 
 if TYPE_CHECKING:
     from finding_tickets.measure.probing import Probed, ProbeRequest
@@ -52,7 +52,7 @@ def probe(
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.measure.probing import PRELOAD, ProbeRequest
     from finding_tickets.measure.probing import probe as run
-    from finding_tickets.report.probe import as_json, doubts, lines
+    from finding_tickets.report.probe import doubts, probe_item, probe_lines
 
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
@@ -77,12 +77,12 @@ def probe(
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
     if output_format is Format.TABLE:
-        write("\n".join(lines(probed, style)))
+        write("\n".join(probe_lines(probed, style)))
     for doubt in doubts(probed):
         say(f"{target}: {doubt}")
     drafted = _drafted(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:
-        write_json("probe", [as_json(probed) | {"draft": drafted}])
+        write_json("probe", [probe_item(probed) | {"draft": drafted}])
     if drafted:
         say(f"created {drafted['id']}: {', '.join(drafted['files'])}")
     # Counts that are not the whole truth decide nothing.
@@ -94,9 +94,9 @@ def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str
     """Write the ticket about a site; its ID and its files."""
     from finding_tickets.cli.new import add, taken_names
     from finding_tickets.ground.git import commit_containing
+    from finding_tickets.register.identifiers import free_ids
     from finding_tickets.register.load import load
-    from finding_tickets.register.numbering import free_ids
-    from finding_tickets.report.findings import Finding, site_of
+    from finding_tickets.report.probe import ProbedFinding, site_of
 
     # The command line that measures the same again.
     options = [f"--sweep {text}" for text in wanted.sweep]
@@ -106,7 +106,7 @@ def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str
     register = load(wanted.root)
     words = register.config.vocabulary
     own = set(probed.files) - {wanted.verifier_path}
-    finding = Finding(
+    finding = ProbedFinding(
         probed=probed,
         site=site_of(probed, site),
         root=register.root,

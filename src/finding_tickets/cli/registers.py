@@ -13,21 +13,23 @@ from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.register.listing import Listing
+    from finding_tickets.register.index import Examine, Listing
     from finding_tickets.register.load import Register
-    from finding_tickets.register.query import Measured
-    from finding_tickets.report.entries import Entry
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.text import MeasuredDocument
+    from finding_tickets.verify.verify import Settings
 
 REMEDIATION_RULES = "remediation-"
 T = TypeVar("T")
 
 
-def open_listing(root: Path, *, indexed: bool = True, whole: bool = False) -> Listing:
+def open_listing(
+    root: Path, *, indexed: bool = True, measured: bool = False, examine: Examine | None = None
+) -> Listing:
     """The rows of the register at ``root``; every problem met in reading it is printed on stderr."""
-    from finding_tickets.register.listing import list_rows
+    from finding_tickets.register.index import list_rows
 
-    listing = list_rows(root, indexed=indexed, whole=whole)
+    listing = list_rows(root, indexed=indexed, measured=measured, examine=examine)
     if listing.problems:
         say("\n".join(map(str, listing.problems)))
     return listing
@@ -39,7 +41,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[Entry | Measured]) -> ExitCode:
+def evidence_code(entries: Iterable[MeasuredDocument | CurrentVerdict]) -> ExitCode:
     """Bad data where evidence could not be read, which is printed on stderr."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:
@@ -64,7 +66,7 @@ def find_each(find: Callable[[str], T], ids: Iterable[str]) -> tuple[list[T], Ex
 
 def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:
     """The settings of a verification: the options of a command first, then the configuration."""
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
     return Settings(
         root=register.root.resolve(),

@@ -19,10 +19,19 @@ from finding_tickets.cli.registers import evidence_code, open_listing, reading_c
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
-from finding_tickets.register.query import Facts, Lexicon, Measured, choose, parse
-from finding_tickets.report.contexts import Profile, Report, status
-from finding_tickets.report.formats import FORMATS, ReportFormat, writer
-from finding_tickets.report.rows import rows_of
+from finding_tickets.register.query import Facts, Lexicon, choose, parse
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report import write_report
+from finding_tickets.report.rows import contradictions_in, rows_of
+from finding_tickets.report.status import (
+    TEMPLATES,
+    WITH_HISTORY,
+    Profile,
+    ReportFormat,
+    StatusReport,
+    compare_since,
+    status_of_rows,
+)
 
 
 def report(
@@ -52,42 +61,39 @@ def report(
     ] = None,
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
-    how = FORMATS[output_format]
-    if template is not None and not how.template:
+    if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
-    if profile and not how.has_profiles:
+    if profile and output_format is not ReportFormat.SARIF:
         raise UsageError(f"--format {output_format} has no --profile")
-    if since is not None and not how.has_since:
+    if since is not None and output_format not in WITH_HISTORY:
         raise UsageError(f"--format {output_format} has no --since")
-    listing = open_listing(root, whole=True)
-    facts = Facts(listing.root, listing.config, listing.rows)
+    listing = open_listing(root, measured=True, examine=contradictions_in)
+    facts = Facts.of_listing(listing)
     text = " ".join(query or ())
     asked = parse(text, Lexicon(facts))
-    rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
+    rows = tuple(rows_of(facts, choose(asked, facts), listing.extras))
     past = matrix = None
-    # Only a report that needs them waits for git and for what reads evidence.
     if since is not None:
-        from finding_tickets.report.since import since as compared_with
+        past = compare_since(since, facts, rows, asked.tree.holds)
+    # Only a report that needs one waits for what reads evidence.
+    if output_format in WITH_HISTORY and facts.config.matrix is not None:
+        from finding_tickets.report.matrix import matrix_of_rows
 
-        past = compared_with(since, facts, rows, asked.tree.holds)
-    if how.has_matrix and facts.config.matrix is not None:
-        from finding_tickets.report.matrix import recorded
-
-        matrix = recorded(rows, facts, facts.config.matrix)
-    name = how.template or "" if template is None else template
-    made = Report(facts, status(rows, facts, text, past, matrix), name, profile or Profile.FULL)
+        matrix = matrix_of_rows(rows, facts, facts.config.matrix)
+    name = TEMPLATES.get(output_format, "") if template is None else template
+    made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
     files = [CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows), *unread_files]
     is_protected = protection(listing.root, (listing.config.evidence, listing.config.templates), files)
     if summary:
         refuse_protected(summary, is_protected)
-    write_output(writer(output_format)(made), output, is_protected)
+    write_output(write_report(made, output_format), output, is_protected)
     if summary:
-        from finding_tickets.report.exports.github import summary as page
+        from finding_tickets.report.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
     # What cannot be read in a cell is often what cannot be read in the work tree, and told once.
     known = {str(each.problem) for each in facts.looked_up if each.problem}
     problems = matrix.problems if matrix else ()
-    unread = [Measured(problem=problem) for problem in problems if str(problem) not in known]
+    unread = [CurrentVerdict(problem=problem) for problem in problems if str(problem) not in known]
     return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))

@@ -44,7 +44,7 @@ def console_of(stream: TextIO) -> Console:
 
 def write_rich(stream: TextIO, parts: Iterable[RenderableType]) -> None:
     """Print data on the terminal of ``stream``; nothing in its text can steer it."""
-    from finding_tickets.report.terminal.safe import Safe
+    from finding_tickets.report.terminal import Safe
 
     console = console_of(stream)
     with console.capture() as captured:

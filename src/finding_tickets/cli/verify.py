@@ -41,16 +41,15 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts, Lexicon, select
-from finding_tickets.report.verification import circumstances, lines
+from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
-    from finding_tickets.report.matrix import Matrix
-    from finding_tickets.verify.cells import Cell
-    from finding_tickets.verify.evidence import Current
-    from finding_tickets.verify.executor import Executor
-    from finding_tickets.verify.session import Settings, Verified
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.matrix import VerdictMatrix
+    from finding_tickets.verify.matrix import Cell
+    from finding_tickets.verify.verify import Executor, Settings, Verified
 
 
 class ExecutorName(StrEnum):
@@ -154,7 +153,18 @@ def verify(
         ids = list(query or ())
         if not all(map(Lexicon(facts).is_id, ids)):
             ids = []
-        cells = _cells(register) if matrix else ()
+        cells: tuple[Cell, ...] = ()
+        if matrix:
+            from finding_tickets.register.staleness import own_torch
+            from finding_tickets.verify.matrix import cells as cells_of
+
+            if register.config.matrix is None:
+                message, hint = (
+                    "the configuration declares no matrix",
+                    "[tool.tickets.matrix], docs/matrix.md",
+                )
+                raise UsageError(message, hint=hint)
+            cells = cells_of(register.config.matrix, register.root.resolve(), own_torch())
         words = query
         if stale:
             # What is stale in a cell of a matrix is decided cell by cell.
@@ -204,7 +214,7 @@ def _executor(
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.verify.executor import Local
+    from finding_tickets.verify.verify import Local
 
     with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
         yield Local(isolation)
@@ -267,7 +277,10 @@ def _fails_the_gate(claim: ClaimResult) -> bool:
 
 
 def _show(
-    verifications: Collection[Verification], output_format: Format, settings: Settings, made: Matrix | None
+    verifications: Collection[Verification],
+    output_format: Format,
+    settings: Settings,
+    made: VerdictMatrix | None,
 ) -> None:
     if output_format is Format.JSON:
         more = {"matrix": made.item} if made else {}
@@ -275,16 +288,16 @@ def _show(
         return
     if verifications and is_terminal(sys.stdout):
         from finding_tickets.cli.terminal import write_rich
-        from finding_tickets.report.sources import Sources, no_line
-        from finding_tickets.report.terminal.verification import Measured, summary
+        from finding_tickets.report.terminal import VerificationView, summary
+        from finding_tickets.report.text import Sources, no_line
 
         # The work tree is not what was measured at another revision.
         here = no_line if settings.overrides else Sources(settings.root).line
-        pages = (Measured(each, no_line if each.revision else here) for each in verifications)
+        pages = (VerificationView(each, no_line if each.revision else here) for each in verifications)
         parts = (part for page in pages for part in (page, ""))
         write_rich(sys.stdout, chain(parts, [summary(verifications)]))
     elif verifications:
-        texts = ("\n".join(lines(each, style)) for each in verifications)
+        texts = ("\n".join(verification_lines(each, style)) for each in verifications)
         write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
     if made:
         numbers = [str(number) for number, _ in enumerate(made.names, 1)]
@@ -295,25 +308,11 @@ def _show(
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
 
 
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that the configuration declares.
-
-    Raises:
-        UsageError: It declares none.
-    """
-    from finding_tickets.verify.cells import cells
-    from finding_tickets.verify.evidence import own_torch
-
-    if register.config.matrix is None:
-        raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
-
-
 def _by_cell(
     documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
 ) -> list[Batch]:
     """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.cells import labels
+    from finding_tickets.verify.matrix import labels
 
     batches = []
     recorded = {document.path: _recorded(document, settings, cells) for document in documents if stale}
@@ -332,26 +331,28 @@ def _matrix(
     settings: Settings,
     cells: Sequence[Cell],
     verifications: Iterable[Verification],
-) -> Matrix:
+) -> VerdictMatrix:
     """The matrix of documents by their evidence, and by verifications of this run that left none."""
-    from finding_tickets.report.matrix import matrix
-    from finding_tickets.verify.evidence import Current
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.matrix import verdict_matrix
 
     by_ticket: dict[str, list[Verification]] = {}
     for each in verifications:
         by_ticket.setdefault(each.ticket, []).append(each)
-    known: dict[str, Mapping[Cell, Current] | None] = {}
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
     for document in documents:
         here = by_ticket.get(document.id.value, ())
-        now = {cell: Current(each.verdict, each) for cell in cells for each in here if cell.has(each)}
+        now = {cell: CurrentVerdict(each.verdict, each) for cell in cells for each in here if cell.has(each)}
         recorded = _recorded(document, settings, cells)
         known[document.id.value] = None if recorded is None else {**recorded, **now}
-    return matrix(cells, known)
+    return verdict_matrix(cells, known)
 
 
-def _recorded(document: Document, settings: Settings, cells: Sequence[Cell]) -> Mapping[Cell, Current] | None:
+def _recorded(
+    document: Document, settings: Settings, cells: Sequence[Cell]
+) -> Mapping[Cell, CurrentVerdict] | None:
     """The evidence of each cell; None where it cannot be read."""
-    from finding_tickets.verify.evidence import in_cells
+    from finding_tickets.verify.matrix import in_cells
 
     try:
         return in_cells(document, settings.root, settings.evidence, cells)

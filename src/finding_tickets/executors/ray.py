@@ -20,9 +20,9 @@ from finding_tickets.executors.cleanup import MARK, temporary_folder
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
 from finding_tickets.executors.pack import packed
 from finding_tickets.ground.git import GitError
-from finding_tickets.verify.evidence import TOOL
+from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
+from finding_tickets.verify.verify import Settings, Verified, inconclusive, prepare, record
 
 AUTO = "auto"
 _ADDRESS = "RAY_ADDRESS"
@@ -73,7 +73,7 @@ class RayCluster:
             UsageError: Ray is not installed, or the address is not one.
             UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
         """
-        prepared_by_path = {document.path: prepared(document, settings) for document in documents}
+        prepared_by_path = {document.path: prepare(document, settings) for document in documents}
         planned = {path: todo for path, todo in prepared_by_path.items() if isinstance(todo, Plan)}
         done = {path: found for path, found in prepared_by_path.items() if isinstance(found, Verified)}
         waiting = deque(prepared_by_path)

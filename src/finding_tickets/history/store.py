@@ -21,11 +21,11 @@ from pydantic import Field as Default
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.ground.imports import SOURCES
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import digest
-from finding_tickets.verify.imports import SOURCES
 
 FOLDER = "history"
 FORMAT = 4

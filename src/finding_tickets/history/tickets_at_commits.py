@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured, key_of, stored_result
@@ -23,12 +23,11 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
-from finding_tickets.register.convention import fixes_folder, safe_name, verifier_path
-from finding_tickets.register.files import SUFFIX
+from finding_tickets.register.files import SUFFIX, sidecar_names
+from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.register.root import is_repository
-from finding_tickets.register.sidecars import names_of
-from finding_tickets.verify.evidence import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
-from finding_tickets.verify.intoto import NoStatementError, read
+from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
+from finding_tickets.verify.evidence import NoStatementError, load
 from finding_tickets.verify.plan import named_in
 
 NO_TICKET = Unmeasured(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
@@ -100,7 +99,7 @@ class RegisterAtCommits:
             if ticket is None:
                 continue
             # A remediation may stand in a file of its own beside the ticket.
-            for file in names_of(path, ticket.id):
+            for file in sidecar_names(path, ticket.id):
                 if sidecar := snapshot.file(file):
                     ticket = _with_sidecar(ticket, self._objects.content(sidecar) or b"", file)
                     break
@@ -223,7 +222,7 @@ class RegisterAtCommits:
 
     def _read_evidence(self, blob: str) -> Evidence | None:
         try:
-            return read(self._objects.content(blob) or b"")
+            return load(self._objects.content(blob) or b"")
         except NoStatementError:
             return None
 

@@ -236,39 +236,22 @@ class Spot:
 
 @dataclass(frozen=True)
 class Found:
-    """A finding of another tool.
+    """A finding of another tool."""
 
-    Attributes:
-        fingerprint: The same whenever the tool finds the same, wherever the lines have moved to.
-        tool: Its name.
-        version: Of the tool.
-        rule: The ID of the rule that was broken.
-        name: What the rule is called.
-        about: What the tool says of the rule.
-        link: Where more is said about the rule.
-        text: What the tool says of this finding.
-        severity: By the rule's score, or the level.
-        tags: Of the rule and the result.
-        spots: Where it is, the first one being the place to look at.
-        related: Further places, each with what the tool says of it.
-        fix: What the tool would do about it.
-        left_out: Why no ticket is to be made of it; empty where one is.
-    """
-
-    fingerprint: str
+    fingerprint: str  # the same whenever the tool finds the same, wherever the lines have moved to
     tool: str
-    version: str
-    rule: str
-    name: str
-    about: str
-    link: str
-    text: str
-    severity: Severity
-    tags: tuple[str, ...]
-    spots: tuple[Spot, ...]
-    related: tuple[Spot, ...]
-    fix: str
-    left_out: str
+    version: str  # of the tool
+    rule: str  # the ID of the rule that was broken
+    name: str  # what the rule is called
+    about: str  # what the tool says of the rule
+    link: str  # where more is said about the rule
+    text: str  # what the tool says of this finding
+    severity: Severity  # by the rule's score, or the level
+    tags: tuple[str, ...]  # of the rule and the result
+    spots: tuple[Spot, ...]  # where it is, the first one being the place to look at
+    related: tuple[Spot, ...]  # further places, each with what the tool says of it
+    fix: str  # what the tool would do about it
+    left_out: str  # why no ticket is to be made of it; empty where one is
 
 
 def read_log(data: bytes, source: str) -> SarifLog:

@@ -84,7 +84,7 @@ class _Attempt:
         self.count = len(fixes)
         new = _edited(data, fixes)
         if new != data and not self._fixes(data, fixes):
-            raise BadDataError("the edit did not mend the file; it was left as it is", file=self._path)
+            raise BadDataError("the edit did not fix the file, which stays as it was", file=self._path)
         return new
 
     def _fixes(self, data: bytes, fixes: Sequence[Breach]) -> bool:

@@ -14,7 +14,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source, code_spans
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
-from finding_tickets.lint.rules.reported import FORM, UNUSED
+from finding_tickets.lint.rules.reported import FORM, UNUSED, is_within
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.register.load import Register, files_of
@@ -141,9 +141,10 @@ def suppressions(source: Source) -> tuple[Suppression, ...]:
             code.append((block.start, block.end))
         elif block.first < block.last:
             code += code_spans(source.data, block.first, block.last)
+    code.sort()
     found = []
     for match in _COMMENT.finditer(source.data):
-        if not any(start <= match.start() < end for start, end in code):
+        if not is_within(match.start(), code):
             text = _TEXT.fullmatch(match["text"].decode(errors="replace").rstrip())
             names = re.split(r"\s*,\s*", text["rules"]) if text else []
             found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
@@ -196,15 +197,15 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
     place = source.span(comment.start, comment.end)
     if not comment.rules or not comment.reason:
         missing = "no reason" if comment.rules else "no rule"
-        message = f"the comment is to ignore something and gives {missing}"
+        message = f"the lint-ignore comment gives {missing}"
         yield _breach(source, FORM, Remark(place, message, "write <!-- lint-ignore RULE: reason -->"))
         return
     for name in comment.rules:
         if name not in RULES:
-            message = f"there is no rule {name} to ignore"
+            message = f"there is no rule {name}"
             yield _breach(source, FORM, Remark(place, message, close_rules(name)))
         elif not _may_ignore(name):
-            message = f"{name} cannot be ignored: it leaves the ticket unreadable"
+            message = f"{name} cannot be ignored: it makes the ticket unreadable"
             yield _breach(source, FORM, Remark(place, message))
     unused = [name for name in comment.rules if _may_ignore(name) and name not in broken]
     if unused:
@@ -215,5 +216,5 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
         if rest and not source.data[line:start].strip(b" \t\xef\xbb\xbf"):
             start, end = line, rest.end()
         fix = [Splice(start, end, b"")] if len(unused) == len(comment.rules) else []
-        message = f"there is nothing to ignore of {', '.join(unused)}"
+        message = f"nothing to ignore for {', '.join(unused)}"
         yield _breach(source, UNUSED, Remark(place, message, "remove the comment", fix))

@@ -86,14 +86,14 @@ def variant_json(runs: Collection[VariantRun]) -> dict[str, Any]:
         "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
         "sites": [
             {
-                "file": site.file,
-                "line": site.line,
-                "function": site.function,
-                "what": site.what,
-                "law": site.fit.law,
-                "growth": site.fit.growth,
+                "file": file,
+                "line": line,
+                "function": function,
+                "what": what,
+                "law": fit.law,
+                "growth": fit.growth,
             }
-            for site in fit_sites(counted)
+            for (file, line, function, what), fit in fit_sites(counted).items()
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),

@@ -15,7 +15,7 @@ from finding_tickets.claims.check import at_text
 from finding_tickets.claims.metrics import METRICS
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.measure.tasks import METERS, CannotMeasureError, find_variants
-from finding_tickets.register.convention import fixes_folder
+from finding_tickets.register.paths import fixes_folder
 
 if TYPE_CHECKING:
     from finding_tickets.measure.run import JobReport

@@ -21,11 +21,11 @@ from finding_tickets.model.vocabulary import Outcome
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.edits import TITLES, Plan, Step, row_plan
+from finding_tickets.register.index import Row
 from finding_tickets.register.keys import KEYS, Key
 from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
 from finding_tickets.register.meaning import touched
-from finding_tickets.register.row import Row
-from finding_tickets.verify.verdict import DECIDING
+from finding_tickets.verify.judge import DECIDING
 
 _WORDS = {
     Outcome.FIXED: "Fixed",

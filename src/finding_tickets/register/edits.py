@@ -16,10 +16,10 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.disposition import status_of
+from finding_tickets.register.index import Row
 from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
 from finding_tickets.register.lifecycle import check
 from finding_tickets.register.meaning import differences, titles, touched
-from finding_tickets.register.row import Row
 
 TITLES = "titles"
 """Stands for the titles of the sections, among the fields that an edit may change."""

@@ -152,7 +152,7 @@ def unanswered_objection(ticket: Ticket, context: Context) -> Iterator[Remark]:
     agreed = any(review.opinion in {Opinion.ENDORSE, Opinion.REFINE} for review in ticket.reviews)
     if objections and not agreed:
         names = ", ".join(map(_name, objections))
-        message = f"the ticket is open, and all who take a side object: {names}"
+        message = f"the ticket is open, but every reviewer who takes a side objects: {names}"
         yield Remark(objections[0].verdict.span, message)
 
 

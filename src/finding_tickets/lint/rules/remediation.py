@@ -17,7 +17,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
-from finding_tickets.register.convention import fixes_folder, verifier_path
+from finding_tickets.register.paths import fixes_folder, verifier_path
 
 # How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (
@@ -96,7 +96,7 @@ def unanswered_item(document: Document, context: Context) -> Iterator[Remark]:
         return
     for item in document.checklist:
         if answer_to(item.text, document.remediation) is None:
-            message = f"no answer to the checklist's item: {item.text}"
+            message = f"the checklist item has no answer: {item.text}"
             hint = "add it under checklist: in the Remediation section, with claims: or why:"
             yield Remark(item.span, message, hint)
 
@@ -165,8 +165,8 @@ def example_code(document: Document, context: Context) -> Iterator[Remark]:
         except OSError:
             continue
         if first.endswith(_TO_REPLACE):
-            message = f"variant {name} is an example still: {variant.module}"
-            yield Remark(variant.line, message, "write the ticket's own code, its first line too")
+            message = f"variant {name} is still the example code: {variant.module}"
+            yield Remark(variant.line, message, "write the ticket's own code, and change the first line")
 
 
 def _claims(document: Document) -> tuple[Claim, ...]:

@@ -7,9 +7,11 @@ something, lint itself reports.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from finding_tickets.documents.blocks import parse, walk
 from finding_tickets.documents.edit.splices import Splice
@@ -29,7 +31,7 @@ def _escape_pipes(source: Source, problem: Problem) -> Sequence[Splice]:
     ends = text.lstrip().startswith(b"|") + text.rstrip().endswith(b"|")
     spans = code_spans(text, 0, len(text))
     # Only where the pipes in code are exactly those too many is it clear which ones were meant as text.
-    inside = [at for at in pipes if any(first <= at < last for first, last in spans)]
+    inside = [at for at in pipes if is_within(at, spans)]
     excess = len(pipes) - ends + 1 - width
     return [Splice(start + at, start + at, b"\\") for at in inside] if len(inside) == excess else ()
 
@@ -49,6 +51,13 @@ def _rows(data: bytes) -> Mapping[int, tuple[int, int, int]]:
 def _pipes_of(row: bytes) -> list[int]:
     """Where a row has pipes that end a cell."""
     return [at for at, byte in enumerate(row) if byte == ord("|") and row[at - 1 : at] != b"\\"]
+
+
+def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of ``spans``, which are sorted and lie apart, holds the offset."""
+    # A hostile file may have a hundred thousand of both.
+    at = bisect_right(spans, offset, key=itemgetter(0)) - 1
+    return at >= 0 and offset < spans[at][1]
 
 
 def _part_from_table(source: Source, problem: Problem) -> Sequence[Splice]:

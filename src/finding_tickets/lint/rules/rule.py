@@ -20,10 +20,10 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.graph import components
-from finding_tickets.register.ids import numbers
+from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.load import Register, files_of
-from finding_tickets.register.measured import measured
+from finding_tickets.register.relations import components
+from finding_tickets.register.staleness import Verdicts, code_inputs
 
 LEAST_LIKENESS = 0.8
 # How the names begin of what the reader reports about the block.
@@ -49,27 +49,16 @@ Fix = Callable[[Source, Problem], Sequence[Splice]]
 
 @dataclass(frozen=True)
 class Rule:
-    """How a breach is found and fixed; ``examples/`` says why, with examples.
+    """How a breach is found and fixed; ``examples/`` says why, with examples."""
 
-    Attributes:
-        id: What people write to name the rule.
-        level: How much a breach matters; only errors fail the gate.
-        bad_data: Whether a breach makes the register unreadable rather than merely wrong.
-        fixable: Whether breaches, or some of them, can be fixed without judgement.
-        check: Yields a remark for every breach; None where the reader or lint itself reports them.
-        fix: For a breach that the reader reports: the edits that fix it.
-        is_reported: Whether the reader reports breaches.
-        of: The kind of documents that are checked.
-    """
-
-    id: str
-    level: Level
-    bad_data: bool = False
-    fixable: bool = False
-    check: Check | None = None
-    fix: Fix | None = None
-    is_reported: bool = False
-    of: type = object
+    id: str  # what people write to name the rule
+    level: Level  # how much a breach matters; only errors fail the gate
+    bad_data: bool = False  # whether a breach makes the register unreadable rather than merely wrong
+    fixable: bool = False  # whether breaches, or some of them, can be fixed without judgement
+    check: Check | None = None  # yields a remark for every breach; None where the reader reports them
+    fix: Fix | None = None  # for a breach that the reader reports: the edits that fix it
+    is_reported: bool = False  # whether the reader reports breaches
+    of: type = object  # the kind of documents that are checked
 
 
 RULES: dict[str, Rule] = {}
@@ -172,8 +161,13 @@ class Context:
         Raises:
             BadDataError: A file of evidence cannot be read.
         """
-        current = measured(self._register, document)
-        return current.verification.verdict.value if current and current.verification else None
+        code = code_inputs(document.remediation)
+        current = self._verdicts.current(document.id.value, code)
+        return current.evidence.verdict.value if current.evidence else None
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self.root, self._register.config.evidence)
 
     @cached_property
     def first_commit(self) -> date | None:

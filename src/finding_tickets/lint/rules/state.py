@@ -68,14 +68,14 @@ def closed_without_outcome(ticket: Ticket, context: Context) -> Iterator[Remark]
         return
     if filed_as(ticket.path, context.vocabulary) is None:
         hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(Outcome)
-        yield Remark(_status(ticket), "the ticket is closed, and nothing says how it ended", hint)
+        yield Remark(_status(ticket), "the ticket is closed, but does not say how it ended", hint)
 
 
 @rule("closed-without-evidence", Level.WARNING)
 def closed_without_evidence(document: Document, context: Context) -> Iterator[Remark]:
     """Tickets that are fixed by somebody's word alone."""
     if not any(item.done for item in document.checklist) and _verdict_of_fixed(document, context) is None:
-        message = "closed as fixed with nothing ticked, and no measurement shows it"
+        message = "closed as fixed, but nothing is ticked and nothing was measured"
         hint = f"tickets verify {document.id.value}, or tick what was checked"
         yield Remark(_status(document), message, hint)
 
@@ -86,7 +86,7 @@ def fixed_but_refuted(document: Document, context: Context) -> Iterator[Remark]:
     verdict = _verdict_of_fixed(document, context)
     if verdict in {Verdict.FAILED, Verdict.REFUTED}:
         hint = f"tickets verify {document.id.value} measures again"
-        yield Remark(_status(document), f"closed as fixed, and its last measurement says {verdict}", hint)
+        yield Remark(_status(document), f"closed as fixed, but the last measurement says {verdict}", hint)
 
 
 @rule("done-but-open", Level.NOTE)
@@ -115,8 +115,10 @@ def duplicate_of_nothing(ticket: Ticket, context: Context) -> Iterator[Remark]:
         return
     stated = ticket.resolution and ticket.resolution.duplicate_of
     if not stated and all(each.relationship is not Relationship.DUPLICATE for each in ticket.related):
-        hint = "name it among the related findings as duplicate"
-        yield Remark(_status(ticket), "closed as a duplicate, and no ticket is named that it repeats", hint)
+        hint = "add it to the related findings as duplicate"
+        yield Remark(
+            _status(ticket), "closed as a duplicate, but the ticket that it duplicates is not named", hint
+        )
 
 
 @rule("missing-remediation", Level.NOTE)
