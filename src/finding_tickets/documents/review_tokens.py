@@ -44,8 +44,12 @@ _VERDICT_KEYS = frozenset(["verdict", "opinion", "vote", "finalverdict"])
 _VERDICT_OR_TEXT = frozenset(["assessment", "recommendation", "decision", "status", "position"])
 _REVIEWER_KEYS = frozenset(["reviewer", "agent", "specialist", "reviewedby", "expert", "reviewers"])
 _DATE_KEYS = frozenset(["date", "reviewdate", "reviewed", "reviewedon"])
-_BEHIND_VERDICT = re.compile(r"[\s*`_]*\([^()]*\)")
+_SEPARATED = re.compile(r"(?:[:(|*`\]]|\s[-\u2013\u2014])[\s*`_(]*\Z|\A[\W_]*\Z")
+_BEHIND_VERDICT = re.compile(r"[\s*`_]*\((?P<aside>[^()]*)\)")
+_MARKS = " \t*`_:.,;|()[]-\u2013\u2014"
 _BEFORE_REASON = re.compile(r"[`*_]*\s*[)\]]?[`*_]*\s*[:.,;|\u2013\u2014-]*[*_]*\s*")
+_LONGEST_NAME = 6
+_LONGEST_ALONE = 3
 
 
 class TokenKind(Enum):
@@ -155,9 +159,8 @@ def review_tokens(source: Source, blocks: Sequence[Block]) -> Iterator[ReviewTok
         elif block.kind == "Paragraph":
             yield from _of_text(source, block.start, block.end)
         elif block.kind == "List":
-            # A list without labelled values is one text.
-            items = [(text_of(item)[0], item.end) for item in block.children]
-            found = [token for item in items for token in _of_text(source, *item)]
+            # Items are labelled values or reviews; a list without any is text.
+            found = [token for item in block.children for token in _of_item(source, item)]
             if all(token.kind is TokenKind.PROSE for token in found):
                 found = [ReviewToken(TokenKind.PROSE, source.text(block.start, block.end))]
             yield from found
@@ -270,9 +273,22 @@ def _of_text(source: Source, start: int, end: int) -> Iterator[ReviewToken]:
     found = list(labels_in(source, start, end, _BARE))
     before = source.text(start, found[0].start if found else end)
     if before.raw:
-        yield ReviewToken(TokenKind.PROSE, before)
+        yield from _sentence(before) or [ReviewToken(TokenKind.PROSE, before)]
     for entry in found:
         yield from _of_label(source, entry, cell=False)
+
+
+def _of_item(source: Source, item: Block) -> Iterator[ReviewToken]:
+    start, end = text_of(item)
+    labelled = list(labels_in(source, start, end, _BARE))
+    told = [] if labelled else _sentence(source.text(start, end), known=False)
+    if told:
+        yield from told
+        return
+    yield from _of_text(source, start, end)
+    nested = [child for child in item.children if child.start >= end]
+    if nested:
+        yield ReviewToken(TokenKind.PROSE, source.text(nested[0].start, nested[-1].end))
 
 
 def _of_label(source: Source, entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
@@ -284,11 +300,59 @@ def _of_label(source: Source, entry: LabelledValue, *, cell: bool) -> Iterator[R
         yield ReviewToken(TokenKind.DATE, value)
     elif key in _VERDICT_KEYS or (key in _VERDICT_OR_TEXT and leading_verdict(value)):
         yield from first_line_verdict(value)
+    elif about and "verdict" in key:
+        label = source.text(entry.start, value.start)
+        yield ReviewToken(TokenKind.BEGIN)
+        yield ReviewToken(TokenKind.REVIEWER, _name(label, 0, len(label.raw)))
+        yield from first_line_verdict(value)
+    elif about and not key.endswith("evaluation") and (told := _sentence(entry.whole)):
+        yield from told
     elif about or key.endswith("evaluation") or key in _EVALUATION:
         if value.raw:
             yield ReviewToken(TokenKind.CELL if cell and not about else TokenKind.EVALUATION, value, about)
     else:
         yield ReviewToken(TokenKind.CELL, value) if cell else ReviewToken(TokenKind.PROSE, entry.whole)
+
+
+def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
+    """``DRL: ENDORSE - why``, ``**DRL (ENDORSE):** why`` or ``ENDORSE (DRL): why``; empty for other text.
+
+    With ``known`` the reviewer must be one of the register's.
+    """
+    vocabulary = text.source.vocabulary
+    line = text.raw.partition("\n")[0]
+    verdict = opinion_span(line, vocabulary.opinions)
+    if verdict is None:
+        return []
+    behind = _BEHIND_VERDICT.match(line, verdict[1])
+    longest = _LONGEST_NAME
+    if line[: verdict[0]].strip(_MARKS):
+        who, stated = (0, verdict[0]), (verdict[0], behind.end() if behind else verdict[1])
+    elif behind:
+        who, stated = behind.span("aside"), verdict
+    else:
+        # The reviewer alone on the rest of the line: ``ENDORSE - DRL``.
+        who, stated = (verdict[1], len(line)), verdict
+        known, longest = True, _LONGEST_ALONE
+    name = _name(text, *who)
+    separated = who[0] or _SEPARATED.search(line[: verdict[0]])
+    named = reviewer_word(name.raw, vocabulary) is not None or not known
+    if not (name.raw and separated and named and len(name.raw.split()) <= longest):
+        return []
+    why = _reason(text, max(stated[1], behind.end() if behind else 0, who[1]))
+    found = [
+        ReviewToken(TokenKind.BEGIN),
+        ReviewToken(TokenKind.REVIEWER, name),
+        ReviewToken(TokenKind.VERDICT, text.piece(*stated)),
+    ]
+    return [*found, ReviewToken(TokenKind.EVALUATION, why)] if why.raw else found
+
+
+def _name(text: Excerpt, first: int, last: int) -> Excerpt:
+    """A name without the marks around it."""
+    piece = text.raw[first:last]
+    first += len(piece) - len(piece.lstrip(_MARKS))
+    return text.piece(first, first + len(piece.strip(_MARKS)))
 
 
 def _reason(text: Excerpt, first: int) -> Excerpt:
