@@ -41,10 +41,11 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, load, load_named
+from finding_tickets.register.load import load, load_named
 from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.load import Register
     from finding_tickets.register.query import Facts
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
@@ -152,7 +153,18 @@ def verify(
         named = load_named(root, query or ())
         register = named or load(root)
         facts = None if named else _facts(register)
-        cells = _cells(register) if matrix else ()
+        cells: tuple[Cell, ...] = ()
+        if matrix:
+            from finding_tickets.register.staleness import own_torch
+            from finding_tickets.verify.matrix import cells as cells_of
+
+            if register.config.matrix is None:
+                message, hint = (
+                    "the configuration declares no matrix",
+                    "[tool.tickets.matrix], docs/matrix.md",
+                )
+                raise UsageError(message, hint=hint)
+            cells = cells_of(register.config.matrix, register.root.resolve(), own_torch())
         ids, problems = _choose(query, facts, stale=stale, matrix=matrix), register.problems
         documents, code = find_each(register.find, query or () if ids is None else ids)
         if stale and not matrix and facts:
@@ -310,20 +322,6 @@ def _show(
         write("")
         write_table(("TICKET", *numbers), [(line.id, *line.words) for line in made.lines])
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
-
-
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that the configuration declares.
-
-    Raises:
-        UsageError: It declares none.
-    """
-    from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells
-
-    if register.config.matrix is None:
-        raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
 
 
 def _by_cell(
