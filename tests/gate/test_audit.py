@@ -12,7 +12,7 @@ from tests.verify import test_revisions, test_times
 from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.gate.audit import Audited, Fate, audit
-from finding_tickets.measure.cheating import MAKERS
+from finding_tickets.measure.cheating import WAYS
 from finding_tickets.measure.cheats import CHEATS, HONEST
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.verify import Settings
@@ -55,8 +55,8 @@ def fates(done: Audited, fate: Fate) -> set[str]:
 
 
 def test_every_cheat_of_the_table_can_be_made() -> None:
-    """The table and the makers have the same names, and the makers the honest one too."""
-    assert [HONEST, *(cheat.id for cheat in CHEATS)] == list(MAKERS)
+    """The table and the ways have the same names, and the ways the honest one too."""
+    assert [HONEST, *(cheat.id for cheat in CHEATS)] == list(WAYS)
 
 
 def test_exact_claims_and_compared_results_catch_all(repository: Repository, isolation: Isolation) -> None:

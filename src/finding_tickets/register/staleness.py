@@ -21,10 +21,10 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.files import State, is_settled, state_of
-from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 
 if TYPE_CHECKING:
     from finding_tickets.model.remediation import Remediation

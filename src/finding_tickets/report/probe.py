@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.text import INDENT, Section, Styler, aligned, fields_of, printable, section_lines
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from finding_tickets.register.new import Draft, Place
