@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import TypeVar
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
@@ -47,23 +47,6 @@ class Trend(StrEnum):
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
     CHANGE = "change"
-
-
-class Compared(Protocol):
-    """What is compared from commit to commit: a verdict, or one metric of a variant."""
-
-    @property
-    def text(self) -> str:
-        """How it is shown."""
-
-    def is_same(self, other: Self) -> bool:
-        """Whether nothing happened between the two."""
-
-    def trend_to(self, after: Self) -> Trend:
-        """What became of it."""
-
-
-C = TypeVar("C", bound=Compared)
 
 
 @dataclass(frozen=True)
@@ -180,6 +163,10 @@ class MeasuredState:
     def metric(self, name: str) -> MetricResult | None:
         """The result of ``variant.metric``."""
         return next((each for each in self.metrics if each.name == name), None)
+
+
+C = TypeVar("C", MeasuredState, MetricResult)
+"""What is compared from commit to commit: it has a text, ``is_same`` and ``trend_to``."""
 
 
 @dataclass(frozen=True)
