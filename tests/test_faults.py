@@ -18,12 +18,12 @@ from uuid import uuid4
 
 import pytest
 from tests.test_nothing_touched import MARK, Place, processes, ticket
-from tests.verify.test_session import CLAIMS, FIX, FOUND
+from tests.verify.conftest import CLAIMS, FIX, FOUND
 
 from finding_tickets.ground import cache
 from finding_tickets.ground import files as files_module
 from finding_tickets.ground.files import replace
-from finding_tickets.verify.intoto import read
+from finding_tickets.verify.evidence import load
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="processes are found by the environment that /proc shows"
@@ -203,7 +203,7 @@ def test_a_killed_run_leaves_valid_evidence_and_nothing_else(
         assert set(old) <= set(found) <= set(complete)
         for name, content in found.items():
             assert content in (complete[name], old.get(name))
-            assert read(content).verification.ticket == name.partition("/")[0]
+            assert load(content).verification.ticket == name.partition("/")[0]
     assert 0 == verified(place)
     assert complete == place.evidence()
     assert [place.git("rev-parse", "--show-toplevel").strip()] == [

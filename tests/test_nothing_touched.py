@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from tests.conftest import TICKET
 from tests.other_python import other_python
-from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER
+from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER
 
 from finding_tickets.cli.main import COMMANDS
 

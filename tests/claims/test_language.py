@@ -99,9 +99,8 @@ def test_a_growth_class_is_read() -> None:
 )
 def test_a_growth_class_can_only_grow(text: str, column: int) -> None:
     """What could shrink with its variables is no class, and is pointed at."""
-    with pytest.raises(ExpressionError, match=f"at column {column} of") as caught:
+    with pytest.raises(ExpressionError, match=f"at column {column} of"):
         parse_condition(text)
-    assert column - 1 == caught.value.position
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,6 @@ def test_what_cannot_be_read_is_pointed_at(text: str, column: int, hint: str | N
     with pytest.raises(ExpressionError) as caught:
         parse_condition(text)
     assert (f"column {column}" in caught.value.message, caught.value.hint) == (True, hint)
-    assert column - 1 == caught.value.position
 
 
 @pytest.mark.parametrize("text", ["(" * 500, "-" * 300 + "n", "(" * (DEEPEST_NESTING + 1) + "n", "n+" * 400])

@@ -9,12 +9,12 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.verify.intoto import read, written
+from finding_tickets.verify.evidence import dump, load
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -78,7 +78,7 @@ def test_a_branch_that_changes_no_input_measures_nothing(
     base: Repository, git: Git, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that no ticket depends on opens the gate, and no process is started for it."""
-    monkeypatch.setattr(Isolation, "_started", lambda _: pytest.fail("torch was to be loaded"))
+    monkeypatch.setattr(Isolation, "run", lambda *_: pytest.fail("something was to be measured"))
     base.write("readme.txt", "words\n")
     commit(git, "words")
     assert (ExitCode.OK, {}) == checked(tickets)
@@ -132,9 +132,9 @@ def test_evidence_that_was_not_measured_again_is_stale(base: Repository, git: Gi
 def forged(repository: Repository, ticket: str, **fields: object) -> None:
     """Evidence as the tool would write it of a measurement that never was."""
     (file,) = (repository.root / "evidence" / ticket).glob("*.json")
-    evidence = read(file.read_bytes())
+    evidence = load(file.read_bytes())
     lie = evidence.verification.model_copy(update=fields)
-    file.write_bytes(written(evidence.model_copy(update={"verification": lie})))
+    file.write_bytes(dump(evidence.model_copy(update={"verification": lie})))
 
 
 def test_evidence_that_a_branch_brings_along_is_not_trusted(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import typer
-from tests.verify.test_session import add
+from tests.verify.conftest import add
 
 from finding_tickets.cli.options import complete_word
 

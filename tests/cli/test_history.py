@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.ground import git as asking
-from finding_tickets.history import evidence_log
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -102,18 +101,16 @@ def test_git_is_asked_twice_at_most(
     history: list[str], tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many commits there are."""
-    asked: list[str] = []
-    actual = asking.ask_bytes
+    started: list[Any] = []
+    start = subprocess.Popen.__init__
 
-    def ask(root: Path, *arguments: str, **more: bytes) -> bytes:
-        asked.append(arguments[0])
-        return actual(root, *arguments, **more)  # type: ignore[arg-type] # passed on as it came
+    def noted(self: Any, arguments: Any, *rest: Any, **named: Any) -> None:
+        started.append(arguments)
+        start(self, arguments, *rest, **named)
 
-    monkeypatch.setattr(evidence_log, "ask_bytes", ask)
-    monkeypatch.setattr(asking, "ask_bytes", ask)
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
     assert len(history) == len(tickets("history", "A-1", "--format", "json").data)
-    # The contents of files come from a second process of git.
-    assert 1 == len(asked)
+    assert 2 == len(started)
 
 
 @pytest.mark.usefixtures("history")

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Ran
 from tests.conftest import Git, Repository
 from tests.other_python import other_python
-from tests.verify.test_session import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.staleness import own_torch

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.probe import ProbedFinding, site_of
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

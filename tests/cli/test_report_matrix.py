@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.cli.conftest import Ran
 from tests.conftest import Git, Repository
-from tests.verify.test_session import FOUND, add
+from tests.verify.conftest import FOUND, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.tasks import SIMULATED_DEVICE

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.register import staleness
 

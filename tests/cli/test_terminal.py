@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.terminal import CTRL_C, Shown, no_key, show
-from tests.verify.test_session import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND, add
 
 from finding_tickets.errors import ExitCode
 

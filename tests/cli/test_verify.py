@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.test_session import CLAIMS, FIX, FOUND, add, alive
+from tests.verify.conftest import CLAIMS, FIX, FOUND, add, alive
 
 from finding_tickets.cli import verify
 from finding_tickets.cli.main import run

@@ -29,8 +29,7 @@ from finding_tickets.executors.ray import RayCluster
 from finding_tickets.ground.version import __version__
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.verify.executor import Executor, Local
-from finding_tickets.verify.session import Settings, Verified
+from finding_tickets.verify.verify import Executor, Local, Settings, Verified
 
 VERIFIER = """
 import torch

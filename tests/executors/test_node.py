@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import Repository
 from tests.executors.processes import processes_naming, wait_for, with_git_that_stalls
 from tests.other_python import other_python
-from tests.verify.test_session import TakesGpu
+from tests.verify.conftest import TakesGpu
 
 from finding_tickets.executors import node
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
@@ -28,7 +28,7 @@ from finding_tickets.measure.tasks import SIMULATED_DEVICE
 from finding_tickets.measure.worker import NO_ROOM, VISIBLE_DEVICES
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.staleness import TOOL
-from finding_tickets.verify.cells import Cell
+from finding_tickets.verify.matrix import Cell
 
 VERIFIER = """
 import time

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
 from finding_tickets.history.store import Unmeasured
@@ -18,8 +18,8 @@ from finding_tickets.history.timeline import MeasuredHistory, MeasuredState, mea
 from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.session import Settings, verify
+from finding_tickets.verify.matrix import Cell
+from finding_tickets.verify.verify import Settings, verify
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
@@ -59,13 +59,6 @@ class OnGpu(Isolation):
             for name, task in orders.items()
         }
         yield from super().run(simulated, on_start)
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """One server for all tests of this file: it takes a second to load torch."""
-    with Isolation() as server:
-        yield server
 
 
 class Past:

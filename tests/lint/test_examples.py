@@ -16,7 +16,7 @@ from finding_tickets.lint.rules.page import explanations
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
-from finding_tickets.verify.intoto import written
+from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
     from finding_tickets.lint.rules.page import Files
@@ -120,7 +120,7 @@ def evidence(verdict: Verdict) -> bytes:
         variants={},
         claims=(),
     )
-    return written(Evidence(inputs=(), verification=done))
+    return dump(Evidence(inputs=(), verification=done))
 
 
 def commit(root: Path) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.test_session import TakesGpu, add, run
+from tests.verify.conftest import TakesGpu, add, verify_all
 
 from finding_tickets.errors import UsageError
 from finding_tickets.history.bisect import BisectState, bisect
 from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
-from finding_tickets.measure.probing import ProbeRequest, probe
-from finding_tickets.verify.session import Settings, times_of
+from finding_tickets.verify.probing import ProbeRequest, probe
+from finding_tickets.verify.verify import Settings, times_of
 
 
 class Answers(Isolation):
@@ -24,7 +24,7 @@ class Answers(Isolation):
         super().__init__(at_once=False)
         self._answer = answer
 
-    def run(
+    def verify_all(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, TaskOutcome]]:
         """Answer every task, without a process."""
@@ -81,5 +81,5 @@ def test_a_workload_that_wants_nothing_that_can_be_counted_has_one_gpu(
     """Where there are two of them."""
     add(repository, "A-1")
     with TakesGpu(("0", "1"), {"verifiers/a_1.py": answer}) as machine:
-        run(repository, machine, meter="auto")
+        verify_all(repository, machine, meter="auto")
     assert {"verifiers/a_1.py": (("0", "1"), False)} == machine.slots

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repository
-from tests.verify.test_session import FIX, FOUND, VERIFIER
+from tests.verify.conftest import FIX, FOUND, VERIFIER
 
 from simcuda.real import why_not
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import TICKET, Repository
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import (

@@ -25,7 +25,7 @@ from finding_tickets.report.rows import (
     rows_of,
 )
 from finding_tickets.report.text import LawChange
-from finding_tickets.verify.intoto import written
+from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -174,7 +174,7 @@ def test_closed_against_its_own_measurement(repository: Repository) -> None:
     for name in ("A-1", "A-2"):
         done = verified(Verdict.FAILED, [True]).verification
         assert done
-        repository.write(f"evidence/{name}/simulated.json", written(Evidence(inputs=(), verification=done)))
+        repository.write(f"evidence/{name}/simulated.json", dump(Evidence(inputs=(), verification=done)))
     first, second = rows(repository)
     # The fixture's ticket has its status in line 9.
     assert [("fixed-but-refuted", 9)] == [(each.rule, each.line) for each in first.contradictions]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Git, Repository
 from tests.other_python import other_python
-from tests.verify.test_session import FIX, FOUND, TakesGpu, add
+from tests.verify.conftest import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import CALLED, SIMULATED_DEVICE, TORCH
@@ -17,10 +17,9 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.config import MatrixConfig
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.cells import Cell, cells, labels
-from finding_tickets.verify.evidence import current_verdict, in_cells
-from finding_tickets.verify.executor import Local
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.matrix import Cell, cells, in_cells, labels
+from finding_tickets.verify.verify import Local, Settings, Verified, verify
 
 OTHER = "1.99.0"
 """A version that no torch has which this tool can use."""

@@ -9,7 +9,6 @@ from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.measure.tasks import FunctionPath, ResultPair
-from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.plan import Plan, plan
 
 NOTHING_RUNS = "raise SystemExit('this file must not be run')\ndef check(): ...\n"
@@ -94,7 +93,7 @@ def test_a_job_asks_for_what_the_claims_need(measurable: Repository) -> None:
         "    - {is: found, at: {n: 1}}\n    - {is: found, at: {n: 2}}",
     )
     assert found is not None
-    job = jobs(found, "simulated", measurable.root)[""]
+    job = found.jobs("simulated", measurable.root)[""]
     assert (("fix",), (ResultPair("fix", "found"),)) == (job.graph_breaks, job.comparisons)
 
 

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from tests.conftest import Git, Repository
 
+from finding_tickets.errors import RevisionError
 from finding_tickets.ground import checkouts
 from finding_tickets.ground.cache import release_folders
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.history import timeline, walk
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 VERIFIER = """\
 import torch
@@ -76,13 +77,6 @@ Checkouts(Path(sys.argv[1])).files(Revision("", sys.argv[2]))
 print("ready", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """A server with torch loaded."""
-    with Isolation() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -52,11 +52,7 @@ _HINTS = {
 
 
 class ExpressionError(BadDataError):
-    """An expression that cannot be read or evaluated; ``position`` is a column of its text, from 0."""
-
-    def __init__(self, message: str, *, position: int | None = None, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.position = position
+    """An expression that cannot be read or evaluated; the message names the column of its text, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +154,8 @@ FUNCTIONS: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
 
 
 def parse_expression(text: str) -> Expression:
-    """The expression that ``text`` states; raises ``ExpressionError`` with the position."""
-    parser = _Parser(text)
+    """The expression that ``text`` states; raises ``ExpressionError``."""
+    parser = _ExpressionParser(text)
     expression = parser.expression()
     parser.expect_end()
     return expression
@@ -169,9 +165,9 @@ def parse_condition(text: str) -> Condition:
     """The condition that a claim's value states; without a relation in front it is ``==``.
 
     Raises:
-        ExpressionError: It cannot be read; with the position and, for a common mistake, what to write.
+        ExpressionError: It cannot be read; for a common mistake the hint says what to write.
     """
-    parser = _Parser(text)
+    parser = _ExpressionParser(text)
     condition = parser.condition()
     parser.expect_end()
     return condition
@@ -228,7 +224,7 @@ def check_variables(node: Expression | Condition, known: Iterable[str]) -> None:
     for variable in variables(node):
         if variable.name not in names:
             message = f"unknown variable '{variable.name}' at column {variable.position + 1}"
-            raise ExpressionError(message, position=variable.position, hint=suggest(variable.name, names))
+            raise ExpressionError(message, hint=suggest(variable.name, names))
 
 
 def suggest(word: str, known: Sequence[str]) -> str:
@@ -238,7 +234,7 @@ def suggest(word: str, known: Sequence[str]) -> str:
     return f"{question}known: {', '.join(known) or 'none'}"
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, text: str) -> None:
@@ -273,7 +269,7 @@ class _Parser:
                     f"'{token.text}' at column {token.position + 1} of '{self._text}' has no place in O(...)"
                 )
                 hint = "a class is made of sums, products, max, ceil, log2, variables and positive integers"
-                raise ExpressionError(message, position=token.position, hint=hint)
+                raise ExpressionError(message, hint=hint)
         return growth
 
     def expression(self, level: int = 0) -> Expression:
@@ -311,13 +307,13 @@ class _Parser:
             value, unit = int(whole + decimals), 10 ** len(decimals)
             if max(value, unit) > LARGEST_NUMBER:
                 excess = "has too many digits" if decimals else f"is larger than {LARGEST_NUMBER}"
-                raise ExpressionError(f"the number at column {column} {excess}", position=token.position)
+                raise ExpressionError(f"the number at column {column} {excess}")
             return Binary("/", Number(value), Number(unit)) if decimals else Number(value)
         if self._tokens.peek().text != "(":
             return Variable(token.text, token.position)
         if token.text not in FUNCTIONS:
             message = f"unknown function '{token.text}' at column {column} of '{self._text}'"
-            raise ExpressionError(message, position=token.position, hint=suggest(token.text, list(FUNCTIONS)))
+            raise ExpressionError(message, hint=suggest(token.text, list(FUNCTIONS)))
         self._expect("(")
         arguments = [self.expression()]
         while token.text not in _ONE_ARGUMENT and self._tokens.accept(","):
@@ -343,4 +339,4 @@ class _Parser:
         shown = written or (word and word[0]) or text[start : start + 1]
         what = f"'{shown}'" if shown else "end"
         message = f"unexpected {what} at column {start + 1} of '{text}'"
-        raise ExpressionError(message, position=start, hint=_HINTS.get(shown))
+        raise ExpressionError(message, hint=_HINTS.get(shown))

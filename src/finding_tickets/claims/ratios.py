@@ -61,7 +61,7 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
     try:
         condition = parse_condition(text)
     except ExpressionError as error:
-        raise ExpressionError(error.message, position=error.position, hint=error.hint or hint) from None
+        raise ExpressionError(error.message, hint=error.hint or hint) from None
     # Seconds have no law: they are other ones in each run.
     if isinstance(condition, Growth):
         raise ExpressionError(f"'{text}' is a growth class, and times have no law", hint=hint)

@@ -35,7 +35,7 @@ def bisect(
     from finding_tickets.history.bisect import bisect as run
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
-    from finding_tickets.verify.session import took
+    from finding_tickets.verify.verify import with_meter
 
     register = load(root)
     document = register.find(ticket)
@@ -45,7 +45,13 @@ def bisect(
     settings = settings_of(register, meter, timeout, record=False)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = run(
-            document, isolation, took(isolation, settings), variant=variant, good=good, bad=bad, tell=say
+            document,
+            isolation,
+            with_meter(isolation, settings),
+            variant=variant,
+            good=good,
+            bad=bad,
+            tell=say,
         )
     if output_format is Format.JSON:
         write_json("bisect", [bisect_item(done)])

@@ -35,7 +35,7 @@ from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
     from finding_tickets.history.timeline import Timeline
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
 
 class HistoryFormat(StrEnum):
@@ -115,10 +115,10 @@ def _measure(
     from finding_tickets.history.timeline import measure_history, timeline
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
-    from finding_tickets.verify.session import took
+    from finding_tickets.verify.verify import with_meter
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = measure_history(took(isolation, settings), isolation, since, ids, say)
+        done = measure_history(with_meter(isolation, settings), isolation, since, ids, say)
     timelines = [timeline(course, done.nodes) for course in done.courses]
     looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
     measured = sum(each.measured for each in timelines)

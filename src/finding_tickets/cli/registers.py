@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from finding_tickets.register.load import Register
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.text import MeasuredDocument
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
 REMEDIATION_RULES = "remediation-"
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def find_each(find: Callable[[str], T], ids: Iterable[str]) -> tuple[list[T], Ex
 
 def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:
     """The settings of a verification: the options of a command first, then the configuration."""
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
     return Settings(
         root=register.root.resolve(),

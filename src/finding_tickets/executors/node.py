@@ -25,8 +25,8 @@ from finding_tickets.measure.worker import VISIBLE_DEVICES
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import TOOL, TORCH
-from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.matrix import Cell
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 
 @dataclass(frozen=True, kw_only=True)

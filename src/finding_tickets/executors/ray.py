@@ -22,7 +22,7 @@ from finding_tickets.executors.pack import packed
 from finding_tickets.ground.git import GitError
 from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.session import Settings, Verified, inconclusive, prepared, record
+from finding_tickets.verify.verify import Settings, Verified, inconclusive, prepare, record
 
 AUTO = "auto"
 _ADDRESS = "RAY_ADDRESS"
@@ -73,7 +73,7 @@ class RayCluster:
             UsageError: Ray is not installed, or the address is not one.
             UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
         """
-        prepared_by_path = {document.path: prepared(document, settings) for document in documents}
+        prepared_by_path = {document.path: prepare(document, settings) for document in documents}
         planned = {path: todo for path, todo in prepared_by_path.items() if isinstance(todo, Plan)}
         done = {path: found for path, found in prepared_by_path.items() if isinstance(found, Verified)}
         waiting = deque(prepared_by_path)

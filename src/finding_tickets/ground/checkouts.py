@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from finding_tickets.errors import RevisionError
 from finding_tickets.ground.cache import make_folder, protect
 from finding_tickets.ground.git import GitError, ask, ask_bytes, shallow_commits
 
@@ -15,10 +16,6 @@ SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
 """Checkouts that are kept when nobody uses any, those used last."""
-
-
-class RevisionError(Exception):
-    """Why a revision cannot be had, in a few words."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.version import __version__
@@ -24,10 +24,9 @@ from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import MeasuredTicket
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import digest
-from finding_tickets.verify.judge import check
+from finding_tickets.verify.judge import FIX, check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings, devices
-from finding_tickets.verify.verdict import FIX
+from finding_tickets.verify.verify import Settings, gpu_names
 
 OLDER = "the defect is older than the commits that were looked at"
 COMPARING = frozenset({SAME_RESULT, SECONDS})
@@ -132,7 +131,7 @@ def bisect(
                     f"{source.module}:{source.function} is in none of {len(places) or skip} commits",
                     hint="commit it",
                 )
-            course = Course(name, _inputs(todo, variant, places, settings, devices(isolation, settings)))
+            course = Course(name, _inputs(todo, variant, places, settings, gpu_names(isolation, settings)))
 
             def plan_at(_: Course, at: int, folder: Path) -> tuple[Document, Plan]:
                 there = FunctionPath(places[at][0] or source.module, source.function)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
 from finding_tickets.ground.objects import read_objects
+from finding_tickets.ground.paths import safe_name
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.paths import safe_name
-from finding_tickets.verify.intoto import NoStatementError, read
+from finding_tickets.register.revision import files_at
+from finding_tickets.register.staleness import rank
+from finding_tickets.verify.evidence import NoStatementError, load
 
 REMOVED = "removed"
+UNREADABLE = "unreadable"
 SHALLOW = "this clone is shallow: older commits are not known"
 
 # A merge counts where it is none of its parents; renames are what they look like, two changes.
@@ -84,6 +89,46 @@ def _change(commit: Commit | None, file: str, content: bytes | None) -> Evidence
     if content is None:
         return EvidenceChange(commit, file, problem=REMOVED)
     try:
-        return EvidenceChange(commit, file, read(content).verification)
+        return EvidenceChange(commit, file, load(content).verification)
     except NoStatementError as error:
         return EvidenceChange(commit, file, problem=f"is no evidence: {error}")
+
+
+def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mapping[str, tuple[str, str]]:
+    """The verdicts recorded at a commit in ``before`` and now in ``folder``, where any evidence differs.
+
+    They are by the folder within these, and whether or not they are fresh.
+
+    Raises:
+        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
+    """
+    found = files_at(root, commit, [before])
+    then: dict[str, dict[str, str]] = {}
+    now: dict[str, list[Path]] = {}
+    places: set[str] = set()
+    for path, name in sorted(found.objects.items()):
+        file = PurePosixPath(path)
+        if file.suffix == ".json" and file.parent.parent == PurePosixPath(before):
+            then.setdefault(file.parent.name, {})[path] = name
+            places |= {file.parent.name} if path in found.changed else set()
+    for here in sorted((root / folder).glob("*/*.json")):
+        now.setdefault(here.parent.name, []).append(here)
+        path = here.relative_to(root).as_posix()
+        if path in found.changed or path not in then.get(here.parent.name, {}):
+            places.add(here.parent.name)
+    contents = read_objects(root, {name for place in places for name in then.get(place, {}).values()})
+
+    def verdict(files: Iterable[bytes]) -> str:
+        try:
+            recorded = [load(content).verification for content in files]
+        except NoStatementError:
+            return UNREADABLE
+        return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED
+
+    return {
+        place: (
+            verdict(contents.get(name, b"") for name in then.get(place, {}).values()),
+            verdict(file.read_bytes() for file in now.get(place, ())),
+        )
+        for place in sorted(places)
+    }

@@ -13,9 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured, key_of, stored_result
 from finding_tickets.history.walk import TicketInputs, depends_on
@@ -24,10 +25,9 @@ from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.register.root import is_repository
 from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
-from finding_tickets.verify.intoto import NoStatementError, read
+from finding_tickets.verify.evidence import NoStatementError, load
 from finding_tickets.verify.plan import named_in
 
 NO_TICKET = Unmeasured(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
@@ -222,7 +222,7 @@ class RegisterAtCommits:
 
     def _read_evidence(self, blob: str) -> Evidence | None:
         try:
-            return read(self._objects.content(blob) or b"")
+            return load(self._objects.content(blob) or b"")
         except NoStatementError:
             return None
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import CommitNode, GitError, ask, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
@@ -28,9 +28,9 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.identifiers import hint_for, natural
+from finding_tickets.verify.judge import DECIDING, FOUND
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings, devices
-from finding_tickets.verify.verdict import DECIDING, FOUND
+from finding_tickets.verify.verify import Settings, gpu_names
 
 VERDICT = "verdict"
 NOT_AS_CLAIMED = " (not as claimed)"
@@ -264,7 +264,7 @@ def measure_history(
         prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
         with Objects(root) as objects:
             snapshots = [Snapshot(objects, node.tree, prefix) for node in nodes]
-            register = RegisterAtCommits(root, objects, settings.meter, devices(isolation, settings))
+            register = RegisterAtCommits(root, objects, settings.meter, gpu_names(isolation, settings))
             courses, store = _courses(register, snapshots, ids), ResultStore()
             for course in courses:
                 for snapshot, inputs in zip(snapshots, course.inputs, strict=True):

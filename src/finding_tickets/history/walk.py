@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import release_folders
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.ground.git import Commit
 from finding_tickets.ground.imports import module_of, reach
 from finding_tickets.ground.objects import Snapshot
@@ -29,7 +29,7 @@ from finding_tickets.history.store import (
 )
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.session import Settings, Verified, measure
+from finding_tickets.verify.verify import Settings, Verified, measure
 
 AT_ONCE = 32
 """Measurements that are started together; their checkouts may be removed afterwards."""

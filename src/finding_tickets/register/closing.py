@@ -25,7 +25,7 @@ from finding_tickets.register.index import Row
 from finding_tickets.register.keys import KEYS, Key
 from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
 from finding_tickets.register.meaning import touched
-from finding_tickets.verify.verdict import DECIDING
+from finding_tickets.verify.judge import DECIDING
 
 _WORDS = {
     Outcome.FIXED: "Fixed",

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import ask_bytes
 from finding_tickets.ground.objects import read_objects
+from finding_tickets.ground.paths import relative
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX
 from finding_tickets.register.identifiers import natural
 from finding_tickets.register.index import Row, row_of
-from finding_tickets.register.paths import relative
 from finding_tickets.register.root import folders_of
 
 _DIFF = ("diff", "--name-only", "-z", "--relative", "--no-renames")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from finding_tickets.gate.audit import Audited, Fate
-from finding_tickets.gate.gate import Judged
+from finding_tickets.gate.check import Judged
 from finding_tickets.model.problem import Level
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, fields_of, printable

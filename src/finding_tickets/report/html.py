@@ -25,8 +25,8 @@ import pyromark
 from markupsafe import Markup
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verdict import Verdict

@@ -10,7 +10,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.text import MARKS, fields_of
-from finding_tickets.verify.cells import Cell, cells, labels
+from finding_tickets.verify.matrix import Cell, cells, labels
 
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Sample, Verification
@@ -147,7 +147,7 @@ class CellOutcome:
 def matrix_of_rows(rows: Iterable[ReportRow], facts: Facts, declared: MatrixConfig) -> VerdictMatrix:
     """The declared matrix of the documents of a report, from their evidence."""
     from finding_tickets.register.staleness import CurrentVerdict, own_torch
-    from finding_tickets.verify.evidence import in_cells
+    from finding_tickets.verify.matrix import in_cells
 
     columns = cells(declared, facts.root.resolve(), own_torch())
     known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}

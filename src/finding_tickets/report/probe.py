@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.text import (
     INDENT,
     Styler,
@@ -21,6 +20,7 @@ from finding_tickets.report.text import (
     printable,
     section_lines,
 )
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from finding_tickets.register.draft import Draft, Place

@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.errors import UsageError
+from finding_tickets.errors import RevisionError, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Relationship
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
@@ -420,17 +420,17 @@ def compare_since(
         UsageError: There is no such revision, or no history.
     """
     # Only those who ask for it wait for git and for what reads evidence.
-    from finding_tickets.ground.checkouts import Checkouts, RevisionError
+    from finding_tickets.ground.checkouts import Checkouts
     from finding_tickets.ground.git import GitError
-    from finding_tickets.register.paths import safe_name
+    from finding_tickets.ground.paths import safe_name
+    from finding_tickets.history.evidence_log import changed_verdicts
     from finding_tickets.register.revision import config_at, rows_at
-    from finding_tickets.verify.recorded import changes
 
     try:
         commit = Checkouts(facts.root).revision(revision).commit
         past = config_at(facts.root, commit)
         before = rows_at(facts.root, facts.config, commit, facts.rows, past.tickets)
-        verdicts = changes(facts.root, facts.config.evidence, commit, past.evidence)
+        verdicts = changed_verdicts(facts.root, facts.config.evidence, commit, past.evidence)
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None
     # IDs identify documents: files may have been moved since.

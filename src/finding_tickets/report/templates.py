@@ -17,8 +17,8 @@ from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNot
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
+from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
-from finding_tickets.register.paths import fixes_folder, verifier_path
 
 if TYPE_CHECKING:
     from finding_tickets.register.draft import Draft

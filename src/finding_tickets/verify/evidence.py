@@ -1,91 +1,119 @@
-"""Recorded verifications: one deterministic file per document and environment, and whether it still holds."""
+"""Recorded verifications: one deterministic file for each ticket and environment, and whether it still holds.
+
+A file is an in-toto Statement with the test-result predicate, https://github.com/in-toto/attestation: the
+subjects are the variants in the work tree, the configuration is everything else that the result depends on.
+What the predicate has no key for stands beside its own ones: the whole verification, and a digest by which an
+edit of the file is found out.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import replace
 from finding_tickets.ground.imports import reach
+from finding_tickets.ground.paths import safe_name
 from finding_tickets.ground.version import __version__
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verification import Evidence, Input, Verification
-from finding_tickets.register.paths import safe_name
 from finding_tickets.register.staleness import (
     ABSENT,
+    PREDICATE,
     REMEDIATION,
+    STATEMENT,
     TOOL,
     TORCH,
     CurrentVerdict,
     Verdicts,
     code_inputs,
+    content_digest,
 )
-from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.intoto import NoStatementError, written
-from finding_tickets.verify.intoto import read as read_statement
 from finding_tickets.verify.plan import Plan
 
-_AS_THEY_ARE: Mapping[str, str] = {}
+NO_STATEMENT = "it is no in-toto Statement of a test result"
 
 
-def current_verdict(document: Document, root: Path, folder: str = "evidence") -> CurrentVerdict:
-    """The verdict on a document from its evidence in ``folder``; nothing that it speaks of is imported.
-
-    Raises:
-        BadDataError: A file of evidence cannot be read, or was edited.
-    """
-    return Verdicts(root, folder).current(document.id.value, code_inputs(document.remediation))
+class NoStatementError(ValueError):
+    """Why some bytes are no evidence, in a few words."""
 
 
-def in_cells(
-    document: Document, root: Path, folder: str, cells: Sequence[Cell]
-) -> dict[Cell, CurrentVerdict]:
-    """What is known of a document in each cell of a matrix, from its evidence alone.
-
-    Evidence of a cell is not stale because the torch beside the tool is another one.
-
-    Raises:
-        BadDataError: A file of evidence cannot be read, or was edited.
-    """
-    known: dict[Cell, CurrentVerdict] = {}
-    verdicts, code = Verdicts(root, folder), code_inputs(document.remediation)
-    for revision in dict.fromkeys(cell.revision for cell in cells):
-        recorded = verdicts.recorded(document.id.value, code, revision, any_torch=True)
-        for cell in (cell for cell in cells if cell.revision == revision):
-            found = (
-                CurrentVerdict(Verdict.STALE if changed else done.verdict, None, file, done, changed=changed)
-                for file, done, changed in recorded
-                if cell.has(done)
-            )
-            known[cell] = min(found, key=_doubt, default=CurrentVerdict())
-    return known
-
-
-def _doubt(current: CurrentVerdict) -> tuple[bool, bool]:
-    """What is fresh comes first, and of that what decides."""
-    return current.verdict is Verdict.STALE, current.verdict is Verdict.INCONCLUSIVE
+def dump(evidence: Evidence) -> bytes:
+    """The bytes of a Statement; the same evidence gives the same bytes."""
+    claims = evidence.verification.claims
+    failed = [claim.id for claim in claims if claim.is_surprise]
+    is_passed = bool(claims) and all(claim.as_expected for claim in claims)
+    # Timings are never kept. That there is no revision says no more than that it is of the work tree.
+    left_out = {"timings"} if evidence.verification.revision else {"timings", "revision"}
+    predicate: dict[str, Any] = {
+        "result": "FAILED" if failed else "PASSED" if is_passed else "WARNED",
+        "configuration": [_resource(each) for each in evidence.inputs if not each.is_subject],
+        "passedTests": [claim.id for claim in claims if claim.as_expected],
+        "warnedTests": [claim.id for claim in claims if claim.holds is None],
+        "failedTests": failed,
+        "verification": evidence.verification.model_dump(mode="json", exclude=left_out),
+    }
+    statement: dict[str, Any] = {
+        "_type": STATEMENT,
+        "subject": [_resource(each) for each in evidence.inputs if each.is_subject],
+        "predicateType": PREDICATE,
+        "predicate": predicate,
+    }
+    predicate["contentDigest"] = {"sha256": content_digest(statement)}
+    return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> list[Evidence]:
-    """All evidence on a ticket in the work tree, or at a revision; that of real GPUs first.
+def load(content: bytes) -> Evidence:
+    """The evidence in a Statement.
 
     Raises:
-        BadDataError: A file is not what ``write`` writes.
+        NoStatementError: It is none, or it was edited.
     """
-    files = sorted((root / folder / _folder(ticket, revision)).glob("*.json"))
-    recorded = [_read(file, root) for file in files]
-    return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
-
-
-def recorded_as(evidence: Evidence, root: Path, folder: str) -> Evidence | None:
-    """What is recorded in the file that evidence would be written to; None where that is no evidence."""
     try:
-        return read_statement((root / folder / name_of(evidence.verification)).read_bytes())
-    except (OSError, NoStatementError):
-        return None
+        statement = json.loads(content)
+        predicate = statement["predicate"]
+        if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
+            raise NoStatementError(NO_STATEMENT)
+        if predicate.pop("contentDigest")["sha256"] != content_digest(statement):
+            raise NoStatementError("it was edited: its content is not what its digest says")
+        inputs = []
+        for resource, is_subject in (
+            *((each, True) for each in statement["subject"]),
+            *((each, False) for each in predicate["configuration"]),
+        ):
+            if "annotations" in resource:
+                kind, value = "version", resource["annotations"]["version"]
+            elif "gitCommit" in resource["digest"]:
+                kind, value = "commit", resource["digest"]["gitCommit"]
+            else:
+                kind, value = "file", resource["digest"]["sha256"]
+            inputs.append({"name": resource["name"], "kind": kind, "value": value, "is_subject": is_subject})
+        return Evidence.model_validate({"inputs": inputs, "verification": predicate["verification"]})
+    except NoStatementError:
+        raise
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        place = ".".join(str(part) for part in wrong["loc"] if part != "verification")
+        raise NoStatementError(f"{place}: {wrong['msg']}") from None
+    except (LookupError, TypeError, AttributeError):
+        raise NoStatementError(NO_STATEMENT) from None
+    except ValueError:
+        raise NoStatementError("it is no JSON") from None
+
+
+def _resource(given: Input) -> dict[str, Any]:
+    """A resource descriptor: by digest, by commit, or by version where there is nothing to digest."""
+    if given.kind == "version":
+        return {"name": given.name, "annotations": {"version": given.value}}
+    return {"name": given.name, "digest": {"gitCommit" if given.kind == "commit" else "sha256": given.value}}
 
 
 def name_of(done: Verification) -> str:
@@ -98,14 +126,65 @@ def _folder(ticket: str, revision: str | None) -> str:
     return "/".join(safe_name(part) for part in (ticket, revision) if part)
 
 
-def write(evidence: Evidence, root: Path, folder: str) -> Path:
-    """Record evidence, aside and then in one step; a file that already says the same is not touched."""
+def write(evidence: Evidence, root: Path, folder: str) -> Evidence:
+    """Record evidence, aside and then in one step; a file that already says the same is not touched.
+
+    Returns:
+        What is recorded then: a timing that decides nothing says nothing against an earlier one that did, if
+        the inputs are the same.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     file = root / folder / name_of(evidence.verification)
-    content = written(evidence)
-    if not file.is_file() or file.read_bytes() != content:
+    before = file.read_bytes() if file.is_file() else None
+    with suppress(NoStatementError):
+        evidence = _keep_decided_times(evidence, load(before)) if before else evidence
+    content = dump(evidence)
+    if content != before:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace(file, content, mode=0o644)
-    return file
+    return evidence
+
+
+def _keep_decided_times(now: Evidence, before: Evidence) -> Evidence:
+    old, new = before.verification, now.verification
+    if before.inputs != now.inputs or [one.id for one in old.claims] != [one.id for one in new.claims]:
+        return now
+    claims = tuple(
+        earlier if claim.metric == SECONDS and claim.holds is None and earlier.holds is not None else claim
+        for earlier, claim in zip(old.claims, new.claims, strict=True)
+    )
+    same = {"claims": claims, "verdict": old.verdict, "reason": old.reason}
+    return before if new.model_copy(update=same) == old else now
+
+
+def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> list[Evidence]:
+    """All evidence on a ticket in the work tree, or at a revision; that of real GPUs first.
+
+    Raises:
+        BadDataError: A file is not what ``write`` writes.
+    """
+    recorded = []
+    for file in sorted((root / folder / _folder(ticket, revision)).glob("*.json")):
+        try:
+            recorded.append(load(file.read_bytes()))
+        except (OSError, NoStatementError) as error:
+            raise BadDataError(
+                f"is no evidence: {error}",
+                file=file.relative_to(root).as_posix(),
+                hint="restore it, or remove it and verify again",
+            ) from None
+    return sorted(recorded, key=lambda evidence: evidence.verification.meter != "cuda")
+
+
+def current_verdict(document: Document, root: Path, folder: str = "evidence") -> CurrentVerdict:
+    """The verdict on a document from its evidence in ``folder``; nothing that it speaks of is imported.
+
+    Raises:
+        BadDataError: A file of evidence cannot be read, or was edited.
+    """
+    return Verdicts(root, folder).current(document.id.value, code_inputs(document.remediation))
 
 
 def inputs(
@@ -113,7 +192,7 @@ def inputs(
     document: Document,
     done: Verification,
     imported: Iterable[str] = (),
-    digests: Mapping[str, str] = _AS_THEY_ARE,
+    digests: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
     """What a verification depends on: versions of what measures, the Remediation section, commits and code.
 
@@ -121,49 +200,39 @@ def inputs(
     nothing was measured nobody knows them, and what could be imported counts. ``digests`` are those of files
     as they were measured; the others are taken as they are now. Code at a revision is known by its commit.
     """
+    known = digests or {}
     subjects = set(planned.files) - {planned.verifier}
     revisions = {str(revision): revision.commit for revision in planned.revisions.values()}
     files = sorted({*planned.files, *(imported if done.variants else importable(planned))})
-
-    def value(name: str) -> str:
-        return digests.get(name) or digest(planned.root / name)
-
+    remediation = document.remediation.digest if document.remediation else ABSENT
     return (
         Input(name=TOOL, kind="version", value=__version__),
         Input(name=TORCH, kind="version", value=done.torch),
-        Input(name=REMEDIATION, kind="file", value=_remediation_digest(document)),
+        Input(name=REMEDIATION, kind="file", value=remediation),
         *(Input(name=name, kind="commit", value=revisions[name]) for name in sorted(revisions)),
-        *(Input(name=name, kind="file", value=value(name), is_subject=name in subjects) for name in files),
+        *(
+            Input(
+                name=name,
+                kind="file",
+                value=known.get(name) or digest(planned.root / name),
+                is_subject=name in subjects,
+            )
+            for name in files
+        ),
     )
 
 
 def importable(planned: Plan) -> Iterator[str]:
     """The files of the work tree that could be imported, as far as the text of the code says."""
-    here = (source.module for name, source in planned.variants.items() if name not in planned.revisions)
-    modules = (module for module in here if not module.endswith(".py"))
 
-    def read(path: str) -> bytes | None:
+    def read_text(path: str) -> bytes | None:
         file = planned.root / path
         return file.read_bytes() if file.is_file() else None
 
-    return (path for path in reach(read, planned.files, modules) if (planned.root / path).is_file())
-
-
-def _remediation_digest(document: Document) -> str:
-    return document.remediation.digest if document.remediation else ABSENT
+    paths = reach(read_text, planned.files, planned.modules)
+    return (path for path in paths if (planned.root / path).is_file())
 
 
 def digest(file: Path) -> str:
     """The SHA-256 of a file, that of nothing where there is none."""
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ABSENT
-
-
-def _read(file: Path, root: Path) -> Evidence:
-    try:
-        return read_statement(file.read_bytes())
-    except (OSError, NoStatementError) as error:
-        raise BadDataError(
-            f"is no evidence: {error}",
-            file=file.relative_to(root).as_posix(),
-            hint="restore it, or remove it and verify again",
-        ) from None

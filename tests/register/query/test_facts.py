@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import add
+from tests.verify.conftest import add
 
 from finding_tickets.cli.main import run
 from finding_tickets.model.verdict import Verdict

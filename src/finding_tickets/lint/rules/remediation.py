@@ -12,12 +12,12 @@ from finding_tickets.claims.language import ExpressionError, parse_condition, su
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
+from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
 from finding_tickets.model.vocabulary import squeeze
 from finding_tickets.register.answers import answer_to
-from finding_tickets.register.paths import fixes_folder, verifier_path
 
 # How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (

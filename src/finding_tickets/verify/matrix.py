@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from finding_tickets.documents.reading import Document
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
+from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.config import CUDA, SIMULATED, MatrixConfig
-from finding_tickets.register.staleness import RecordedEvidence
+from finding_tickets.register.staleness import CurrentVerdict, RecordedEvidence, Verdicts, code_inputs
 
 WORK_TREE = "work tree"
 _CUDA_VERSION = ", CUDA "
@@ -88,3 +90,32 @@ def _revision(cell: Cell) -> str:
 
 
 _AXES: tuple[Callable[[Cell], str], ...] = (_device, _torch, _revision)
+
+
+def in_cells(
+    document: Document, root: Path, folder: str, cells: Sequence[Cell]
+) -> dict[Cell, CurrentVerdict]:
+    """What is known of a document in each cell of a matrix, from its evidence alone.
+
+    Evidence of a cell is not stale because the torch beside the tool is another one.
+
+    Raises:
+        BadDataError: A file of evidence cannot be read, or was edited.
+    """
+    known: dict[Cell, CurrentVerdict] = {}
+    verdicts, code = Verdicts(root, folder), code_inputs(document.remediation)
+    for revision in dict.fromkeys(cell.revision for cell in cells):
+        recorded = verdicts.recorded(document.id.value, code, revision, any_torch=True)
+        for cell in (cell for cell in cells if cell.revision == revision):
+            found = (
+                CurrentVerdict(Verdict.STALE if changed else done.verdict, None, file, done, changed=changed)
+                for file, done, changed in recorded
+                if cell.has(done)
+            )
+            # What is fresh comes first, and of that what decides.
+            known[cell] = min(
+                found,
+                key=lambda one: (one.verdict is Verdict.STALE, one.verdict is Verdict.INCONCLUSIVE),
+                default=CurrentVerdict(),
+            )
+    return known

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent
@@ -13,98 +11,35 @@ from typing import Any
 
 import pytest
 from tests.conftest import Repository
+from tests.verify.conftest import (
+    BUFFER,
+    CLAIMS,
+    COPIES,
+    FIX,
+    VERIFIER,
+    TakesGpu,
+    add,
+    alive,
+    report,
+    run,
+    verify_all,
+)
 
-from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
-from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket
+from finding_tickets.register.staleness import ABSENT
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.verify import Settings, join, verify
 from simcuda.real import why_not
-
-VERIFIER = """
-import torch
-
-from finding_tickets.workload import Point, Workload
-
-
-def build(point, device, generator):
-    return ([torch.rand(point.size, generator=generator).to(device) for _ in range(point.tensors)],)
-
-
-workload = Workload(
-    ticket="{ticket}",
-    build=build,
-    sweep=[Point(tensors=n, size=s) for n, s in [(1, 7), (2, 640), (3, 64), (5, 9), (8, 1000), (13, 100)]],
-)
-"""
-FOUND = """
-def check(tensors):
-    total = 0.0
-    for tensor in tensors:
-        total += tensor.sum().item()
-    return total
-"""
-FIX = """
-import torch
-
-
-def check(tensors):
-    return torch.stack([tensor.sum() for tensor in tensors]).double().sum().item()
-"""
-COPIES = """
-def check(tensors):
-    copies = [tensor.cpu() for tensor in tensors]
-    return sum(copy.sum().item() for copy in copies)
-"""
-BUFFER = """
-import torch
-
-
-def check(tensors):
-    buffer = torch.empty(len(tensors[0]))
-    return sum(buffer.copy_(tensor).sum().item() for tensor in tensors)
-"""
-CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is: found, tolerance: 0.001}}}"
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """One server for all tests of this file: it takes a second to load torch."""
-    with Isolation() as server:
-        yield server
-
-
-def add(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str) -> None:
-    """A ticket with a verifier and the variants ``found`` and ``fix``, unless ``files`` says otherwise."""
-    name = ticket.lower().replace("-", "_")
-    repository.ticket(ticket, more=f"## Remediation\n\n```yaml\n{claims}\n```\n")
-    repository.write(f"verifiers/{name}.py", files.pop("verifier", VERIFIER.format(ticket=ticket)))
-    for variant, text in ({"found": FOUND, "fix": FIX} | files).items():
-        repository.write(f"fixes/{name}/{variant}.py", text)
-
-
-def run(repository: Repository, isolation: Isolation, **more: Any) -> dict[str, Verified]:
-    """Verify everything in the repository, by ID."""
-    settings = Settings(
-        **{
-            "root": repository.root,
-            "evidence": "evidence",
-            "meter": "auto",
-            "timeout": 60.0,
-            "memory": 2 << 30,
-            **more,
-        }
-    )
-    verified = verify(repository.load().documents, isolation, settings)
-    return {one.document.id.value: one for one in verified}
 
 
 def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: Isolation) -> None:
     """The law of each variant, the line that waits, and every claim beside what was measured."""
     add(repository, "A-1")
-    found = run(repository, isolation)["A-1"].verification
+    found = verify_all(repository, isolation)["A-1"].verification
     assert found is not None
     # The build, such as +cpu, changes no count.
     torch = version("torch").partition("+")[0]
@@ -129,7 +64,7 @@ def test_memory_of_the_host_is_claimed_and_measured(repository: Repository, isol
     same_result_as: found
 """
     add(repository, "A-1", claims, found=COPIES, fix=BUFFER)
-    found = run(repository, isolation, meter="simulated")["A-1"].verification
+    found = verify_all(repository, isolation, meter="simulated")["A-1"].verification
     assert found is not None
     laws = [found.variants[name].laws["host_peak_bytes"] for name in ("found", "fix")]
     assert ["4*tensors*size + 4", "4*size + 4"] == laws
@@ -140,7 +75,7 @@ def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, i
     """A read slipped into the loop of the fix is counted, and its line has the law."""
     slipped = FIX.replace("    return", "    for tensor in tensors:\n        tensor[0].item()\n    return")
     add(repository, "A-1", fix=slipped)
-    found = run(repository, isolation)["A-1"].verification
+    found = verify_all(repository, isolation)["A-1"].verification
     assert found is not None
     assert Verdict.FAILED is found.verdict
     assert "fix.syncs: claimed 1, measured tensors + 1" == found.reason
@@ -151,10 +86,10 @@ def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, i
 def test_the_verdict_is_kept_as_evidence(repository: Repository, isolation: Isolation) -> None:
     """The same run leaves the same bytes, and the verdict is read from there until something changes."""
     add(repository, "A-1")
-    run(repository, isolation)
+    verify_all(repository, isolation)
     (file,) = repository.root.glob("evidence/A-1/*.json")
     before = file.read_bytes()
-    run(repository, isolation)
+    verify_all(repository, isolation)
     assert before == file.read_bytes()
     assert str(repository.root).encode() not in before
     document = repository.load().find("A-1")
@@ -187,7 +122,7 @@ def test_what_cannot_be_measured_is_inconclusive(
     """The reason is given, no claim has an outcome, and the next ticket is verified all the same."""
     add(repository, "B-1", **BAD[reason])
     add(repository, "C-1")
-    done = run(repository, isolation, timeout=3.0)
+    done = verify_all(repository, isolation, timeout=3.0)
     bad, good = done["B-1"].verification, done["C-1"].verification
     assert bad is not None
     assert good is not None
@@ -200,7 +135,7 @@ def test_a_claim_about_an_unknown_variable_is_bad_data(repository: Repository, i
     """Only the sweep knows the variables, so it shows after measuring; file and line are the claim's."""
     add(repository, "B-1", claims="claims:\n  found:\n    syncs: 4*tensor")
     add(repository, "C-1")
-    done = run(repository, isolation)
+    done = verify_all(repository, isolation)
     error = done["B-1"].error
     assert error is not None
     lines = (repository.root / "tickets/B-1.md").read_text(encoding="utf-8").split("\n")
@@ -214,47 +149,18 @@ def test_a_claim_about_an_unknown_variable_is_bad_data(repository: Repository, i
 def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolation) -> None:
     """Without one the verdict is inconclusive, says what is missing, and leaves no evidence."""
     add(repository, "A-1")
-    found = run(repository, isolation, meter="cuda")["A-1"].verification
+    found = verify_all(repository, isolation, meter="cuda")["A-1"].verification
     assert found is not None
     assert (Verdict.INCONCLUSIVE, "cuda") == (found.verdict, found.meter)
     assert f"no real GPU can be measured here: {why_not()}" == found.reason
     assert not (repository.root / "evidence").exists()
 
 
-class TakesGpu(Isolation):
-    """Stands for a machine with a GPU on which every ticket fails."""
-
-    may_have_gpu = True
-
-    def __init__(self, gpus: Sequence[str] = ("0",), wanted: Mapping[str, int] | None = None) -> None:
-        super().__init__(at_once=False)
-        self._answers = {CHOICE: "cuda", VISIBLE: list(gpus)}
-        self._wanted = wanted or {}
-        self.meters: list[str] = []
-        self.slots: dict[str, tuple[tuple[str, ...], bool]] = {}
-
-    def run(
-        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, TaskOutcome]]:
-        """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
-        for name, task in tasks.items():
-            if on_start:
-                on_start(name)
-            if task.target in self._answers:
-                yield name, TaskOutcome(value=self._answers[task.target])
-            elif task.target == WANTED:
-                yield name, TaskOutcome(value=self._wanted.get(task.payload["verifier"]))
-            else:
-                self.meters.append(task.payload["meter"])
-                self.slots[task.payload["verifier"]] = task.gpus, task.alone
-                yield name, TaskOutcome(reason="the GPU fell off the bus")
-
-
 def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Repository) -> None:
     """With ``auto`` the meter is settled before measuring: a failure of a GPU is none of the simulation."""
     add(repository, "A-1")
     with TakesGpu() as machine:
-        found = run(repository, machine, meter="auto")["A-1"].verification
+        found = verify_all(repository, machine, meter="auto")["A-1"].verification
     assert found is not None
     assert ("cuda", "the GPU fell off the bus", ["cuda"]) == (found.meter, found.reason, machine.meters)
     assert not (repository.root / "evidence").exists()
@@ -265,7 +171,7 @@ def test_real_runs_share_out_the_gpus(repository: Repository) -> None:
     add(repository, "A-1")
     add(repository, "A-2")
     with TakesGpu(["4", "7"], wanted={"verifiers/a_2.py": 2}) as machine:
-        run(repository, machine, meter="cuda")
+        verify_all(repository, machine, meter="cuda")
     both = ("4", "7")
     assert {"verifiers/a_1.py": (both, False), "verifiers/a_2.py": (both, True)} == machine.slots
 
@@ -274,7 +180,7 @@ def test_a_tool_that_does_not_start_leaves_the_evidence_alone(repository: Reposi
     """A broken installation says nothing about the code that was verified before."""
     add(repository, "A-1")
     with Isolation(preload=("no_such_module",)) as broken:
-        found = run(repository, broken)["A-1"].verification
+        found = verify_all(repository, broken)["A-1"].verification
     assert found is not None
     assert Verdict.INCONCLUSIVE is found.verdict
     assert not (repository.root / "evidence").exists()
@@ -284,7 +190,7 @@ def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, iso
     """The result is shown all the same, with the reason why it was not kept."""
     add(repository, "A-1")
     repository.write("evidence", "a file where the folder should be")
-    done = run(repository, isolation)["A-1"]
+    done = verify_all(repository, isolation)["A-1"]
     assert done.verification is not None
     assert done.error is not None
     assert (Verdict.VERIFIED, "evidence") == (done.verification.verdict, done.error.file)
@@ -316,7 +222,7 @@ def test_a_document_without_room_for_its_results_leaves_the_others_alone(
         actual(path, *arguments, **more)
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    done = run(repository, isolation)
+    done = verify_all(repository, isolation)
     first, second = (done[name].verification for name in ("A-1", "A-2"))
     assert first is not None
     assert second is not None
@@ -338,7 +244,7 @@ def test_code_that_cannot_be_imported_is_stale_once_that_may_have_changed(
     add(repository, "A-1", verifier=f"from helpers import sizes\n{VERIFIER.format(ticket='A-1')}")
     for path, content in BROKEN.items():
         repository.write(path, content)
-    found = run(repository, isolation)["A-1"].verification
+    found = verify_all(repository, isolation)["A-1"].verification
     assert found is not None
     assert "No module named 'helpers.units'" in found.reason
     document = repository.load().find("A-1")
@@ -388,7 +294,7 @@ def test_evidence_is_of_code_as_it_was_measured(
     """A file that is edited while the measurement runs makes its evidence stale, and is never certified."""
     add(repository, "A-1", verifier=verifier)
     repository.write("helper.py", "")
-    found = run(repository, isolation)["A-1"].verification
+    found = verify_all(repository, isolation)["A-1"].verification
     current = current_verdict(repository.load().find("A-1"), repository.root)
     assert found is not None
     assert (verdict, Verdict.STALE, (edited,)) == (found.verdict, current.verdict, current.changed)
@@ -420,15 +326,9 @@ def test_evidence_is_of_the_claims_that_were_checked(
 def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:
     """Nothing was run, and the verdict says so."""
     repository.ticket("A-1")
-    found = run(repository, isolation)["A-1"].verification
+    found = verify_all(repository, isolation)["A-1"].verification
     assert found is not None
     assert (Verdict.UNVERIFIED, "it has no verifier") == (found.verdict, found.reason)
-
-
-def alive(*kinds: type) -> list[int]:
-    """How many objects of each kind there are."""
-    gc.collect()
-    return [sum(type(one) is kind for one in gc.get_objects()) for kind in kinds]
 
 
 def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isolation) -> None:
@@ -449,3 +349,18 @@ def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isol
     ]
     # What was done last is still at hand, its task alone is not.
     assert [[5 - done, 4 - done, 1, 1, 1] for done in range(5)] == left
+
+
+def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured() -> None:
+    """Evidence that names it so is stale, whichever it is now; the other files are as they were."""
+    here = Path()
+    variants = {name: FunctionPath(f"{name}.py", "check") for name in ("found", "fix")}
+    todo = Plan("A-1", "tickets/A-1.md", here, here, here, "verifiers/a_1.py", variants)
+    files = ({"a.py": "1", "same.py": "5"}, {"a.py": "2", "same.py": "5", "b.py": "3"})
+    parts = [
+        report({name: [run({"n": 1}, syncs=1)]}).model_copy(update={"files": each})
+        for name, each in zip(variants, files, strict=True)
+    ]
+    whole = join(todo, parts)
+    assert isinstance(whole, MeasuredTicket)
+    assert {"a.py": ABSENT, "same.py": "5", "b.py": "3"} == whole.files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conftest import Repository
 
-from finding_tickets.gate.changes import Kind, Side, accepted, changes
+from finding_tickets.gate.changes import ChangeKind, Side, accepted, changes
 
 POINTS = [{"n": 1, "size": 7}, {"n": 4, "size": 9}]
 
@@ -19,7 +19,9 @@ def side(repository: Repository, claims: str) -> Side:
     return Side(document, repository.root)
 
 
-def compared(repository: Repository, before: str, after: str) -> list[tuple[Kind, str | None, str | None]]:
+def compared(
+    repository: Repository, before: str, after: str
+) -> list[tuple[ChangeKind, str | None, str | None]]:
     """How claims about found have changed."""
     base, head = side(repository, before), side(repository, after)
     return [(each.kind, each.before, each.after) for each in changes(base, head, POINTS, ())]
@@ -27,43 +29,43 @@ def compared(repository: Repository, before: str, after: str) -> list[tuple[Kind
 
 CHANGED = {
     ("syncs: 1", "syncs: 1"): [],
-    ("syncs: 1", ""): [(Kind.REMOVED, "1", None)],
-    ("", "syncs: 1"): [(Kind.ADDED, None, "1")],
-    ("syncs: 1", "syncs: <= 1"): [(Kind.LOOSENED, "1", "<= 1")],
-    ("syncs: <= 1", "syncs: 0..1"): [(Kind.TIGHTENED, "<= 1", "0..1")],
-    ("syncs: < n", "syncs: <= n - 1"): [(Kind.TIGHTENED, "< n", "<= n - 1")],
+    ("syncs: 1", ""): [(ChangeKind.REMOVED, "1", None)],
+    ("", "syncs: 1"): [(ChangeKind.ADDED, None, "1")],
+    ("syncs: 1", "syncs: <= 1"): [(ChangeKind.LOOSENED, "1", "<= 1")],
+    ("syncs: <= 1", "syncs: 0..1"): [(ChangeKind.TIGHTENED, "<= 1", "0..1")],
+    ("syncs: < n", "syncs: <= n - 1"): [(ChangeKind.TIGHTENED, "< n", "<= n - 1")],
     # 2*1 > 1 + 1 is false at the first point and 2*4 > 4 + 1 true at the second.
-    ("syncs: <= n + 1", "syncs: <= 2*n"): [(Kind.LOOSENED, "<= n + 1", "<= 2*n")],
-    ("syncs: '>= 2'", "syncs: '> 1'"): [(Kind.TIGHTENED, ">= 2", "> 1")],
-    ("syncs: O(n)", "syncs: O(n*n)"): [(Kind.CHANGED, "O(n)", "O(n*n)")],
-    ("syncs: '!= 3'", "syncs: <= 2"): [(Kind.CHANGED, "!= 3", "<= 2")],
+    ("syncs: <= n + 1", "syncs: <= 2*n"): [(ChangeKind.LOOSENED, "<= n + 1", "<= 2*n")],
+    ("syncs: '>= 2'", "syncs: '> 1'"): [(ChangeKind.TIGHTENED, ">= 2", "> 1")],
+    ("syncs: O(n)", "syncs: O(n*n)"): [(ChangeKind.CHANGED, "O(n)", "O(n*n)")],
+    ("syncs: '!= 3'", "syncs: <= 2"): [(ChangeKind.CHANGED, "!= 3", "<= 2")],
     # One of several is gone, whatever its number was; the other one says nothing about it.
-    ("syncs: [<= 9, O(n)]", "syncs: O(n)"): [(Kind.REMOVED, "<= 9", None)],
+    ("syncs: [<= 9, O(n)]", "syncs: O(n)"): [(ChangeKind.REMOVED, "<= 9", None)],
     # What is still demanded by another claim is not lost.
-    ("syncs: [<= 9, n]", "syncs: n"): [(Kind.TIGHTENED, "<= 9", "n")],
-    ("syncs: n", "syncs: {is: n, at: {n: '> 1'}}"): [(Kind.LOOSENED, "n", "n where n > 1")],
-    ("syncs: {is: n, at: {n: '> 1'}}", "syncs: n"): [(Kind.TIGHTENED, "n where n > 1", "n")],
+    ("syncs: [<= 9, n]", "syncs: n"): [(ChangeKind.TIGHTENED, "<= 9", "n")],
+    ("syncs: n", "syncs: {is: n, at: {n: '> 1'}}"): [(ChangeKind.LOOSENED, "n", "n where n > 1")],
+    ("syncs: {is: n, at: {n: '> 1'}}", "syncs: n"): [(ChangeKind.TIGHTENED, "n where n > 1", "n")],
     ("syncs: n", "syncs: {is: n, expect: refuted, why: x}"): [
-        (Kind.LOOSENED, "n", "n (expected to be refuted)")
+        (ChangeKind.LOOSENED, "n", "n (expected to be refuted)")
     ],
     ("syncs: {is: n, expect: refuted, why: x}", "syncs: {is: n, expect: refuted, why: y}"): [],
     ("same_result_as: fix", "same_result_as: {is: fix, tolerance: 0.1}"): [
-        (Kind.LOOSENED, "fix", "fix within 0.1")
+        (ChangeKind.LOOSENED, "fix", "fix within 0.1")
     ],
     ("same_result_as: {is: fix, tolerance: 0.1}", "same_result_as: {is: fix, tolerance: 0.01}"): [
-        (Kind.TIGHTENED, "fix within 0.1", "fix within 0.01")
+        (ChangeKind.TIGHTENED, "fix within 0.1", "fix within 0.01")
     ],
-    ("same_result_as: fix", "same_result_as: recommended"): [(Kind.CHANGED, "fix", "recommended")],
-    ("syncs: m", "syncs: m + 1"): [(Kind.CHANGED, "m", "m + 1")],
-    ("seconds: <= 0.5*fix", "seconds: <= 0.4*fix"): [(Kind.TIGHTENED, "<= 0.5*fix", "<= 0.4*fix")],
-    ("seconds: <= 0.5*fix", "seconds: <= 0.9*fix"): [(Kind.LOOSENED, "<= 0.5*fix", "<= 0.9*fix")],
+    ("same_result_as: fix", "same_result_as: recommended"): [(ChangeKind.CHANGED, "fix", "recommended")],
+    ("syncs: m", "syncs: m + 1"): [(ChangeKind.CHANGED, "m", "m + 1")],
+    ("seconds: <= 0.5*fix", "seconds: <= 0.4*fix"): [(ChangeKind.TIGHTENED, "<= 0.5*fix", "<= 0.4*fix")],
+    ("seconds: <= 0.5*fix", "seconds: <= 0.9*fix"): [(ChangeKind.LOOSENED, "<= 0.5*fix", "<= 0.9*fix")],
     # Of whole numbers both would allow none but 0.
-    ("seconds: < 0.2*fix", "seconds: < 0.5*fix"): [(Kind.LOOSENED, "< 0.2*fix", "< 0.5*fix")],
-    ("seconds: '> 1.2*fix'", "seconds: '> 1.1*fix'"): [(Kind.LOOSENED, "> 1.2*fix", "> 1.1*fix")],
+    ("seconds: < 0.2*fix", "seconds: < 0.5*fix"): [(ChangeKind.LOOSENED, "< 0.2*fix", "< 0.5*fix")],
+    ("seconds: '> 1.2*fix'", "seconds: '> 1.1*fix'"): [(ChangeKind.LOOSENED, "> 1.2*fix", "> 1.1*fix")],
     # Twice as much at the first point, half as much at the second.
-    ("seconds: <= 0.5*fix", "seconds: <= fix/n"): [(Kind.LOOSENED, "<= 0.5*fix", "<= fix/n")],
-    ("seconds: <= fix", "seconds: <= fix/n"): [(Kind.TIGHTENED, "<= fix", "<= fix/n")],
-    ("seconds: <= fix", "seconds: <= other"): [(Kind.CHANGED, "<= fix", "<= other")],
+    ("seconds: <= 0.5*fix", "seconds: <= fix/n"): [(ChangeKind.LOOSENED, "<= 0.5*fix", "<= fix/n")],
+    ("seconds: <= fix", "seconds: <= fix/n"): [(ChangeKind.TIGHTENED, "<= fix", "<= fix/n")],
+    ("seconds: <= fix", "seconds: <= other"): [(ChangeKind.CHANGED, "<= fix", "<= other")],
 }
 
 
@@ -76,7 +78,7 @@ def test_claims_are_compared_text_by_text(repository: Repository, texts: tuple[s
 def test_without_a_sweep_nobody_can_tell(repository: Repository) -> None:
     """Nothing is known of the values that the variables take."""
     base, head = side(repository, "syncs: <= n"), side(repository, "syncs: <= n - 1")
-    assert [Kind.CHANGED] == [each.kind for each in changes(base, head, (), ())]
+    assert [ChangeKind.CHANGED] == [each.kind for each in changes(base, head, (), ())]
 
 
 @pytest.mark.parametrize(
