@@ -23,7 +23,7 @@ from finding_tickets.report.text import (
 from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
-    from finding_tickets.register.draft import Draft, Place
+    from finding_tickets.register.new import Draft, Place
     from finding_tickets.report.templates import Attached
 
 LONGEST_TEXT = 72
@@ -162,7 +162,7 @@ class ProbedFinding:
         Raises:
             BadDataError: What is given does not make a ticket.
         """
-        from finding_tickets.register.draft import draft_of
+        from finding_tickets.register.new import draft_of
 
         site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
         effect, times = EFFECTS[site.what], _times(site.cost)
@@ -266,7 +266,7 @@ class ProbedFinding:
 
     def _places(self) -> Iterator[Place]:
         """The line; where it is in an installed package, the function that was probed."""
-        from finding_tickets.register.draft import Place
+        from finding_tickets.register.new import Place
 
         file, _, symbol = self.probed.function.rpartition(":")
         if (self.root / self.site.file).is_file():

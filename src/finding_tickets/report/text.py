@@ -393,10 +393,8 @@ def document_sections(entry: MeasuredDocument) -> Iterator[TextSection]:
 
 def checklist_answers(document: Document) -> Iterator[tuple[int, str]]:
     """The place of each checklist item that the remediation answers, with its claims or its reason."""
-    from finding_tickets.register.answers import answer_to
-
     for place, item in enumerate(document.checklist if document.remediation else ()):
-        answer = answer_to(item.text, document.remediation) if document.remediation else None
+        answer = document.remediation.answer_to(item.text) if document.remediation else None
         if answer:
             yield place, ", ".join(answer.claims) or answer.why or ""
 
