@@ -145,6 +145,7 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
                 )
                 source.report("heading-rule", heading.start, message)
                 heading.kind, heading.level, heading.end = "Paragraph", 0, heading.last
+    # Some documents have all their sections on level 3, right below the title.
     levels = sorted({block.level for block in blocks if block.level > 1})
     level = max(_SECTION_LEVEL, levels[0]) if levels else _SECTION_LEVEL
     return tuple(_cut(source, tuple(blocks), 0, len(source.data), level))

@@ -11,7 +11,15 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.report.text import INDENT, Section, Styler, aligned, fields_of, printable, section_lines
+from finding_tickets.report.text import (
+    INDENT,
+    Styler,
+    TextSection,
+    aligned,
+    fields_of,
+    printable,
+    section_lines,
+)
 from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
@@ -77,7 +85,7 @@ def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
         (name, str(cost)) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
     ]
     if totals:
-        yield from (INDENT + line for line in section_lines(Section("in all", totals), style))
+        yield from (INDENT + line for line in section_lines(TextSection("in all", totals), style))
 
 
 def doubts(probed: Probed) -> Iterator[str]:
