@@ -24,7 +24,7 @@ class Answers(Isolation):
         super().__init__(at_once=False)
         self._answer = answer
 
-    def verify_all(
+    def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, TaskOutcome]]:
         """Answer every task, without a process."""
