@@ -309,4 +309,4 @@ def _outcome(folder: Path, reason: str) -> TaskOutcome:
         case {"value": value, **rest} if not rest:
             return TaskOutcome(value=value)
         case _:
-            return TaskOutcome(reason="what came back is no result")
+            return TaskOutcome(reason="invalid result from the worker")
