@@ -17,7 +17,7 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.register.draft import Draft
+from finding_tickets.register.new import Draft
 from finding_tickets.report.probe import probe_item
 from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,6 @@ CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is:
 LOOSE = "claims: {found: {syncs: tensors}, fix: {syncs: <= 100}}"
 REFUSED = {"warmed", "generator", "patched-torch", "patched-meter", "patched-device", "counters"}
 """What the meter does not measure at all, whatever is claimed."""
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """A server with torch loaded."""
-    with Isolation() as server:
-        yield server
 
 
 ALL = {cheat.id for cheat in CHEATS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,6 @@ def work(n):
     return 0
 """
 CLAIMS = "claims:\n  found: {seconds: '>= 4*fix'}\n  fix: {seconds: <= 0.25*found, same_result_as: found}"
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """A server with torch loaded."""
-    with Isolation() as server:
-        yield server
 
 
 def claim(value: str, variant: str = "fix", **at: str) -> Claim:

@@ -218,6 +218,8 @@ class Isolation:
             with suppress(BrokenPipeError):
                 stdin.write(json.dumps({**asdict(task), **roots, "id": own, "folder": own}).encode() + b"\n")
                 stdin.flush()
+            # Of what is done nothing is kept, and the last task was sent before any is done.
+            del task
         while names:
             event = json.loads(stdout.readline() or "{}")
             if "id" not in event:

@@ -220,16 +220,18 @@ class Verdicts:
         self._files = files or KnownFiles(root)
 
     @cached_property
-    def _with_evidence(self) -> Collection[str]:
-        """The folders that hold evidence, each named after an ID."""
+    def _with_evidence(self) -> Collection[str] | None:
+        """The folders that hold evidence, each named after an ID; None where they cannot be listed."""
         try:
             return frozenset(os.listdir(self._root / self._folder))  # noqa: PTH208 - names are all it takes
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return frozenset()
+        except OSError:
+            return None
 
     def has_evidence(self, document_id: str) -> bool:
-        """Whether there is a folder of evidence on a document."""
-        return safe_name(document_id) in self._with_evidence
+        """Whether there is, or may be, a folder of evidence on a document."""
+        return self._with_evidence is None or safe_name(document_id) in self._with_evidence
 
     def resolve(self, codes: Iterable[CodeInputs]) -> None:
         """Ask git once for all revisions that documents name, for which it is asked one by one otherwise."""
