@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.probe import ProbedFinding, site_of
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -80,6 +80,7 @@ def test_json(tickets: Tickets) -> None:
     assert ("script", [{"run": 1}], None) == (item["kind"], item["points"], item["draft"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repository, git: Git) -> None:
     """The ticket passes lint without a note, quotes the function, and its claims about the commit hold."""
@@ -105,6 +106,7 @@ def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repo
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_from_code_that_is_not_committed(tickets: Tickets) -> None:
     """The code as found is that of the work tree; arguments that are named are passed on by a function."""
@@ -118,6 +120,7 @@ def test_a_draft_from_code_that_is_not_committed(tickets: Tickets) -> None:
     assert [] == tickets("lint", "--format", "json").data
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_from_a_script(tickets: Tickets) -> None:
     """There is no function to call: what was seen is stated as not measured, and lint has nothing to say."""
@@ -128,6 +131,7 @@ def test_a_draft_from_a_script(tickets: Tickets) -> None:
     assert [] == tickets("lint", "--format", "json").data
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repository) -> None:
     """The file stands for the function, and the few lines that there are, are quoted whole."""
@@ -144,7 +148,7 @@ def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repos
     ("arguments", "code", "message"),
     [
         (("pkg.mod:broken", *SWEEP), 3, "pkg.mod:broken: not run to its end: at n=1: src/pkg/mod.py:17: "),
-        (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not run to its end"),
+        (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not finish"),
         (("pkg.mod:norms", *SWEEP, "--draft", "9"), 2, "--draft 9: there is no such site (1 to 4, "),
         (("pkg.mod:norms", *SWEEP, "--draft", "0"), 2, "--draft 0: there is no such site"),
         (("pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "x"), 2, "--severity x: no such severity"),

@@ -14,7 +14,7 @@ from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.vocabulary import Vocabulary, word_for
-from finding_tickets.register.draft import Draft, draft_of, read_drafts
+from finding_tickets.register.new import Draft, draft_of, read_drafts
 from finding_tickets.report.templates import EXAMPLE
 
 REQUIRED = ("title", "severity")

@@ -18,9 +18,9 @@ from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 # Commands of a warm list import neither the parser nor the templates.
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.register.draft import Draft
     from finding_tickets.register.index import Examine, Listing
     from finding_tickets.register.load import Register
+    from finding_tickets.register.new import Draft
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.templates import Attached
     from finding_tickets.report.text import MeasuredDocument

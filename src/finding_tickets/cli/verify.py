@@ -30,10 +30,10 @@ from finding_tickets.cli.registers import evidence_code, find_each, measurable, 
 from finding_tickets.cli.terminal import progress
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.load import load
-from finding_tickets.register.query import Facts, Lexicon, select
+from finding_tickets.register.load import load, load_named
 from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
@@ -123,27 +123,20 @@ def verify(
     left_out: list[str] = []
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out, at_once=not stale, sandbox=sandbox) as verifying:
-        register = load(root)
-        facts = Facts.of(register)
+        # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
+        named = load_named(root, query or ())
+        register = named or load(root)
         cells = _cells(register) if matrix else ()
-        words = " ".join(query or ())
-        if stale:
-            # What is stale in a cell of a matrix is decided cell by cell.
-            words = "has:verifier" if matrix else "verdict:stale OR verdict:unverified has:verifier"
-        named = bool(query) and all(map(Lexicon(facts).is_id, query or ()))
-        ids = list(query or ()) if named else _with_verifier(words, facts)
-        documents, code = find_each(register.find, ids)
-        codes = [code]
-        for row in (row for row in facts.rows if stale and not matrix and facts.measured(row).changed):
-            say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
-            # Without a verifier it stays stale.
-            codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
-        sound, code = measurable(register, documents, () if named else register.problems)
+        ids, problems, chosen = list(query or ()), tuple[Problem, ...](), ExitCode.OK
+        if not named:
+            ids, problems, chosen = _choose(register, ids, stale=stale, matrix=matrix)
+        documents, found = find_each(register.find, ids)
+        sound, reading = measurable(register, documents, problems)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
         batches = _by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
-        verifications, reached = _measure(sound, batches, verifying)
+        verifications, measured = _measure(sound, batches, verifying)
         made = _matrix(sound, settings, cells, verifications) if cells else None
     _show(verifications, output_format, settings, made)
     for each in verifications:
@@ -151,8 +144,8 @@ def verify(
         for claim in (claim for claim in each.claims if claim.is_surprise):
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
-    codes += [ExitCode.INCONCLUSIVE] if left_out else []
-    return ExitCode.worst(*codes, code, reached, evidence_code(facts.looked_up))
+    reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
+    return ExitCode.worst(chosen, found, reading, measured, reached)
 
 
 @contextmanager
@@ -178,12 +171,31 @@ def _executor(
         yield Local(isolation)
 
 
-def _with_verifier(words: str, facts: Facts) -> list[str]:
-    """The IDs, each once, of the documents that a query selects and that have a verifier."""
-    rows = select(words, facts)
-    found = [row.id for row in rows if facts.has_verifier(row)]
-    say(f"{len(found)} of {counted(len(rows), 'document')} with a verifier")
-    return list(dict.fromkeys(found))
+def _choose(
+    register: Register, words: list[str], *, stale: bool, matrix: bool
+) -> tuple[list[str], tuple[Problem, ...], ExitCode]:
+    """The IDs, each once, of the documents that are meant, and the problems of reading that concern them.
+
+    Without ``--stale`` the words are IDs, or a query that selects among documents with a verifier.
+    """
+    from finding_tickets.register.query import Facts, Lexicon, select
+
+    facts = Facts.of(register)
+    if words and all(map(Lexicon(facts).is_id, words)):
+        return words, (), ExitCode.OK
+    text = " ".join(words)
+    if stale:
+        # What is stale in a cell of a matrix is decided cell by cell.
+        text = "has:verifier" if matrix else "verdict:stale OR verdict:unverified has:verifier"
+    rows = select(text, facts)
+    ids = [row.id for row in rows if facts.has_verifier(row)]
+    say(f"{len(ids)} of {counted(len(rows), 'document')} with a verifier")
+    codes = []
+    for row in (row for row in facts.rows if stale and not matrix and facts.measured(row).changed):
+        say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
+        # Without a verifier it stays stale.
+        codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
+    return list(dict.fromkeys(ids)), register.problems, ExitCode.worst(*codes, evidence_code(facts.looked_up))
 
 
 def _measure(

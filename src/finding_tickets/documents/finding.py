@@ -77,6 +77,12 @@ def read_finding(
         of_kind[part.kind].append(part)
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
+    done = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
+    weighed = [p for p in sections if p.kind in done or (p.kind is None and "severity" in p.name.split())]
+    closing = [
+        entry for part in of_kind[SectionKind.RESOLUTION] for entry in part.entries if entry.key in _CLOSED
+    ]
+    dated = (entry.value.record(value=entry.plain) for entry in closing if _DATE.match(entry.plain))
     identity, status = read_id(metadata, title), metadata.word("Status", words.statuses)
     values: Values = {
         "path": source.path,
@@ -92,20 +98,23 @@ def read_finding(
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
-        "closed": metadata.string("Closed") or _closed(of_kind[SectionKind.RESOLUTION]),
+        "closed": metadata.string("Closed") or next(dated, None),
         "locations": _locations(of_kind, metadata),
         "summary": _summary(of_kind, metadata),
-        "recommended_fix": _recommended_fix(of_kind, metadata),
+        "recommended_fix": next((part.body.record() for part in of_kind[SectionKind.FIX]), None)
+        or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
         "reviews": [review for part in reviewing(sections) for review in read_reviews(part)],
-        "severity_changes": read_severity_changes(metadata, filter(_on_what_was_done, sections)),
+        "severity_changes": read_severity_changes(metadata, weighed),
         "checked_claims": list(_checked_claims(own)),
         "corrections": list(read_corrections(own)),
         "remediation": next(map(read_remediation, of_kind[SectionKind.REMEDIATION]), None),
         "sections": [part.record() for part in sections],
         **_resolution(of_kind, metadata, status),
     }
+    # What the file's name says counts only where the ticket does not say it itself. Such a value has an
+    # empty span, so that no edit takes it for text.
     if named.severity and values["severity"] is None:
         values["severity"] = source.text(0, 0).record(value=named.severity)
     if named.domain and not values["domains"]:
@@ -148,6 +157,7 @@ def read_reports(part: DocumentPart) -> list[Values]:
             section = next((each for each in after if each.key in ("section", "sections")), None)
             text = source.text(entry.value.start, section.value.end if section else entry.value.end)
             found.append(text.record(file=entry.plain, section=section.plain if section else ""))
+    # The oldest tickets list their reports below one label.
     announced = False
     for block in part.blocks if any(entry.key == _REPORT_LIST for entry in part.entries) else ():
         # Below ``**Report files:**`` stands a file in backticks, then its section.
@@ -187,19 +197,6 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
             yield from _checked(part.parts)
 
 
-def _on_what_was_done(part: DocumentPart) -> bool:
-    """Whether a section tells what was done with the ticket, or weighs its severity again."""
-    on_severity = part.kind is None and "severity" in part.name.split()
-    return on_severity or part.kind in (SectionKind.RESOLUTION, SectionKind.CORRECTION)
-
-
-def _closed(resolutions: Iterable[DocumentPart]) -> Values | None:
-    """The date that a resolution states."""
-    stated = (entry for part in resolutions for entry in part.entries if entry.key in _CLOSED)
-    dated = (entry.value.record(value=entry.plain) for entry in stated if _DATE.match(entry.plain))
-    return next(dated, None)
-
-
 def _locations(of_kind: PartsByKind, metadata: Metadata) -> list[Values]:
     """The location section's places; without one, those in the metadata, or the files that were changed."""
     if of_kind[SectionKind.LOCATION]:
@@ -223,12 +220,6 @@ def _summary(of_kind: PartsByKind, metadata: Metadata) -> Values | None:
     return _labelled(metadata, _SUMMARIES)
 
 
-def _recommended_fix(of_kind: PartsByKind, metadata: Metadata) -> Values | None:
-    for part in of_kind[SectionKind.FIX]:
-        return part.body.record()
-    return _labelled(metadata, _FIXES)
-
-
 def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
     """The outcome and the resolution: the first section that states an outcome, else the first one.
 
@@ -240,6 +231,7 @@ def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None)
     part, ended = next(
         (each for each in resolutions if each[1]), resolutions[0] if resolutions else (None, None)
     )
+    # A resolution in an open ticket may be advice that it was filed with.
     settled = status is not None and status["value"] in _SETTLED
     read = read_resolution(part, ended["value"] if ended else None, settled=settled) if part else None
     row = metadata.get("Resolution")
@@ -250,6 +242,7 @@ def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None)
                 "unknown-word", f"Resolution is {row.plain!r}", f"one of {', '.join(words.outcomes)}"
             )
         return {"outcome": row.value.record(value=outcome), "resolution": read}
+    # A later correction outranks what it corrects, and words outrank what a status or a date implies.
     corrected = [read_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
     done = [read_done(each) for each in of_kind[SectionKind.FIX]]
     stated = [*corrected, ended, *done, _outcome_of_status(metadata, status)]
@@ -257,6 +250,7 @@ def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None)
     dated = [entry for name in _FIXED if (entry := metadata.entries.get(name)) and _DATE.match(entry.plain)]
     stated += [entry.value.record(value=Outcome.FIXED) for entry in dated]
     found = next((each for each in stated if each), None)
+    # Only of a closed ticket somebody will ask how it was closed.
     if found is None and part:
         hint = "write **Status:** and one of " + ", ".join(words.outcomes)
         closed = status is not None and status["value"] == Status.CLOSED
@@ -287,6 +281,7 @@ def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         for row in table.records if claim and (status or evidence) else ():
             found = row[status].plain if status else ""
             lowered = found.lower()
+            # "Partially true" decides nothing, and "not correct" is looked for before "correct".
             holds = None
             if not _OPEN.match(lowered) and (_FALSE.search(lowered) or _TRUE.search(lowered)):
                 holds = _FALSE.search(lowered) is None

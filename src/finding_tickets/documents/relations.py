@@ -142,6 +142,7 @@ def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
 
 def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None:
     """The IDs that a line begins with, and what follows them."""
+    # IDs may stand in brackets: ``[B7-PT-03]``.
     for start in (1, 0) if words.startswith(("[", "(")) else (0,):
         found, end = _run(vocabulary, words, start)
         if found:
@@ -159,6 +160,7 @@ def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int
         return [], start
     found, end = [first[0].upper()], first.end()
     while True:
+        # A comma is tried first: a dash may belong to the next ID, or to the remark.
         more = _AND.match(words, end)
         joint = more or _TO.match(words, end)
         if joint is None:
@@ -175,6 +177,7 @@ def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int
         end = end_of_next
         other, _, high = ticket.rpartition("-")
         count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
+        # A range of thousands is a slip of the pen, not a relation to thousands of tickets.
         if more or not 0 < count <= _LONGEST_RANGE:
             found.append(ticket)
         else:

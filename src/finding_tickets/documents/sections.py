@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from finding_tickets.documents.blocks import Block, Table, parse, table_of, walk
 from finding_tickets.documents.fields import LabelledValue, labelled_values
-from finding_tickets.documents.section_kinds import PLAIN_TITLES, SectionKind, kind_of_title
+from finding_tickets.documents.section_kinds import PLAIN_TITLE, SectionKind, kind_of_title
 from finding_tickets.documents.source import Excerpt, Source, Values, words_of
 
 _SECTION_LEVEL = 2
@@ -55,7 +55,7 @@ class DocumentPart:
 
         A heading of level 1 is the document's title, unless it is nothing but the name of a section.
         """
-        if self.heading and self.heading.level == 1 and self.name not in PLAIN_TITLES:
+        if self.heading and self.heading.level == 1 and not PLAIN_TITLE.fullmatch(self.name):
             return None
         kind, of_fix = kind_of_title(self.title)
         if of_fix and _ID_ROW in self.source.data[self.start : self.end].lower():
@@ -145,6 +145,7 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
                 )
                 source.report("heading-rule", heading.start, message)
                 heading.kind, heading.level, heading.end = "Paragraph", 0, heading.last
+    # Some documents have all their sections on level 3, right below the title.
     levels = sorted({block.level for block in blocks if block.level > 1})
     level = max(_SECTION_LEVEL, levels[0]) if levels else _SECTION_LEVEL
     return tuple(_cut(source, tuple(blocks), 0, len(source.data), level))

@@ -187,6 +187,7 @@ class Isolation:
                     yield name, outcome
             except ServerEndedError as error:
                 self._end()
+                # Code of a ticket runs as the same user as the server, which it can kill by mistake.
                 if not running:
                     # It does not even start.
                     for name in [name for names in (batch, *batches) for name in names]:
@@ -217,6 +218,8 @@ class Isolation:
             with suppress(BrokenPipeError):
                 stdin.write(json.dumps({**asdict(task), **roots, "id": own, "folder": own}).encode() + b"\n")
                 stdin.flush()
+            # Of what is done nothing is kept, and the last task was sent before any is done.
+            del task
         while names:
             event = json.loads(stdout.readline() or "{}")
             if "id" not in event:
@@ -267,6 +270,7 @@ class Isolation:
         server, self._server = self._server, None
         if server is None:
             return
+        # The server ends when its input does, and takes everything below it along.
         for stream in (server.stdin, server.stdout, server.stderr):
             with suppress(BrokenPipeError):
                 cast("IO[bytes]", stream).close()
@@ -276,23 +280,18 @@ class Isolation:
             server.kill()
             server.wait()
         if server.returncode:
+            # Its workers died with it, and what they had started belongs to nobody now.
             mark = f"{MARK}={self._mark}\0".encode()
             deadline = time.monotonic() + SHUTDOWN_SECONDS
-            while (left := _processes_with(mark)) and time.monotonic() < deadline:
-                for process in left:
-                    with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)
-
-
-def _processes_with(mark: bytes) -> list[int]:
-    """The processes with a variable in their environment; none on systems without ``/proc``."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/environ"):
-        # Those of other users cannot be read, and one that has just ended has none.
-        with suppress(OSError):
-            if mark in file.read_bytes():
-                found.append(int(file.parent.name))
-    return found
+            is_left = True
+            while is_left and time.monotonic() < deadline:
+                is_left = False
+                for file in Path("/proc").glob("[0-9]*/environ"):
+                    # Those of other users cannot be read, and one that has just ended has none.
+                    with suppress(OSError):
+                        if mark in file.read_bytes():
+                            is_left = True
+                            os.kill(int(file.parent.name), signal.SIGKILL)
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:
@@ -312,4 +311,4 @@ def _outcome(folder: Path, reason: str) -> TaskOutcome:
         case {"value": value, **rest} if not rest:
             return TaskOutcome(value=value)
         case _:
-            return TaskOutcome(reason="what came back is no result")
+            return TaskOutcome(reason="invalid result from the worker")

@@ -63,6 +63,7 @@ class VariantRun:
         result: Any = None,
     ) -> VariantRun:
         """A run from what was counted and ``retained`` bytes; sites are named relative to ``root``."""
+        # What this device does not tell has no entry: 0 would be a count.
         missing = {*counted.not_counted, "retained_bytes"}
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
         return cls(
@@ -86,9 +87,9 @@ class Meter:
     device: str
     """What evidence names the environment by."""
 
-    def cannot_run(self, workload: Workload, point: Point) -> str | None:
-        """Why this meter cannot run a point; None where it can."""
-        raise NotImplementedError
+    def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - for GPUs
+        """Why this meter cannot run a point; None where it can, as wherever devices are simulated."""
+        return None
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Devices that count what runs within, with so many bytes of memory or all that they have."""
@@ -105,12 +106,14 @@ class Meter:
         with steady_state(), self.devices(max(1, workload.devices(point)), capacity) as gpu, unpatched():
             warm_up(workload, point, function, DEVICE)
             inputs = arguments(workload, point, DEVICE, workload.seed)
+            # The arguments are there before; only what the run itself leaves behind is retained.
             before = gpu.live_bytes()
             try:
                 with gpu.measure() as counted:
                     result, error = attempt(workload, function, inputs, root)
             except ChangedCountsError as changed:
                 raise CannotMeasureError(str(changed)) from None
+            # Results are compared on the host. What the device holds once they are gone was kept by the code.
             on_host = to_host(result)
             del result
             retained = gpu.live_bytes() - before
@@ -124,10 +127,6 @@ class SimulatedMeter(Meter):
 
     def __init__(self, profile: str = SIMULATED_DEVICE) -> None:
         self.device = profile
-
-    def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - Meter's signature
-        """There are as many devices and as much memory as a point needs."""
-        return None
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, with so many bytes of memory or all that their profile has."""
@@ -145,6 +144,7 @@ class CudaMeter(Meter):
 
     def __init__(self) -> None:
         try:
+            # Counting may fail where CUDA works: without leave to profile, for instance.
             with real.real_device():
                 found = real.environment()
         except real.CannotCountError as error:

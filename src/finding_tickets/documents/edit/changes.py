@@ -132,6 +132,7 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
     """Ways to write one or several values: in the markup of ``like``, bare, and as code."""
     between = _BETWEEN.search(like)
     separator = between[1] if between else ", "
+    # The markup of the old value may not suit the new one; the caller takes the first that reads back.
     for markup in (_markup_of(like), _bare, _code):
         written = separator.join(markup(value) for value in values)
         yield _in_cell(written) if cell else written
@@ -231,6 +232,7 @@ def _fill_cell(data: bytes, at: int, row: Block, written: bytes) -> Splice:
     closed = data[:end].endswith(b"|")
     if at > end or (at == end and closed):
         return Splice(end, end, b" " + written + b" |" if closed else b" | " + written)
+    # One space on either side, counting those that are there.
     start = len(data[:at].rstrip(_BLANK))
     blank = end - len(data[at:end].lstrip(_BLANK)) - start
     inner = start + min(1, blank)
@@ -276,6 +278,7 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
         between = padded[1] + b" " * max(1, len(padded[2]) + len(sibling) - len(label)) + b"| "
     else:
         between = between.rstrip(_BLANK + b"\"'") + b" "
+    # Front matter and some tables write their labels in lower case.
     named = label.lower() if sibling.islower() else label
     written = prefix + named.encode() + between + text.encode()
     if row:
@@ -372,6 +375,7 @@ def _link_row(page: Page, table: Table, link: Link) -> Splice:
     real: list[TableRow] = [row for row in table.body if not row.text]
     like = [cell.raw for cell in table.cells(real[-1])] if real else []
     empty = bool(like) and len(real) == 1 and all(_NOTHING.fullmatch(plain(raw)) for raw in like)
+    # Without a row to copy from, IDs are code.
     if empty or not like:
         like = ["`"] * len(titles)
     cells = [""] * len(titles)
