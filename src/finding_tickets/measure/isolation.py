@@ -97,7 +97,7 @@ class Isolation:
         sandbox: bool = False,
         interpreter: str = "",
     ) -> None:
-        self._again = partial(Isolation, preload, workers, at_once=False, sandbox=sandbox)
+        self._again = partial(type(self), preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
         usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
         program = find_bubblewrap() if sandbox else ""
