@@ -31,6 +31,8 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.verify import Executor, Local, Settings, Verified
 
+pytestmark = pytest.mark.slow
+
 VERIFIER = """
 import torch
 

@@ -30,6 +30,8 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.matrix import Cell
 
+pytestmark = pytest.mark.slow
+
 VERIFIER = """
 import time
 

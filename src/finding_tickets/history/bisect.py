@@ -16,7 +16,7 @@ from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, sha
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import CommitResult, ResultStore, Unmeasured, WhyUnmeasured, key_of
+from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
@@ -249,7 +249,7 @@ def _inputs(
     places: Sequence[tuple[str | None, str]],
     settings: Settings,
     gpus: Sequence[str],
-) -> list[TicketInputs | Unmeasured]:
+) -> list[TicketInputs | UnmeasuredCommit]:
     """What measuring each commit depends on; the verifier is that of the work tree."""
     verifier = todo.verifiers / todo.verifier
     shared = (
@@ -261,7 +261,7 @@ def _inputs(
     return [
         TicketInputs(key_of("bisect", *shared, place), (place,), outside=outside)
         if place
-        else Unmeasured(kind=WhyUnmeasured.ABSENT, why=reason)
+        else UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why=reason)
         for place, reason in places
     ]
 
@@ -271,7 +271,7 @@ _Judgement = tuple[BisectState, Mapping[str, str], str]
 
 def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim]) -> _Judgement:
     """Whether the claims hold, the laws of their metrics, and what is false or why nothing is known."""
-    if isinstance(result, Unmeasured):
+    if isinstance(result, UnmeasuredCommit):
         return BisectState.SKIPPED, {}, result.why
     if not result.variants:
         return BisectState.SKIPPED, {}, result.reason

@@ -49,7 +49,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.remediation import Claim, Remediation
+    from finding_tickets.model.remediation import Claim
     from finding_tickets.model.ticket import Ticket
 
 CACHE = "index"
@@ -271,11 +271,6 @@ def row_of(document: Document) -> Row:
     return replace(row, reviews=(said,) if stated else (), created=_value(document.date))
 
 
-def claims_of(remediation: Remediation | None) -> tuple[StatedClaim, ...]:
-    """What a remediation claims."""
-    return tuple(map(stated_claim, remediation.claims)) if remediation else ()
-
-
 def stated_claim(claim: Claim) -> StatedClaim:
     """A claim without what only a measurement needs."""
     where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
@@ -328,13 +323,15 @@ def _read(file: File, vocabulary: Vocabulary, examine: Examine | None) -> IndexE
         from finding_tickets.documents.remediation import read_sidecar
 
         remediation, found = read_sidecar(content.data, file.path)
-        beside = IndexExtras(claims=claims_of(remediation))
+        beside = IndexExtras(claims=tuple(map(stated_claim, remediation.claims)))
         return IndexEntry(state, problems=tuple(found), code=code_inputs(remediation), extras=beside)
     document, found = read_document(content.data, file.path, vocabulary)
     if document is None:
         return IndexEntry(state, problems=found, extras=IndexExtras())
-    contradictions, ignored = examine(document, content.data, vocabulary) if examine else ((), ())
-    extras = IndexExtras(contradictions, ignored, claims_of(document.remediation)) if examine else None
+    extras = None
+    if examine:
+        stated = document.remediation.claims if document.remediation else ()
+        extras = IndexExtras(*examine(document, content.data, vocabulary), tuple(map(stated_claim, stated)))
     return IndexEntry(state, row_of(document), document.id.span.line, found, extras=extras)
 
 

@@ -434,15 +434,12 @@ def _code_of(
             names = sorted(os.listdir(f"{root}/{folder}"))  # noqa: PTH208 - names are all it takes
         except OSError:
             names = []
-        variants = [(each, f"{folder}/{each}", None) for each in names if _is_variant(each)]
+        public = (each for each in names if each.endswith(".py") and not each.startswith("_"))
+        variants = [(each, f"{folder}/{each}", None) for each in public]
     files = dict.fromkeys([code.verifier or usual])
     files |= {module: None for _, module, stated in variants if not (stated or at) and module.endswith(".py")}
     named = [(stated or at or "", module) for _, module, stated in variants if stated or at]
     return tuple(files), list(dict.fromkeys(named))
-
-
-def _is_variant(name: str) -> bool:
-    return name.endswith(".py") and not name.startswith("_")
 
 
 def _has(root: Path, revision: str, commit: str, file: str) -> bool:
