@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from finding_tickets.register.index import Examine, Listing
     from finding_tickets.register.load import Register
     from finding_tickets.register.staleness import CurrentVerdict
-    from finding_tickets.report.text import MeasuredDocument
     from finding_tickets.verify.verify import Settings
 
 REMEDIATION_RULES = "remediation-"
@@ -41,7 +40,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[MeasuredDocument | CurrentVerdict]) -> ExitCode:
+def evidence_code(entries: Iterable[CurrentVerdict]) -> ExitCode:
     """Bad data where evidence could not be read, which is printed on stderr."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:

@@ -8,7 +8,6 @@ variables that the laws are made of. A timeline has charts of the same kind, who
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -199,15 +198,14 @@ def styles(names: Iterable[str]) -> dict[str, int]:
 
 def _placed(sweep: Iterable[Mapping[str, int]], variant: VariantResult) -> dict[int, Sample]:
     """The samples of a variant by the place of their point in the sweep, of which some may be equal."""
-    free: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
-    for place, point in enumerate(sweep):
-        free[tuple(sorted(point.items()))].append(place)
+    free = list(variant.samples)
     samples: dict[int, Sample] = {}
-    for sample in variant.samples:
-        places = free[tuple(sorted(sample.at.items()))]
-        if places:
+    for place, point in enumerate(sweep):
+        sample = next((each for each in free if each.at == point), None)
+        if sample is not None:
             # Equal points get their samples in the order of the sweep.
-            samples[places.pop(0)] = sample
+            samples[place] = sample
+            free.remove(sample)
     return samples
 
 

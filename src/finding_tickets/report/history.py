@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from finding_tickets.ground.git import Commit, CommitNode
     from finding_tickets.history.bisect import Bisection, BisectStep
     from finding_tickets.history.evidence_log import EvidenceChange
-    from finding_tickets.history.store import Unmeasured
+    from finding_tickets.history.store import UnmeasuredCommit
     from finding_tickets.history.timeline import Timeline, TimelineRow
     from finding_tickets.register.history import History
     from finding_tickets.report.charts import Chart
@@ -126,10 +126,10 @@ def bisect_item(done: Bisection) -> dict[str, object]:
 
 def unknown_commits(
     timeline: Timeline, nodes: Sequence[CommitNode]
-) -> Iterator[tuple[Unmeasured, list[CommitNode]]]:
+) -> Iterator[tuple[UnmeasuredCommit, list[CommitNode]]]:
     """The commits of which nothing is known, those beside each other for the same reason together."""
     # A gap may last for hundreds of commits.
-    pairs: Iterable[tuple[Unmeasured | None, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
+    pairs: Iterable[tuple[UnmeasuredCommit | None, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
     for gap, group in groupby(pairs, key=lambda pair: pair[0]):
         if gap is not None:
             yield gap, [node for _, node in group]
