@@ -119,13 +119,6 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
     write_all(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces())
 
 
-def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print comma-separated values with a header, each row on one line, and no formula in it."""
-    from finding_tickets.report.rows import csv_lines
-
-    write("".join(csv_lines([header, *rows])))
-
-
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
@@ -214,19 +207,6 @@ def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None
     """Raise UsageError for a file that must stay as it is, whatever it is called here."""
     if is_protected(Path(os.path.realpath(output))):
         raise UsageError("belongs to the register, and no report is written there", file=str(output))
-
-
-def protection(root: Path, folders: Iterable[str], files: Iterable[str]) -> Callable[[Path], bool]:
-    """Whether a path is one of ``files``, or within one of ``folders``, of the register at ``root``."""
-    known, within = set(files), tuple(folders)
-
-    def is_protected(file: Path) -> bool:
-        if not file.is_relative_to(root):
-            return False
-        place = file.relative_to(root)
-        return place.as_posix() in known or any(map(place.is_relative_to, within))
-
-    return is_protected
 
 
 def summary_room(file: Path) -> int:

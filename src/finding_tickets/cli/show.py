@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
+from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, flag
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
 from finding_tickets.cli.registers import evidence_code, find_each, reading_code
 from finding_tickets.errors import ExitCode
@@ -36,7 +34,7 @@ def show(
     ids: Ids,
     root: Root = HERE,
     history: Annotated[
-        bool, typer.Option("--history", help="Add who wrote it when, and the commits that name it, from git.")
+        bool, flag("--history", "Add who wrote it when, and the commits that name it, from git.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:

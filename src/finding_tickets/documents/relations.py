@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.documents.blocks import Table, table_of, walk
+from finding_tickets.documents.blocks import MarkdownTable, table_of, walk
 from finding_tickets.documents.fields import LabelledValue, text_of
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Excerpt, Values
@@ -84,7 +84,7 @@ def stated_relations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
             yield from _of_line(entry.value, _kind(entry.label))
 
 
-def _of_table(table: Table, kind: Relationship | None) -> Iterator[Values]:
+def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Values]:
     vocabulary = table.source.vocabulary
     related = table.column(_KIND_COLUMNS)
     noted = table.column(_NOTE_COLUMNS) or table.titles[-1]

@@ -114,7 +114,9 @@ def bisect(
         if claim.variant == FIX != variant and claim.metric in metrics
     )
     source = todo.variants[variant]
-    todo = replace(todo, claims=claims, revisions={}, trouble=None)
+    # Claims are checked afterwards, also against what is kept; only what is traced must be known before.
+    traced = tuple(claim for claim in claims if claim.metric == "graph_breaks")
+    todo = replace(todo, claims=traced, revisions={}, trouble=None)
     try:
         nodes = _commits(root, source, good, bad)
         prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
@@ -255,7 +257,7 @@ def _inputs(
     shared = (
         *(__version__, own_torch(), settings.meter, gpus),
         *(todo.variants[variant].function, variant, todo.verifier, digest(verifier)),
-        any(claim.metric == "graph_breaks" for claim in todo.claims),
+        bool(todo.claims),
     )
     outside = {todo.verifier: verifier.read_bytes()}
     return [

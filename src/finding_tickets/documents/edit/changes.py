@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.blocks import Block, Table, TableRow, table_of
+from finding_tickets.documents.blocks import Block, MarkdownTable, TableRow, table_of
 from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.relations import RELATIONSHIPS
@@ -302,7 +302,7 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
 
 
 @dataclass(frozen=True)
-class Link:
+class RelationLink:
     """A ticket to be named, what it is to this one, and a remark."""
 
     id: str
@@ -320,7 +320,7 @@ class Link:
         return f"| {_code(self.id)} | {_code(self.kind)} | {_in_cell(self.note)} |"
 
 
-def relate(page: Page, named: tuple[Relation, ...], link: Link) -> Iterator[Splices]:
+def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Iterator[Splices]:
     """Ways to name a ticket, of which ``named`` are those that the document names already."""
     for relation in named:
         if relation.id == link.id:
@@ -368,7 +368,7 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
         yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
 
 
-def _link_row(page: Page, table: Table, link: Link) -> Splice:
+def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
     """A row below the last one, or instead of one that says that there is nothing."""
     data, titles, header = page.data, table.titles, table.rows[0].block
     head = data[header.start : header.end].strip()
@@ -397,7 +397,7 @@ def _link_row(page: Page, table: Table, link: Link) -> Splice:
     return lines_below(data, line, data[head_line.start : header.start] + text)
 
 
-def _link_item(page: Page, listing: Block, link: Link) -> Iterator[Splice]:
+def _link_item(page: Page, listing: Block, link: RelationLink) -> Iterator[Splice]:
     """An item below the last one, with its marker and the markup of its ID."""
     data, last = page.data, listing.children[-1]
     line = line_at(data, last.start)
