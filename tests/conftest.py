@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -198,12 +198,23 @@ def isolation(server: Server) -> Isolation:
 def _commands_share_servers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that runs in this process measures on a server of the session, unless it needs its own."""
 
+    @contextmanager
+    def borrow(modules: Sequence[str]) -> Iterator[Isolation]:
+        yield (shared := server(modules))
+        # Those on other interpreters end with their command, as they do for a user.
+        while shared._others:
+            shared._others.popitem()[1].__exit__(None, None, None)
+
     def share(
-        modules: Sequence[str] = PRELOADED, /, *, at_once: bool = True, **options: Any
+        modules: Sequence[str] = PRELOADED,
+        workers: int | None = None,
+        *,
+        at_once: bool = True,
+        **options: Any,
     ) -> AbstractContextManager[Isolation]:
-        if any(options.values()):
-            return Isolation(modules, at_once=at_once, **options)
-        return nullcontext(server(modules))
+        if workers or any(options.values()):
+            return Isolation(modules, workers, at_once=at_once, **options)
+        return borrow(modules)
 
     monkeypatch.setattr("finding_tickets.measure.isolation.Isolation", share)
 

@@ -63,16 +63,6 @@ def test_the_readme_lists_the_exit_codes_in_their_order() -> None:
     assert [int(code) for code in ExitCode] == [int(code) for code in listed]
 
 
-@pytest.mark.parametrize(
-    "arguments", [["lst"], ["list", "--svrty", "P1"], ["list", "--format", "xml"], ["show"]]
-)
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """What the command line does not have is explained on stderr."""
-    assert 2 == run(arguments)
-    printed = capsys.readouterr()
-    assert ("", True) == (printed.out, "Error: " in printed.err)
-
-
 def test_a_misspelt_command_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     """The nearest command is named although only the one that runs is loaded."""
     run(["lst"])

@@ -220,6 +220,7 @@ def list_rows(
     known = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
     entries: dict[str, IndexEntry] = {}
     for file in [*files, *sidecars]:
+        # An entry without extras is no use to whoever asks for them, and has all that others ask for.
         entry = known.entries.get(file.path)
         complete = entry and (examine is None or entry.extras is not None)
         if not entry or entry.state != file.state or not complete:
@@ -244,6 +245,7 @@ def list_rows(
     verdicts = _verdicts(rows, Verdicts(place, config.evidence, learned)) if measured else None
     if measured:
         learned.forget_unused()
+    # Entries of files that are gone, or may change once more unseen, are not kept.
     kept = {path: entry for path, entry in entries.items() if entry.state}
     if indexed and (learned.has_learned or kept != known.entries):
         _write_index(name, IndexFile(known.key, kept, learned.evidence, learned.digests))

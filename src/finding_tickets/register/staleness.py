@@ -250,6 +250,7 @@ class Verdicts:
         found = self.recorded(document_id, code)
         fresh = [(file, evidence) for file, evidence, changed in found if not changed]
         if fresh:
+            # Evidence of several meters may all be fresh, and disagree.
             file, counts = min(fresh, key=lambda each: rank(each[1]))
             disagreement = _disagreement([each for _, each in fresh])
             return CurrentVerdict(counts.verdict, None, file, counts, disagreement)
@@ -299,7 +300,7 @@ class Verdicts:
             yield "the verifier, which is gone"
             return
         before = {(name, kind): value for name, kind, value in evidence.inputs}
-        # A real GPU may be on another machine, with a torch of its own.
+        # What is simulated depends on the torch here; a GPU may be on another machine, with its own.
         own = evidence.meter == "simulated" and not any_torch
         now = {
             (TOOL, "version"): __version__,
