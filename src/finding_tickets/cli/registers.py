@@ -183,6 +183,7 @@ class TicketWriter:
             self._series[series] = free_ids(self.register.documents, *series, self._used)
         for ticket_id in islice(self._series[series], ATTEMPTS):
             path = (PurePosixPath(self._folders[0]) / f"{ticket_id}.md").as_posix()
+            # The date is the user's, as in what they write by hand.
             today = datetime.now().astimezone().date()
             texts = ticket_files(self.register, draft, ticket_id, path, today, attached)
             try:

@@ -63,6 +63,7 @@ def show(
             git = ["", *history_lines(past, style)] if past else []
             pages.append("\n".join([document_text(entry, style), *git]))
         write("\n\n".join(pages))
+    # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     problems = [problem for problem in listing.problems if problem.file in files]
     for problem in problems:
