@@ -41,6 +41,7 @@ def audit(
 
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
+    # A misspelt name would try nothing, and so find nothing wrong.
     known = [each.id for each in CHEATS]
     for name in cheat or ():
         if name not in known:
@@ -62,6 +63,7 @@ def audit(
                 say_error(audited.error)
             say(f"[{number}/{len(sound)}] {audited.document.id.value}")
             done.append(audited)
+    # They come as they end; people look for them in the order in which they named them.
     done.sort(key=lambda audited: sound.index(audited.document))
     shown = [audited for audited in done if not audited.error]
     if output_format is Format.JSON:
@@ -74,6 +76,7 @@ def audit(
             code = ExitCode.worst(code, ExitCode.BAD_DATA)
         elif Fate.MISSED in fates:
             code = ExitCode.worst(code, ExitCode.GATE_FAILED)
+        # A cheat that was not tried may be one that nothing catches.
         elif audited.reason or Fate.UNTRIED in fates:
             code = ExitCode.worst(code, ExitCode.INCONCLUSIVE)
     return ExitCode.worst(code, reading)

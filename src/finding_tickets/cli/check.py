@@ -65,6 +65,7 @@ def check(
         parts = ["\n".join(gate_lines(each, style)) for each in judged]
         parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
         write("\n\n".join(parts))
+    # The summary is for people, whatever format a machine reads.
     if summary:
         add_to_summary(summary, gate_page(base, judged, others))
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, DryRun, Id, OutputFormat, Root, complete_id, flag, known, option
+from finding_tickets.cli.options import (
+    HERE,
+    DryRun,
+    Id,
+    OutputFormat,
+    Root,
+    complete_id,
+    flag,
+    option,
+    words_of,
+)
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
@@ -83,7 +93,7 @@ def relate(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Relate two tickets, in both of them."""
-    (word,) = known("as", [kind], {each.value: () for each in Relationship}, "relationship")
+    (word,) = words_of("as", [kind], {each.value: () for each in Relationship}, "relationship")
     relationship, remark = Relationship(word), one_line("--note", note)
     listing = list_rows(root)
     words = listing.config.vocabulary
@@ -115,7 +125,7 @@ def close(
     words = listing.config.vocabulary
     row = listing.find(ticket)
     spellings = {each.value: words.outcomes.get(each, ()) for each in SETTLED_AS}
-    (word,) = known("as", [outcome], spellings, "outcome")
+    (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
     if (wanted is Outcome.DUPLICATE) is not bool(of):
         raise UsageError("--of names the ticket that a duplicate repeats: --as duplicate --of ID")

@@ -30,8 +30,10 @@ def graph(
     found = around(facts.relations, select(" ".join(query or ()), facts))
     if output_format is GraphFormat.JSON:
         write_json("ticket-graph", [graph_item(found)])
+    # A drawing without relations still has its frame; a text without them has nothing.
     elif found.edges or output_format is not GraphFormat.TEXT:
         write(WRITERS[output_format](found))
+    # Named here as well: a drawing with many nodes hides those of which there is no document.
     missing = sum(node.row is None for node in found.nodes)
     cycles = counted(len(found.cycles), "cycle")
     say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")

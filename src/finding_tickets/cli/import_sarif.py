@@ -17,18 +17,18 @@ from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option
 from finding_tickets.cli.output import Format, counted, plain, say, write_json, write_table
 from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.importers.drafts import draft, known, source
-from finding_tickets.importers.sarif import UNNAMED, Found, SarifLog, absolute_path, found_in, read_log
+from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
+from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.root import chosen_root
 
 TEMPLATE = "imported.md.j2"
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportOutcome:
     """A finding and its ticket, where it has one; ``is_new`` marks those that had none before."""
 
-    found: Found
+    found: SarifFinding
     id: str | None = None
     path: str | None = None
     is_new: bool = False
@@ -61,11 +61,12 @@ def import_results(
         if root != HERE:
             raise
         here, is_register = Path.cwd(), False
+    # Logs name files by where the repository is now, or by where it was when the tool ran.
     roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
     findings = list(found_in(log, roots))
-    done: list[Imported] = []
+    done: list[ImportOutcome] = []
     with _locked(here):
-        paths = known(here) if is_register else {}
+        paths = imported_findings(here) if is_register else {}
         new = {each.fingerprint for each in findings if not each.left_out} - paths.keys()
         # With nothing to write the register need not be read.
         writer = TicketWriter(root) if new else None
@@ -75,13 +76,13 @@ def import_results(
                     # Templates take longer to load than a log whose findings are all known takes to read.
                     from finding_tickets.report.templates import Attached
 
-                    content = draft(found, batch, agent, writer.register.config.vocabulary)
-                    context = {"source": source(found), "fingerprint": found.fingerprint}
+                    content = draft_of_finding(found, batch, agent, writer.register.config.vocabulary)
+                    context = {"source": reported_by(found), "fingerprint": found.fingerprint}
                     attached = Attached(ticket=TEMPLATE, context=context, mark=found.fingerprint)
                     ticket_id, files = writer.add(content, attached, dry_run=dry_run)
-                    done.append(Imported(found, ticket_id, files[0], is_new=True))
+                    done.append(ImportOutcome(found, ticket_id, files[0], is_new=True))
                 else:
-                    done.append(Imported(found, path=paths.get(found.fingerprint)))
+                    done.append(ImportOutcome(found, path=paths.get(found.fingerprint)))
         finally:
             # Of several tickets, those before one that cannot be written stay.
             if done or not findings:
@@ -102,7 +103,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> None:
+def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:
     """Print what became of the findings: all of them as JSON, else those that had no ticket."""
     rows, items = [], []
     for each in done:
@@ -140,7 +141,7 @@ def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> 
     say(f"{created}; {counts['known']} known, {left_out}")
 
 
-def _doubts(log: SarifLog, done: Sequence[Imported]) -> Iterator[str]:
+def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
     """Why the tool may have found more than was imported, or elsewhere."""
     for number, run in enumerate(log.runs):
         name = f"runs[{number}] ({run.driver.name or UNNAMED})"

@@ -47,6 +47,7 @@ def init(
     added = f"\n[tool.tickets]\n{HEAD}{found.settings()}" if pyproject and not found.configured else ""
     for line in _explained(found):
         say(line)
+    # What was found is said first: it explains an error in writing.
     if not dry_run:
         _write(place, texts, added)
     shown = {**({PROJECT_FILE: added} if added else {}), **texts}

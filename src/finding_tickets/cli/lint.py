@@ -87,6 +87,7 @@ def lint(
         from finding_tickets.report.github import annotation
 
         write("\n".join(map(annotation if output_format is LintFormat.GITHUB else str, problems)))
+    # The counts go to stderr, so that a format for machines stays whole.
     counts = Counter(problem.level for problem in problems)
     levels = ", ".join(counted(counts[level], level) for level in Level)
     fixable = sum(bool(breach.fix) for breach in found)

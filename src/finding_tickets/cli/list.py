@@ -33,6 +33,7 @@ def list_tickets(
     no_index: Annotated[bool, flag("--no-index", "Read every file, whatever was read of it before.")] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
+    # JSON and IDs have no columns to choose; an ignored option would look like a bug.
     names: Sequence[str] = DEFAULT_COLUMNS
     if columns is not None:
         if output_format not in TABULAR:

@@ -99,6 +99,7 @@ NEGATED = re.compile(r"^-(?=[a-z][a-z-]*:)", re.IGNORECASE)
 
 def main() -> None:
     """Run ``tickets`` with the arguments of this process and exit with the code it ends in."""
+    # A title may have letters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -115,6 +116,7 @@ def run(arguments: Sequence[str]) -> int:
         write(help_page() if "--help" in arguments else VERSION)
         return ExitCode.OK
     try:
+        # Only the command that is run is imported: most of the others need more than a list does.
         wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
         words = arguments if QUERIED.isdisjoint(wanted) else [NEGATED.sub("NOT ", each) for each in arguments]
         application(wanted or COMMANDS).main(list(words), prog_name="tickets")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, known, option
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, words_of
 from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -44,6 +44,7 @@ def new(
     """Write a ticket under the next free ID."""
     writer = TicketWriter(root)
     words = writer.register.config.vocabulary
+    # A name alone could be that of anything, in any file.
     if symbol and not file:
         raise UsageError("--symbol needs the --file that it is in")
     locations: list[dict[str, object]] = []
@@ -59,7 +60,7 @@ def new(
         "domains": domain,
         "summary": summary,
         "locations": locations,
-        "categories": known("category", category, words.categories),
+        "categories": words_of("category", category, words.categories),
     }
     content = {name: value for name, value in options.items() if value not in (None, [])}
     created: list[tuple[str, list[str]]] = []
@@ -102,7 +103,7 @@ def _draft(words: Vocabulary, options: Mapping[str, object]) -> Draft:
     for name in REQUIRED:
         if name not in content:
             raise UsageError(f"a ticket needs --{name}", hint="on a terminal, tickets new asks for it")
-    (severity,) = known("severity", [str(content["severity"])], words.severities)
+    (severity,) = words_of("severity", [str(content["severity"])], words.severities)
     try:
         return draft_of({**content, "severity": severity}, "options")
     except BadDataError as error:

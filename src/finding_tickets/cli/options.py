@@ -38,11 +38,12 @@ def complete_word(context: typer.Context, incomplete: str) -> list[str]:
     from finding_tickets.register.query.keys import KEYS
     from finding_tickets.register.query.parser import SORT
 
+    # The colon shows that a value comes next, and keeps the cursor beside it.
     keys = (f"{key}:" for key in (*KEYS, SORT))
     return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]
 
 
-def known(option: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
+def words_of(option: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
     """The words of a vocabulary that the values of an option name, in any of their spellings.
 
     ``what`` names the kind of word where the option has another name.

@@ -37,31 +37,36 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline; a reader that has gone away, such as ``head``, is no error.
+    """Print data, ending in one newline; raises as ``write_all`` does."""
+    write_all([text.rstrip("\n") + "\n"])
+
+
+def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
+    """Print data that is made piece by piece, as it is, on stdout or another stream.
 
     Raises:
         BadDataError: What stdout leads to cannot be written, such as a file on a full disk.
     """
-    _print(text, sys.stdout)
-
-
-def write_all(pieces: Iterable[str]) -> None:
-    """Print data that is made piece by piece, as it is.
-
-    Raises:
-        BadDataError: As ``write`` does.
-    """
-    _print_all(pieces, sys.stdout)
+    stream = stream or sys.stdout
+    try:
+        stream.writelines(pieces)
+        stream.flush()
+    except OSError as error:
+        # The interpreter flushes the stream once more when it exits, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        # Of stderr there is nowhere to say so, and a reader that has gone away, such as head, is no error.
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
 
 
 def say(text: str) -> None:
     """Print a message for the user, who may be reading it beside the data."""
-    _print(printable(text), sys.stderr)
+    write_all([printable(text).rstrip("\n") + "\n"], sys.stderr)
 
 
 def say_error(error: Exception) -> None:
     """Print what went wrong and where, on stderr."""
-    _print(f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}", sys.stderr)
+    write_all([f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}\n"], sys.stderr)
 
 
 def ask(question: str) -> str:
@@ -76,22 +81,6 @@ def ask(question: str) -> str:
         return input().strip()
     except EOFError:
         raise KeyboardInterrupt from None
-
-
-def _print(text: str, stream: TextIO) -> None:
-    _print_all([text.rstrip("\n") + "\n"], stream)
-
-
-def _print_all(pieces: Iterable[str], stream: TextIO) -> None:
-    try:
-        stream.writelines(pieces)
-        stream.flush()
-    except OSError as error:
-        # The interpreter flushes the stream once more when it exits, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        # Of stderr there is nowhere to say so.
-        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
-            raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
 
 
 def counted(number: int, noun: str) -> str:

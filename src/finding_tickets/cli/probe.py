@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, known, option, seconds
+from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, option, seconds, words_of
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.cli.registers import TicketWriter
 from finding_tickets.errors import ExitCode, UsageError
@@ -53,6 +53,7 @@ def probe(
     from finding_tickets.verify.probing import PRELOAD, ProbeRequest
     from finding_tickets.verify.probing import probe as run
 
+    # These are about the ticket alone, which is not written without a site.
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
         raise UsageError(f"{', '.join(named)}: of which ticket?", hint="--draft SITE writes one")
@@ -110,6 +111,6 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
     )
     content = {name: value for name, value in given.items() if value is not None}
     if "severity" in content:
-        (content["severity"],) = known("severity", [content["severity"]], words.severities)
+        (content["severity"],) = words_of("severity", [content["severity"]], words.severities)
     ticket_id, files = writer.add(finding.draft(words.categories, content), finding.attached())
     return {"id": ticket_id, "files": files}

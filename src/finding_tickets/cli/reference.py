@@ -28,6 +28,7 @@ PIPE = "\\|"
 
 def page() -> str:
     """The page as Markdown."""
+    # All commands are loaded, so the page cannot say what they do not.
     commands = application(COMMANDS).commands
     return "\n".join([INTRODUCTION, *(_section(name, commands[name]) for name in COMMANDS)])
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.templates import Attached
-    from finding_tickets.report.text import MeasuredDocument
     from finding_tickets.verify.verify import Settings
 
 ATTEMPTS = 1000
@@ -50,7 +49,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[MeasuredDocument | CurrentVerdict]) -> ExitCode:
+def evidence_code(entries: Iterable[CurrentVerdict]) -> ExitCode:
     """Bad data where evidence could not be read, which is printed on stderr."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:
@@ -184,6 +183,7 @@ class TicketWriter:
             self._series[series] = free_ids(self.register.documents, *series, self._used)
         for ticket_id in islice(self._series[series], ATTEMPTS):
             path = (PurePosixPath(self._folders[0]) / f"{ticket_id}.md").as_posix()
+            # The date is the user's, as in what they write by hand.
             today = datetime.now().astimezone().date()
             texts = ticket_files(self.register, draft, ticket_id, path, today, attached)
             try:

@@ -74,6 +74,7 @@ def report(
         matrix = matrix_of_rows(rows, facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
     made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
+    # A file that could not be read is still somebody's ticket.
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
     if summary:
@@ -83,7 +84,7 @@ def report(
         from finding_tickets.report.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
-    # What cannot be read in a cell is often what cannot be read in the work tree, and told once.
+    # What cannot be read in a cell is often what cannot be read in the work tree, and is said once.
     known = {str(each.problem) for each in facts.looked_up if each.problem}
     problems = matrix.problems if matrix else ()
     unread = [CurrentVerdict(problem=problem) for problem in problems if str(problem) not in known]

@@ -229,6 +229,7 @@ def _code(verified: Verified) -> ExitCode:
     claims = verified.verification.claims
     if any(claim.is_surprise for claim in claims):
         return ExitCode.GATE_FAILED
+    # An unchecked claim must not look like one that holds.
     undecided = verified.verification.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
     unchecked = any(claim.holds is None for claim in claims)
     return ExitCode.INCONCLUSIVE if undecided or unchecked else ExitCode.OK

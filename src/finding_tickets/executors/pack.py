@@ -43,7 +43,7 @@ class Pack:
 def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> tuple[Pack, bytes]:
     """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
 
-    What may not be read stays behind, of which ``say`` is told.
+    What may not be read stays behind; ``say`` gets a message for each.
 
     Raises:
         GitError: Git is missing, or cannot read a commit.
