@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from finding_tickets.importers.drafts import words
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.sarif import LEVELS, MEANING, CodePlace, code_of
 from finding_tickets.report.status import OpenWork, StatusReport
 
