@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.templates import Attached
-    from finding_tickets.report.text import MeasuredDocument
     from finding_tickets.verify.verify import Settings
 
 ATTEMPTS = 1000
@@ -50,7 +49,7 @@ def reading_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.BAD_DATA if unreadable else ExitCode.OK
 
 
-def evidence_code(entries: Iterable[MeasuredDocument | CurrentVerdict]) -> ExitCode:
+def evidence_code(entries: Iterable[CurrentVerdict]) -> ExitCode:
     """Bad data where evidence could not be read, which is printed on stderr."""
     problems = [entry.problem for entry in entries if entry.problem]
     for problem in problems:

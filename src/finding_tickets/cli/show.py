@@ -68,7 +68,7 @@ def show(
     problems = [problem for problem in listing.problems if problem.file in files]
     for problem in problems:
         say(str(problem))
-    return ExitCode.worst(code, reading_code(problems), evidence_code(found))
+    return ExitCode.worst(code, reading_code(problems), evidence_code(entry.measured for entry in found))
 
 
 def _show_on_terminal(
@@ -89,7 +89,7 @@ def _show_on_terminal(
             text=text,
             related=related_section(entry.document, facts),
             # The lines that were measured are no longer there.
-            code_at=no_line if entry.verdict is Verdict.STALE else sources.line,
+            code_at=no_line if entry.measured.verdict is Verdict.STALE else sources.line,
             history=tuple(history_lines(past, plainly)) if past else (),
         )
         views.append(view)

@@ -318,11 +318,9 @@ class Verdicts:
             if not is_last and module.endswith(".py") and not _has(self._root, revision, commit, module):
                 break
         recorded = [name for name, kind, _ in evidence.inputs if kind == "file" and name != REMEDIATION]
-        if evidence.ran:
-            files = {*known, *recorded}
-        else:
-            there = (path for path in evidence.importable if self._files.exists(path))
-            files = {*known, *there}
+        files = {*known, *recorded}
+        if not evidence.ran:
+            files |= {path for path in evidence.importable if self._files.exists(path)}
         now |= {(name, "file"): self._files.digest(name) for name in sorted(files)}
         yield from (key[0] for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key))
         for file in recorded:

@@ -215,6 +215,11 @@ class RegisterStatus:
     by_fate: CrossTable | None = None
     matrix: VerdictMatrix | None = None
 
+    @property
+    def alerts(self) -> list[OpenWork]:
+        """The open work that people are to be shown where they did not ask: without what is verified."""
+        return [work for work in self.open_work if work.row.verdict is not Verdict.VERIFIED]
+
 
 @dataclass(frozen=True)
 class StatusReport:
