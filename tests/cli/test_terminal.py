@@ -68,6 +68,7 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     ]
 
 
+@pytest.mark.slow
 def test_progress_is_seen_and_gone(repository: Repository) -> None:
     """While it measures, one line has the tickets at work, how many are done and the time; none is left."""
     add(repository, "A-1")
@@ -80,6 +81,7 @@ def test_progress_is_seen_and_gone(repository: Repository) -> None:
     assert not shown.screen.cursor.hidden
 
 
+@pytest.mark.slow
 def test_a_surprise_is_said_in_words(repository: Repository) -> None:
     """A claim that comes out otherwise than expected stands out without colours."""
     add(repository, "A-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
@@ -89,6 +91,7 @@ def test_a_surprise_is_said_in_words(repository: Repository) -> None:
     assert "✗ false fix.syncs 0 1 (NOT AS EXPECTED)" == " ".join(line.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -> None:
     """In 40 columns no line is longer, and claims, reasons, lines of code and laws are there in full."""
@@ -104,6 +107,7 @@ def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -
         assert word in letters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["show", "A-1"], ["verify", "A-1"]])
 def test_without_colours_nothing_but_text_is_printed(repository: Repository, arguments: list[str]) -> None:
     """With NO_COLOR what stays on a terminal has no style at all; a dumb terminal gets the plain form."""
@@ -115,6 +119,7 @@ def test_without_colours_nothing_but_text_is_printed(repository: Repository, arg
     assert "✓" not in dumb.sent.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_gets_signs_that_it_has(repository: Repository) -> None:
     """Marks and lines are drawn with ASCII, and what a ticket says in other letters is escaped."""
     add(repository, "A-1", claims=EXPECTED)
@@ -129,6 +134,7 @@ def test_a_terminal_without_unicode_gets_signs_that_it_has(repository: Repositor
     assert "-" * 100 in shown.lines
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_clean_terminal(repository: Repository) -> None:
     """Ctrl-C while a ticket hangs: its code, no traceback, no progress, and always a cursor."""
     add(repository, "A-1", verifier=HANGS)

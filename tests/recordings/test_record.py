@@ -29,6 +29,8 @@ from simcuda.recording.supervising import Progress, _messages
 from simcuda.recording.worker import Order, run_group
 from simcuda.rules import RULES
 
+pytestmark = pytest.mark.slow
+
 Profile = dict[str, Any]
 
 
