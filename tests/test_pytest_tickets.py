@@ -52,6 +52,7 @@ def test_each_verifier_is_a_test_of_its_id(pytester: pytest.Pytester) -> None:
     assert not (pytester.path / "evidence").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("suite")
 def test_tickets_are_chosen_as_tests_are(pytester: pytest.Pytester) -> None:
     """By ``-k``, among all others."""

@@ -103,6 +103,7 @@ def test_machines_are_told_the_same(repository: Repository, git: Git, tickets: T
     assert 1 == matrix["compared"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_leaves_the_rest_alone(
     repository: Repository, tickets: Tickets, other: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_what_cannot_be_measured_leaves_the_rest_alone(
     assert "the cells agree on 1 of 1 document that is measured in more than one\n" in ran.out
 
 
+@pytest.mark.slow
 def test_what_is_stale_in_a_cell_is_measured_there(
     repository: Repository, tickets: Tickets, other: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_what_is_stale_in_a_cell_is_measured_there(
     assert 2 == tickets("verify", "--stale", "--matrix").out.count("A-1  failed: ")
 
 
+@pytest.mark.slow
 def test_an_interpreter_is_found_from_the_root(repository: Repository, tickets: Tickets) -> None:
     """So a folder can be moved with its environments."""
     add(repository, "A-1")

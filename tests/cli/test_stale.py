@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,15 +37,25 @@ HELPED = FIX.replace("import torch\n", "import torch\n\nfrom helpers.{name} impo
 STALE = re.compile(r"^(\S+) is stale; changed since it was measured: (.*)$", re.MULTILINE)
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what was measured for the first test of this file is copied, for all others."""
+    return tmp_path_factory.mktemp("measured") / "register"
+
+
 @pytest.fixture
-def verified(repository: Repository, tickets: Tickets) -> Repository:
+def verified(repository: Repository, tickets: Tickets, measured: Path) -> Repository:
     """Two verified tickets, each with a helper module of its own and one that both import."""
+    if measured.exists():
+        shutil.copytree(measured, repository.root, dirs_exist_ok=True)
+        return repository
     for name in ("one", "two"):
         repository.write(f"helpers/{name}.py", "from helpers.shared import nothing\n")
     repository.write("helpers/shared.py", "nothing = None\n")
     add(repository, "A-1", fix=HELPED.format(name="one"))
     add(repository, "B-1", fix=HELPED.format(name="two"))
     assert 0 == tickets("verify", "--all").code
+    shutil.copytree(repository.root, measured)
     return repository
 
 
