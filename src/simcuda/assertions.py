@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from simcuda.gpu import gpu_at_hand
-from simcuda.measurement import METRICS, Measurement
-from simcuda.report import counted, place, source
+from simcuda.measurement import METRICS, Measurement, counted, place, source
 
 BEHIND = {
     "syncs": ("stream_syncs", "event_syncs", "device_syncs"),

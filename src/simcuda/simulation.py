@@ -9,22 +9,23 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda import gradients, numbered, refusals, repairs, watching
-from simcuda.autocast import Autocast
-from simcuda.bindings import followed
-from simcuda.cuda_api import CudaApi
-from simcuda.dispatch import Dispatcher
-from simcuda.forks import refused_in_children
-from simcuda.imports import torch_imports_outside
-from simcuda.legacy_types import LegacyTypes
-from simcuda.machine import Machine
+from simcuda.device import dispatch_key
+from simcuda.device.machine import Machine
 from simcuda.measurement import Measurement
-from simcuda.patches import Patches
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.python_data import PythonData
-from simcuda.storage_api import StorageApi
-from simcuda.tensor_api import TensorApi
-from simcuda.threads import Threads
+from simcuda.torch_api import device_branches, device_numbers, gradients, refusals
+from simcuda.torch_api.autocast import Autocast
+from simcuda.torch_api.bindings import followed
+from simcuda.torch_api.cuda_api import CudaApi
+from simcuda.torch_api.dispatch import Dispatcher
+from simcuda.torch_api.forks import refused_in_children
+from simcuda.torch_api.legacy_types import LegacyTypes
+from simcuda.torch_api.module_loading import torch_imports_outside
+from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.python_data import PythonData
+from simcuda.torch_api.storage_api import StorageApi
+from simcuda.torch_api.tensor_api import TensorApi
+from simcuda.torch_api.threads import Threads
 
 _active: list[SimulatedCuda] = []
 
@@ -109,7 +110,7 @@ def device(
         python_data = PythonData(tensors)
         python_data.install(patches)
         LegacyTypes(machine, python_data).install(patches)
-        numbered.install(patches)
+        device_numbers.install(patches)
         StorageApi(machine).install(patches)
         api = CudaApi(machine)
         stack.callback(api.end)
@@ -117,12 +118,11 @@ def device(
         autocast = Autocast(machine)
         stack.callback(autocast.remove)
         autocast.install(patches)
-        repairs.install(patches, machine)
+        device_branches.install(patches, machine)
         gradients.install(patches)
         refusals.install(patches)
         refusals.refuse_c_functions(patches)
         threads.install(patches)
-        watching.install(patches)
         stack.enter_context(followed(patches))
         stack.enter_context(refused_in_children(dispatcher))
         stack.enter_context(torch_imports_outside(patches))
@@ -131,7 +131,7 @@ def device(
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
-        stack.enter_context(watching.watched_by(dispatcher))
+        stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
 
 

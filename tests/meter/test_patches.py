@@ -14,8 +14,8 @@ from finding_tickets.meter.patches import unpatched
 from finding_tickets.meter.report import CannotMeasureError
 from finding_tickets.meter.run import run
 from finding_tickets.meter.simulated import SimulatedMeter
+from simcuda.cost.rules import never_waiting
 from simcuda.ledger import Ledger
-from simcuda.rules import waitless
 
 
 def answer(*_: object) -> float:
@@ -48,10 +48,10 @@ def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> Non
 
 def test_a_replaced_constant_is_named_and_put_back() -> None:
     """The tables by which the device counts are as good as its functions."""
-    before = waitless.WAITLESS
-    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.rules\.waitless\.W"), unpatched():
-        vars(waitless)["WAITLESS"] = {}
-    assert before is waitless.WAITLESS
+    before = never_waiting.NEVER_WAITING
+    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.cost\.rules\.never_waiting\.N"), unpatched():
+        vars(never_waiting)["NEVER_WAITING"] = {}
+    assert before is never_waiting.NEVER_WAITING
 
 
 def test_a_deleted_function_is_put_back() -> None:

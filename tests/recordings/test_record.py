@@ -15,6 +15,7 @@ import torch
 
 import simcuda
 from simcuda import record as command
+from simcuda.cost.rules import RULES
 from simcuda.gpu import Gpu
 from simcuda.measurement import Measurement
 from simcuda.real import CannotCountError
@@ -27,7 +28,6 @@ from simcuda.recording.recorder import record
 from simcuda.recording.selection import Selection
 from simcuda.recording.supervising import Progress, _messages
 from simcuda.recording.worker import Order, run_group
-from simcuda.rules import RULES
 
 Profile = dict[str, Any]
 

@@ -24,11 +24,11 @@ from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves, tree_map
 
 import simcuda
-from simcuda import dispatch
-from simcuda.backward import joins_gradients
-from simcuda.dispatch import Dispatcher
-from simcuda.plans import plan_of
+from simcuda.cost.operations import plan_of
 from simcuda.recording import operators
+from simcuda.torch_api import dispatch
+from simcuda.torch_api.backward import joins_gradients
+from simcuda.torch_api.dispatch import Dispatcher
 
 MOST_SAMPLES = 10
 BACKWARD = "backward of sample "

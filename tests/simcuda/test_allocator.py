@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from simcuda.allocator import Allocator, OutOfMemory
-from simcuda.blocks import Block
-from simcuda.ordering import Ordering
+from simcuda.device.allocator import Allocator, OutOfMemory
+from simcuda.device.memory_blocks import Block
+from simcuda.device.ordering import Ordering
 
 MIB = 1 << 20
 CAPACITY = 200 * MIB

@@ -11,7 +11,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import simcuda
-from simcuda import SimulatedCuda, autocast_policies
+from simcuda import SimulatedCuda
+from simcuda.torch_api import autocast_policies
 
 HALF, SINGLE, DOUBLE = torch.float16, torch.float32, torch.float64
 variable_functions: Any = torch._VF

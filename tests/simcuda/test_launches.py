@@ -1,6 +1,6 @@
 import pytest
 
-from simcuda.launches import ForeachNorm, concatenation, copy, elementwise, foreach_norm, multi_tensor
+from simcuda.cost.launches import ForeachNorm, concatenation, copy, elementwise, foreach_norm, multi_tensor
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
 
 CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB

@@ -1,4 +1,4 @@
-from simcuda.ordering import HOST, Conflict, Ordering
+from simcuda.device.ordering import HOST, Conflict, Ordering
 
 MAIN, SIDE, OTHER = 0, 1, 2
 X, Y, HOST_BUFFER = 100, 101, 200

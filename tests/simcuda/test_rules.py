@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import simcuda
-from simcuda.call import Call, Cost
-from simcuda.rules import RULES, Registry, Rule
-from simcuda.rules.examples import example_names, run_example
+from simcuda.cost.call import Call, Cost
+from simcuda.cost.rules import RULES, Registry, Rule
+from simcuda.cost.rules.examples import example_names, run_example
 
 
 def test_two_rules_with_one_id_are_refused() -> None:

@@ -26,7 +26,7 @@ from finding_tickets.meter.run import run
 from finding_tickets.meter.source import Source
 from finding_tickets.meter.trial import Function, Meter
 from finding_tickets.workload import Point, Workload
-from simcuda.report import HEAVIEST_FIRST
+from simcuda.measurement import HEAVIEST_FIRST
 
 NAME = "target"
 """What the target is called where reports have variants."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from simcuda.cost.rules import RULES, Rule
+from simcuda.cost.rules.examples import example_names, run_example
 from simcuda.recording.case import Case, Group, Work, digest, seed_all
-from simcuda.rules import RULES, Rule
-from simcuda.rules.examples import example_names, run_example
 
 
 def groups() -> list[Group]:

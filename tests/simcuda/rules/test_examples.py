@@ -1,8 +1,8 @@
 import pytest
 
 import simcuda
-from simcuda.rules import RULES, Rule
-from simcuda.rules.examples import example_names, run_example
+from simcuda.cost.rules import RULES, Rule
+from simcuda.cost.rules.examples import example_names, run_example
 
 
 @pytest.mark.parametrize("rule", tuple(RULES), ids=lambda rule: rule.id)

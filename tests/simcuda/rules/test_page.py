@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from simcuda.rules import RULES
-from simcuda.rules.__main__ import page
+from simcuda.rules import page
+
+from simcuda.cost.rules import RULES
 
 DOCS = Path(__file__).parents[3] / "docs"
 

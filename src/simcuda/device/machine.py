@@ -1,0 +1,256 @@
+"""The simulated machine: its devices' memory, the streams that are current, and what runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+
+from simcuda.device.allocator import Allocator, OutOfMemory
+from simcuda.device.current_streams import Current
+from simcuda.device.generators import Generators
+from simcuda.device.memory_blocks import Block
+from simcuda.device.messages import out_of_memory_message, warn_or_raise
+from simcuda.device.ordering import Conflict, Mark, Ordering
+from simcuda.device.storages import HOST, Storages, Tag
+from simcuda.ledger import Ledger
+from simcuda.measurement import Usage
+from simcuda.profile import Profile
+
+STREAMS_IN_POOL = 32
+
+
+class Machine:
+    """All state of one simulation; the rest of the package changes it through these methods.
+
+    Streams are integers: a device's default stream has the device's index, those made later follow.
+
+    Args:
+        count: Number of devices, all alike.
+        profile: The kind of device.
+        capacity: Bytes of memory of each device.
+    """
+
+    def __init__(self, count: int, profile: Profile, capacity: int) -> None:
+        self.profile = profile
+        self.devices = tuple(torch.device("cuda", index) for index in range(count))
+        self.ordering = Ordering()
+        self.allocators = tuple(Allocator(capacity, self.ordering, self._waited) for _ in range(count))
+        self._stats = tuple(allocator.stats for allocator in self.allocators)
+        self.fractions = [1.0] * count
+        self.current = Current(count)
+        self.generators = Generators(self.devices)
+        self.stream_devices = list(range(count))
+        self.has_side_streams = False
+        self.has_sparse = False
+        self.sync_debug_mode = 0
+        self._streams_taken = [0] * count
+        self.host_bytes = 0
+        self.ledger = Ledger(self.usage)
+        self.storages = Storages(self._released)
+
+    def usage(self) -> Usage:
+        """Bytes in use now."""
+        if len(self._stats) == 1:
+            both = self._stats[0].both
+            return both.requested.current, both.allocated.current, self.host_bytes
+        requested = allocated = 0
+        for stats in self._stats:
+            requested += stats.both.requested.current
+            allocated += stats.both.allocated.current
+        return requested, allocated, self.host_bytes
+
+    def index(self, device: torch.device) -> int:
+        """The index of a CUDA device, or ``HOST`` for any other kind.
+
+        Raises:
+            torch.AcceleratorError: The machine has no such device.
+        """
+        if device.type != "cuda":
+            return HOST
+        index = self.current.device if device.index is None else device.index
+        if index >= len(self.devices):
+            raise torch.AcceleratorError("CUDA error: invalid device ordinal")
+        return index
+
+    def stream(self, device: int) -> int:
+        """The current stream of a device."""
+        return self.current.streams[device]
+
+    def streams_of(self, device: int) -> list[int]:
+        """Every stream of a device."""
+        return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
+
+    def follow_forward(self, device: int, backward_pass: int) -> None:
+        """Go on on the stream of the forward part, if the node at work of a backward pass is another one.
+
+        Autograd runs each node on the stream that was current when it was made. It orders a node after the
+        ones before it; here that is all of them.
+        """
+        stream = self.current.stream_of_forward(device, backward_pass)
+        if stream is not None and stream != self.stream(device):
+            self.ordering.wait(stream, self.ordering.record(self.stream(device)))
+            self.current.streams[device] = stream
+
+    def leave_backward(self, streams: list[int]) -> None:
+        """Make the streams current that a backward pass was started on, and let them come after it."""
+        for before, last in zip(streams, self.current.streams, strict=True):
+            if before != last:
+                self.ordering.wait(before, self.ordering.record(last))
+        self.current.streams = streams
+
+    def new_stream(self, device: int) -> int:
+        """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
+        pool = self.streams_of(device)[1:]
+        taken = self._streams_taken[device]
+        self._streams_taken[device] += 1
+        if taken >= STREAMS_IN_POOL:
+            return pool[taken % STREAMS_IN_POOL]
+        self.stream_devices.append(device)
+        self.has_side_streams = True
+        return len(self.stream_devices) - 1
+
+    def malloc(self, device: int, nbytes: int) -> Block | None:
+        """A block of the current stream; None for no bytes.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
+        try:
+            block = self.allocators[device].malloc(nbytes, self.current.streams[device])
+        except OutOfMemory as error:
+            self.ledger.out_of_memory()
+            raise torch.OutOfMemoryError(out_of_memory_message(device, error)) from None
+        if block is not None:
+            self.ledger.allocation(nbytes)
+        return block
+
+    def empty_caches(self) -> None:
+        """Give every device its cached memory back, waiting for the events that blocks still wait for."""
+        for allocator in self.allocators:
+            allocator.empty_cache()
+
+    def refuse_more_than_all(self, device: int, nbytes: int) -> None:
+        """Fail for want of memory before the host tries to find more bytes than the device has."""
+        if nbytes > self.allocators[device].capacity:
+            self.malloc(device, nbytes)
+
+    def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[Block]:
+        """Blocks for an operation's temporaries; the caller frees them by ``free``."""
+        return [block for size in sizes if (block := self.malloc(device, size)) is not None]
+
+    def free(self, device: int, blocks: Collection[Block]) -> None:
+        """Return an operation's temporaries."""
+        for block in blocks:
+            self.allocators[device].free(block)
+
+    def place(self, storage: torch.UntypedStorage, device: int) -> Tag:
+        """Give a new storage its place on a device, charging its bytes there."""
+        nbytes = storage.nbytes()
+        block = self.malloc(device, nbytes)
+        tag = self.storages.add(storage, device, nbytes, block)
+        if self.ordering.has_left_behind:
+            self._owns(tag)
+        return tag
+
+    def place_on_host(
+        self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
+    ) -> Tag:
+        """Note a storage that was made in host memory."""
+        nbytes = storage.nbytes()
+        self.host_bytes += nbytes
+        self.ledger.usage_rose()
+        return self.storages.add(storage, HOST, nbytes, pinned=pinned, floating=floating)
+
+    def adopt(self, tag: Tag, device: int) -> None:
+        """Let memory that C++ code made for itself belong to the device it is used on."""
+        tag.block = self.malloc(device, tag.nbytes)
+        self.host_bytes -= tag.nbytes
+        tag.device, tag.floating = device, False
+        self._owns(tag)
+        self.ledger.launch(tag.owed)
+
+    def settle(self, tags: Collection[Tag | None]) -> None:
+        """Let memory that C++ code made for itself stay on the host: it was made for host tensors."""
+        for tag in tags:
+            if tag is not None:
+                tag.floating = False
+
+    def resized(self, tag: Tag, nbytes: int) -> None:
+        """Note that a storage now has another size: CUDA moves it to a new block."""
+        if tag.device == HOST:
+            self.host_bytes += nbytes - tag.nbytes
+            tag.nbytes = nbytes
+            self.ledger.usage_rose()
+            return
+        block = self.malloc(tag.device, nbytes)
+        self._return_block(tag)
+        tag.block, tag.nbytes = block, nbytes
+        self._owns(tag)
+
+    def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
+        """Launch kernels on the current stream of a device, over data known by serial number."""
+        self.ledger.launch(kernels)
+        conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
+        if conflicts:
+            self.found(conflicts)
+
+    def host_touches(self, data: int, *, writes: bool) -> None:
+        """Let the host read, or write, data that it shares with the devices."""
+        self.found(self.ordering.host_writes(data) if writes else self.ordering.host_reads(data))
+
+    def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
+        """Copy between two devices, whose current streams wait for each other."""
+        self.found(self.ordering.copy_across(self.stream(source), self.stream(destination), read, written))
+
+    def found(self, conflicts: Collection[Conflict]) -> None:
+        """Count accesses that lack an ordering."""
+        if conflicts:
+            self.ledger.count("hazards", len(conflicts))
+
+    def wait_for_stream(self, stream: int) -> None:
+        """The host waits for a stream.
+
+        Raises:
+            RuntimeError: ``torch.cuda.set_sync_debug_mode`` asks for an error.
+        """
+        if self.sync_debug_mode:
+            warn_or_raise(self.sync_debug_mode)
+        self.ledger.count("stream_syncs")
+        self.ordering.host_waits_for_streams((stream,))
+
+    def wait_for_device(self, device: int) -> None:
+        """The host waits for everything on a device."""
+        self.ledger.count("device_syncs")
+        self.ordering.host_waits_for_streams(self.streams_of(device))
+
+    def wait_for_event(self, mark: Mark) -> None:
+        """The host waits for an event."""
+        self.ledger.count("event_syncs")
+        self.ordering.host_waits(mark)
+
+    def _waited(self, events: int) -> None:
+        self.ledger.count("event_syncs", events)
+
+    def _owns(self, tag: Tag) -> None:
+        if tag.block is not None:
+            block = tag.block
+            self.ordering.allocate(tag.serial, block.stream, block.address, block.address + block.size)
+
+    def _return_block(self, tag: Tag) -> None:
+        if tag.block is None:
+            return
+        block, ordering = tag.block, self.ordering
+        if not ordering.drop(tag.serial, block.stream):
+            recorded = block.used_by or ()
+            ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
+        self.allocators[tag.device].free(block)
+        tag.block = None
+
+    def _released(self, tag: Tag) -> None:
+        if tag.device != HOST:
+            self._return_block(tag)
+            return
+        self.host_bytes -= tag.nbytes
+        if tag.pinned:
+            self.ordering.forget(tag.serial)

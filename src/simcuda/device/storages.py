@@ -1,0 +1,115 @@
+"""What the simulation knows of each tensor's memory: which device it is on, and which block holds it.
+
+Knowledge is kept for storages, which views share, and is dropped with them by weak references. Addresses
+recur as soon as memory is freed, so a storage is known to the rest of the simulation by a serial number.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from itertools import count
+from typing import Any, cast
+
+import torch
+
+from simcuda.device.memory_blocks import Block
+from simcuda.device.sparse import is_sparse, parts_of
+
+HOST = -1
+"""The device index of host memory."""
+
+NO_STORAGE = (NotImplementedError, RuntimeError)
+"""What asking a sparse tensor or a functorch wrapper for its storage raises."""
+
+
+class Tag(weakref.ref[torch.UntypedStorage]):
+    """One storage: where it lies and what it takes.
+
+    Attributes:
+        key: Address of the storage object, valid while it lives.
+        serial: Its number, never used again.
+        device: Index of its device, or ``HOST``.
+        nbytes: Bytes that were asked for.
+        block: The block on the device; None on the host and for no bytes.
+        pinned: Whether it is page-locked host memory.
+        floating: Made by C++ code within an operation, which calls every simulated tensor a CPU tensor: it
+            belongs to the first device it meets.
+        owed: Kernels that made a floating one, to be charged to its device.
+    """
+
+    __slots__ = ("block", "device", "floating", "key", "nbytes", "owed", "pinned", "serial")
+
+    key: int
+    serial: int
+    device: int
+    nbytes: int
+    block: Block | None
+    pinned: bool
+    floating: bool
+    owed: int
+
+
+class Storages:
+    """Every storage that was made on a device, or on the host, within the simulation.
+
+    Args:
+        released: Called with the tag of a storage that is gone.
+    """
+
+    def __init__(self, released: Callable[[Tag], None]) -> None:
+        self._tags: dict[int, Tag] = {}
+        self._released = released
+        self._gone = cast("Callable[[Any], None]", self._forget)
+        self._serials = count(1)
+
+    def of(self, tensor: torch.Tensor) -> Tag | None:
+        """The tag of a tensor's storage; None for host tensors that were made elsewhere."""
+        try:
+            return self._tags.get(tensor.untyped_storage()._cdata)
+        except NO_STORAGE:
+            return self._of_indirect(tensor)
+        except ValueError:
+            # A parameter of a lazy module, which answers little before its first use.
+            with torch._C.DisableTorchFunctionSubclass():
+                return self._tags.get(tensor.untyped_storage()._cdata)
+
+    def of_storage(self, storage: torch.UntypedStorage) -> Tag | None:
+        """The tag of a storage."""
+        return self._tags.get(storage._cdata)
+
+    def add(
+        self,
+        storage: torch.UntypedStorage,
+        device: int,
+        nbytes: int,
+        block: Block | None = None,
+        *,
+        pinned: bool = False,
+        floating: bool = False,
+    ) -> Tag:
+        """Remember a new storage until it is gone."""
+        tag = Tag(storage, self._gone)
+        tag.key = storage._cdata
+        tag.serial = next(self._serials)
+        tag.device = device
+        tag.nbytes = nbytes
+        tag.block = block
+        tag.pinned = pinned
+        tag.floating = floating
+        tag.owed = 0
+        self._tags[tag.key] = tag
+        return tag
+
+    def _forget(self, tag: Tag) -> None:
+        if self._tags.get(tag.key) is tag:
+            del self._tags[tag.key]
+        self._released(tag)
+
+    def _of_indirect(self, tensor: torch.Tensor) -> Tag | None:
+        if is_sparse(tensor):
+            return self.of(parts_of(tensor)[-1])
+        functorch = torch._C._functorch
+        if not functorch.is_functorch_wrapped_tensor(tensor):
+            return None
+        return self.of(functorch.get_unwrapped(tensor))

@@ -1,0 +1,238 @@
+"""``torch.cuda`` on the simulated machine.
+
+The Python code of ``torch.cuda`` runs as it is. What it asks of C++ (the functions ``torch._C._cuda_*``) is
+answered here, and the few classes and functions that it cannot run without CUDA's libraries are replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.cuda
+
+from simcuda.device.generators import SimulatedGenerator
+from simcuda.device.machine import Machine
+from simcuda.device.memory_stats import AllocatorStats
+from simcuda.profile import Profile
+from simcuda.torch_api import streams
+from simcuda.torch_api.grouping import group_by_device_and_dtype
+from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.refusals import refuse
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What ``torch.cuda.get_device_properties`` answers."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    max_threads_per_multi_processor: int
+    L2_cache_size: int
+    warp_size: int = 32
+    is_integrated: int = 0
+    is_multi_gpu_board: int = 0
+    regs_per_multiprocessor: int = 65_536
+    shared_memory_per_block: int = 49_152
+    gcnArchName: str = ""  # noqa: N815 - the name CUDA's properties have
+
+
+def properties_of(profile: Profile, capacity: int) -> DeviceProperties:
+    """The properties of a device of this kind with this much memory."""
+    return DeviceProperties(
+        profile.gpu,
+        *profile.capability,
+        total_memory=capacity,
+        multi_processor_count=profile.multiprocessors,
+        max_threads_per_multi_processor=profile.threads_per_multiprocessor,
+        L2_cache_size=profile.l2_cache_bytes,
+    )
+
+
+class _Runtime:
+    """The parts of CUDA's runtime that ``torch.cuda.cudart()`` gives to Python; 0 is success."""
+
+    cudaError = SimpleNamespace(success=0)  # noqa: N815 - CUDA's names
+    cudaProfilerStart = cudaProfilerStop = staticmethod(lambda: 0)  # noqa: N815 - as above
+    cudaGetErrorString = staticmethod(lambda _: "no error")  # noqa: N815 - as above
+    cudaMemGetInfo = staticmethod(lambda device: torch.cuda.mem_get_info(device))  # noqa: N815, PLW0108 - as above; torch.cuda has it later
+    cudaHostRegister = cudaHostUnregister = staticmethod(  # noqa: N815 - as above
+        refuse("Pinning memory that is there already", "use Tensor.pin_memory()")
+    )
+
+
+class CudaApi:
+    """Answers what ``torch.cuda`` and ``torch.accelerator`` ask."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._stream, self._event = streams.bind(machine)
+
+    def end(self) -> None:
+        """Let streams and events that outlive the simulation say so."""
+        ended: Any = streams.Ended()
+        self._stream.machine = self._event.machine = ended
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        self._install_devices(patches)
+        self._install_memory(patches)
+        self._install_streams(patches)
+        self._install_accelerator(patches)
+        self._install_runtime(patches)
+        patches.set(torch, Generator=SimulatedGenerator)
+        patches.set(torch._C, _group_tensors_by_device_and_dtype=group_by_device_and_dtype)
+
+    def _install_devices(self, patches: Patches) -> None:
+        machine = self.machine
+        kind = properties_of(machine.profile, machine.allocators[0].capacity)
+        count, process = len(machine.devices), os.getpid()
+        patches.set(torch.version, cuda=machine.profile.cuda_version)
+        patches.set(
+            torch.cuda,
+            _initialized=True,
+            _cached_device_count=count,
+            _is_in_bad_fork=lambda: os.getpid() != process,
+            _get_device_properties=lambda _index: kind,
+            _exchange_device=self.exchange_device,
+            _maybe_exchange_device=self.exchange_device,
+            default_generators=machine.generators.defaults,
+        )
+        major, minor = machine.profile.capability
+        patches.set(
+            torch._C,
+            _has_cuda=True,
+            has_cuda=True,
+            _cuda_isInBadFork=lambda: os.getpid() != process,
+            _cuda_getDeviceCount=lambda: count,
+            _cuda_getDevice=lambda: machine.current.device,
+            _cuda_setDevice=self.exchange_device,
+            _cuda_canDeviceAccessPeer=lambda device, peer: device != peer,
+            _cuda_getArchFlags=lambda: f"sm_{major}{minor}",
+            _cuda_synchronize=lambda: machine.wait_for_device(machine.current.device),
+            _cuda_set_sync_debug_mode=self._set_sync_debug_mode,
+            _cuda_get_sync_debug_mode=lambda: machine.sync_debug_mode,
+            _cuda_isCurrentStreamCapturing=lambda: False,
+        )
+        # The name that torch before 2.13 asks by, bound when its module was loaded.
+        patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
+
+    def _install_memory(self, patches: Patches) -> None:
+        patches.set(
+            torch._C,
+            _cuda_memoryStats=self._memory_stats,
+            _cuda_resetPeakMemoryStats=self._reset_peak,
+            _cuda_resetAccumulatedMemoryStats=self._reset_accumulated,
+            _cuda_emptyCache=self.machine.empty_caches,
+            _cuda_setMemoryFraction=self.set_memory_fraction,
+            _cuda_getMemoryFraction=lambda device: self.machine.fractions[device],
+        )
+        patches.set(torch.cuda, mem_get_info=self.memory_info)
+        patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
+
+    def _install_streams(self, patches: Patches) -> None:
+        stream, event = self._stream, self._event
+        patches.set(
+            torch,
+            Stream=streams.for_any_device(torch.Stream, stream),
+            Event=streams.for_any_device(torch.Event, event),
+        )
+        patches.set(torch.cuda, Stream=stream, Event=event)
+        patches.set(torch.cuda.streams, Stream=stream, Event=event)
+        engine: Any = torch.autograd  # torch has no annotation for the name
+        patches.set(engine, _engine_run_backward=streams.returning(self.machine, engine._engine_run_backward))
+        patches.set(
+            torch._C,
+            _cuda_getCurrentStream=lambda device: self._describe(streams.current(self.machine, device)),
+            _cuda_getDefaultStream=self._describe,
+            _cuda_setStream=self.set_stream,
+        )
+
+    def _install_runtime(self, patches: Patches) -> None:
+        machine = self.machine
+        version = int(float(machine.profile.cuda_version) * 1000)
+        patches.set(torch.cuda, _cudart=_Runtime)
+        patches.set(
+            torch._C,
+            _cuda_init=lambda: None,
+            _cuda_getCompiledVersion=lambda: version,
+            _cuda_getDriverVersion=lambda: version,
+            _cuda_hasPrimaryContext=lambda _: True,
+            _cuda_getAllocatorBackend=lambda: "native",
+            _cuda_isHistoryEnabled=lambda: False,
+            _cuda_ipc_collect=lambda: None,
+            _cuda_sleep=lambda _: machine.run(machine.current.device, 1, (), ()),
+            _cuda_getCublasWorkspaceSize=lambda: machine.profile.cublas_workspace_bytes,
+            _cuda_clearCublasWorkspaces=lambda: None,
+            _cuda_tunableop_is_enabled=lambda: False,
+        )
+
+    def _install_accelerator(self, patches: Patches) -> None:
+        machine = self.machine
+        patches.set(
+            torch._C,
+            _accelerator_getAccelerator=lambda: torch.device("cuda"),
+            _get_accelerator=lambda: torch.device("cuda"),
+            _accelerator_getDeviceIndex=lambda: machine.current.device,
+            _accelerator_setDeviceIndex=self.exchange_device,
+            _accelerator_exchangeDevice=self.exchange_device,
+            _accelerator_maybeExchangeDevice=self.exchange_device,
+            _accelerator_synchronizeDevice=machine.wait_for_device,
+            _accelerator_emptyCache=machine.empty_caches,
+            _accelerator_isAllocatorInitialized=lambda: True,
+            _accelerator_getDeviceStats=self._memory_stats,
+            _accelerator_resetPeakStats=self._reset_peak,
+            _accelerator_getMemoryInfo=self.memory_info,
+            _accelerator_getStream=torch.cuda.current_stream,
+            _accelerator_setStream=torch.cuda.set_stream,
+        )
+
+    def exchange_device(self, index: int) -> int:
+        """Make a device current and tell the one before; a negative index changes nothing."""
+        previous = self.machine.current.device
+        if index >= 0:
+            self.machine.current.device = self.machine.index(torch.device("cuda", index))
+        return previous
+
+    def set_stream(self, stream_id: int, device_index: int, device_type: int) -> None:  # noqa: ARG002 - C++'s
+        """Make a stream current on its device, and the device current."""
+        self.machine.current.set_stream(device_index, stream_id or device_index)
+        self.machine.current.device = device_index
+
+    def set_memory_fraction(self, fraction: float, device: int) -> None:
+        """Let this process use no more than a part of a device's memory."""
+        self.machine.fractions[device] = fraction
+        self.machine.allocators[device].set_fraction(fraction)
+
+    def memory_info(self, device: Any = None) -> tuple[int, int]:
+        """Bytes of a device that are free, and all of them."""
+        index = torch.cuda._utils._get_device_index(device, optional=True)
+        allocator = self.machine.allocators[self.machine.index(torch.device("cuda", index))]
+        return allocator.capacity - allocator.reserved, allocator.capacity
+
+    def _stats(self, device: int) -> AllocatorStats:
+        if not 0 <= device < len(self.machine.devices):
+            raise RuntimeError(f"Invalid device argument {device}: did you call init?")
+        return self.machine.allocators[device].stats
+
+    def _memory_stats(self, device: int) -> dict[str, object]:
+        return self._stats(device).as_nested_dict()
+
+    def _reset_peak(self, device: int) -> None:
+        self._stats(device).reset_peak()
+
+    def _reset_accumulated(self, device: int) -> None:
+        self._stats(device).reset_accumulated()
+
+    def _describe(self, stream: int) -> tuple[int, int, int]:
+        stream_id = 0 if stream < len(self.machine.devices) else stream
+        return stream_id, self.machine.stream_devices[stream], streams.CUDA_DEVICE_TYPE
+
+    def _set_sync_debug_mode(self, mode: int) -> None:
+        self.machine.sync_debug_mode = mode

@@ -1,0 +1,214 @@
+"""What cannot run on a simulated device, refused with a word on what to do instead."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.autograd.profiler
+import torch.cuda.graphs
+import torch.distributed
+import torch.nn.parallel
+import torch.utils.dlpack
+
+from simcuda.torch_api.patches import Patches
+
+EAGERLY = "run the captured code as it is"
+NOT_COMPILED = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
+EXPORTED_OUTSIDE = "export outside simcuda.device()"
+ALONE = "call the module itself, on one device"
+COPIED = "copy the tensor to the host first, by Tensor.cpu()"
+WITH_STATISTICS = "use torch.cuda.memory_stats() or gpu.measure()"
+WITH_OPERATIONS = "call operations of PyTorch instead"
+
+REFUSED: tuple[tuple[Any, str, str, str], ...] = (
+    (torch.cuda.graphs.CUDAGraph, "__new__", "torch.cuda.CUDAGraph", EAGERLY),
+    (torch.cuda.graphs.graph, "__init__", "torch.cuda.graph", EAGERLY),
+    (torch.cuda, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
+    (torch.cuda.graphs, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
+    (torch.nn.DataParallel, "__init__", "torch.nn.DataParallel", ALONE),
+    (torch.cuda.ExternalStream, "__new__", "torch.cuda.ExternalStream", "make a torch.cuda.Stream"),
+    (torch.cuda.memory.MemPool, "__new__", "torch.cuda.MemPool", "allocate from the default pool"),
+)
+"""Owner, name, what it is, and what to do instead."""
+
+REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
+    (torch.utils.dlpack, "to_dlpack", "Export by DLPack", COPIED),
+    (torch.Tensor, "__dlpack__", "Export by DLPack", COPIED),
+    (torch.Tensor, "__dlpack_device__", "Export by DLPack", COPIED),
+)
+"""The same for what works with host tensors."""
+
+REFUSED_ON_IMPORT: dict[str, tuple[str, str, str, str]] = {
+    "torch.export": ("", "export", "torch.export", EXPORTED_OUTSIDE),
+    "triton.runtime.jit": ("JITFunction", "run", "A Triton kernel", WITH_OPERATIONS),
+}
+"""The same for modules that may be loaded at any time; the owner is a class in them, or the module."""
+
+DYNAMO = "torch._dynamo.eval_frame"
+"""Where functions that were compiled before ask for their compiler."""
+
+C_FUNCTIONS: dict[str, str] = {
+    "_cuda_memorySnapshot": WITH_STATISTICS,
+    "_cuda_record_memory_history": WITH_STATISTICS,
+    "_cuda_hostMemoryStats": WITH_STATISTICS,
+    "_nccl_": "use the backend gloo, or one process",
+    "_broadcast": "copy by Tensor.to",
+    "_scatter": "copy by Tensor.to",
+    "_gather": "copy by Tensor.to",
+    "_cuda_": "leave it out, or run it on a real GPU",
+}
+"""What to do instead of C++ functions whose names begin so; the first that fits holds."""
+
+C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
+"""Parts of the names of those that only keep a setting."""
+
+
+class NotSimulatedError(AttributeError, RuntimeError):
+    """A simulated device cannot do this. It is no attribute either, so that ``hasattr`` answers False."""
+
+
+def install(patches: Patches) -> None:
+    """Refuse what needs a compiler, a driver, another process or a library of NVIDIA's."""
+    for owner, name, what, instead in REFUSED:
+        patches.set(owner, **{name: refuse(what, instead)})
+    for owner, name, what, instead in REFUSED_ON_DEVICE:
+        patches.set(owner, **{name: _refuse_on_device(getattr(owner, name), what, instead)})
+    patches.set(torch, compile=_never_compiling(torch.compile))
+    interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
+    share = _refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
+    patches.set(torch.Tensor, __cuda_array_interface__=property(share))
+    profile = torch.autograd.profiler.profile
+    patches.set(profile, __init__=_profile_host_only(profile.__init__))
+    parallel: Any = torch.nn.parallel.DistributedDataParallel
+    patches.set(parallel, __init__=_parallel_host_only(parallel.__init__))
+    _refuse_nccl(patches)
+    for module in (*REFUSED_ON_IMPORT, DYNAMO):
+        if module in sys.modules:
+            imported(sys.modules[module], patches)
+
+
+def refuse_c_functions(patches: Patches) -> None:
+    """Refuse what C++ would do for a real device, apart from what is answered already."""
+    replaced = {name for owner, name, _ in patches.replaced() if owner is torch._C}
+    for name, instead in _c_functions(vars(torch._C)):
+        if name not in replaced and not any(part in name for part in C_SETTINGS):
+            patches.set(torch._C, **{name: refuse(f"torch._C.{name}", instead)})
+
+    def missing(name: str) -> Any:
+        for _, instead in _c_functions((name,)):
+            raise NotSimulatedError(_message(f"torch._C.{name}", instead))
+        raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
+
+    patches.set(torch._C, __getattr__=missing)
+
+
+def imported(module: ModuleType, patches: Patches) -> None:
+    """Refuse what is in a module that was loaded before, or has just been."""
+    if module.__name__ == DYNAMO:
+        original = getattr(module, "_callback_from_stance", None)
+        if original is not None:
+            patches.set(module, _callback_from_stance=_never_compiled(original))
+    elif module.__name__ in REFUSED_ON_IMPORT:
+        owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
+        patches.set(getattr(module, owner) if owner else module, **{name: refuse(what, instead)})
+
+
+def refuse(what: str, instead: str) -> Callable[..., Any]:
+    """A function that raises the error which says that ``what`` does not run, and what to do ``instead``."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise NotSimulatedError(_message(what, instead))
+
+    return refused
+
+
+def _message(what: str, instead: str) -> str:
+    return f"{what} does not run on a simulated CUDA device; {instead}"
+
+
+def _c_functions(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Those of the names that are refused, with what to do instead."""
+    fitting = (
+        (name, next((i for p, i in C_FUNCTIONS.items() if name.startswith(p)), None)) for name in names
+    )
+    return [(name, instead) for name, instead in fitting if instead is not None]
+
+
+def _refuse_on_device(original: Callable[..., Any], what: str, instead: str) -> Callable[..., Any]:
+    def function(tensor: torch.Tensor, *how: Any, **named: Any) -> Any:
+        if tensor.is_cuda:
+            raise NotSimulatedError(_message(what, instead))
+        return original(tensor, *how, **named)
+
+    return function
+
+
+def _never_compiling(original: Callable[..., Any]) -> Callable[..., Any]:
+    refused = refuse("torch.compile", NOT_COMPILED)
+
+    def compile(*how: Any, **named: Any) -> Any:  # noqa: A001 - the name that is replaced
+        return refused() if _compiles() else original(*how, **named)
+
+    return compile
+
+
+def _never_compiled(original: Callable[..., Any]) -> Callable[..., Any]:
+    refused = refuse("What torch.compile has made", NOT_COMPILED)
+
+    def callback_from_stance(callback: Any) -> Any:
+        # None and False stand for code that is not to be compiled.
+        if not callback:
+            return original(callback)
+        return refused() if _compiles() else None
+
+    return callback_from_stance
+
+
+def _compiles() -> bool:
+    """Whether neither the environment nor the stance says that code is to run as it is."""
+    if DYNAMO not in sys.modules:
+        # What the compiler will read when it is loaded, which takes a second.
+        return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
+    dynamo: Any = torch._dynamo
+    return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
+
+
+def _refuse_nccl(patches: Patches) -> None:
+    distributed: Any = torch.distributed
+    if not distributed.is_available():
+        return
+    original = distributed.init_process_group
+    nccl = refuse("NCCL", "use the backend gloo, or one process")
+
+    def init_process_group(backend: str | None = None, *how: Any, **named: Any) -> Any:
+        return nccl() if "nccl" in str(backend).lower() else original(backend, *how, **named)
+
+    patches.set(distributed, init_process_group=init_process_group)
+    patches.set(distributed.distributed_c10d, init_process_group=init_process_group)
+
+
+def _parallel_host_only(original: Callable[..., None]) -> Callable[..., None]:
+    refused = refuse("DistributedDataParallel", ALONE)
+
+    def __init__(parallel: Any, module: torch.nn.Module, *how: Any, **named: Any) -> None:  # noqa: N807 - the name that is replaced
+        if any(parameter.is_cuda for parameter in module.parameters()):
+            refused()
+        original(parallel, module, *how, **named)
+
+    return __init__
+
+
+def _profile_host_only(original: Callable[..., None]) -> Callable[..., None]:
+    refused = refuse("Profiling of CUDA", "profile with activities=[ProfilerActivity.CPU]")
+
+    def __init__(profile: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - the name that is replaced
+        if kwargs.get("use_cuda") or kwargs.get("use_device") == "cuda":
+            refused()
+        original(profile, *args, **kwargs)
+
+    return __init__

@@ -1,0 +1,236 @@
+"""What a tensor answers about its device, and how Python code moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+
+from simcuda.device.dispatch_key import unwatched
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.dispatch import Dispatcher
+from simcuda.torch_api.patches import Patches
+
+_Base: Any = torch._C.TensorBase
+DeviceLike = torch.device | str | int
+
+
+class CrossDeviceCopy(torch.autograd.Function):
+    """A copy to another device, whose gradient is copied back."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, api: TensorApi, device: int, how: dict[str, Any]) -> Tensor:
+        """Copy; see ``Dispatcher.copy``."""
+        ctx.api, ctx.origin, ctx.dtype = api, api.index_of(tensor), tensor.dtype
+        return api.dispatcher.copy(tensor, device, **how)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """Copy the gradient to where the tensor was."""
+        (gradient,) = gradients
+        return ctx.api.move(gradient, ctx.origin, {"dtype": ctx.dtype}), None, None, None
+
+
+_copy_with_gradient: Any = CrossDeviceCopy.apply
+
+_text: Any = torch._tensor_str._str_intern
+
+METHODS = (
+    *("to", "cuda", "cpu", "get_device", "type", "type_as", "numpy", "tolist"),
+    *("pin_memory", "is_pinned", "record_stream"),
+)
+"""Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
+
+
+class TensorApi:
+    """Replaces attributes of ``torch.Tensor``."""
+
+    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
+        self.machine = machine
+        self.dispatcher = dispatcher
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(
+            torch.Tensor,
+            device=property(self.device),
+            is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
+            is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
+        )
+        patches.set(torch.Tensor, **{name: as_method(getattr(self, name)) for name in METHODS})
+        patches.set(torch._tensor_str, _str=self.text)
+        # These need a tensor that Python has not seen yet: nothing may look at them.
+        for name in ("_make_subclass", "as_subclass"):
+            function: Any = unwatched(getattr(torch.Tensor, name))
+            is_static = isinstance(vars(_Base)[name], staticmethod)
+            patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
+
+    def index_of(self, tensor: Tensor) -> int:
+        """Index of a tensor's device, or ``HOST``."""
+        tag = self.machine.storages.of(tensor)
+        return HOST if tag is None else tag.device
+
+    def get_device(self, tensor: Tensor) -> int:
+        """``torch.Tensor.get_device``."""
+        return self.index_of(tensor)
+
+    def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
+        """``torch.Tensor.type``; without a type, the name of the tensor's own."""
+        if dtype is None:
+            return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
+        asked = _legacy_type(dtype) if isinstance(dtype, str) else dtype
+        if not hasattr(asked, "is_cuda"):
+            return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
+        stays = asked.is_cuda == (self.index_of(tensor) != HOST)
+        device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
+        return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
+
+    def type_as(self, tensor: Tensor, other: Tensor) -> Tensor:
+        """``torch.Tensor.type_as``, which also moves the tensor to where the other one is."""
+        return self.to(tensor, other)
+
+    def device(self, tensor: Tensor) -> torch.device:
+        """The device a tensor is on."""
+        index = self.index_of(tensor)
+        return _Base.device.__get__(tensor) if index == HOST else self.machine.devices[index]
+
+    def on_host(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, or a copy of it on the host that the host has waited for."""
+        return tensor if self.index_of(tensor) == HOST else self.dispatcher.copy(tensor.detach(), HOST)
+
+    def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
+        """The tensor on a device, itself where nothing changes."""
+        if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
+            with torch._C.DisableTorchFunctionSubclass():
+                return self.dispatcher.copy(tensor.detach(), device, **how)
+        if self.index_of(tensor) == device:
+            return _Base.to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
+        if tensor.requires_grad and torch.is_grad_enabled():
+            return _copy_with_gradient(tensor, self, device, how)  # type: ignore[no-any-return]
+        return self.dispatcher.copy(tensor, device, **how)
+
+    def to(self, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """``torch.Tensor.to``."""
+        asked = _named(args, kwargs)
+        other = asked.pop("other", None)
+        if other is not None:
+            asked |= {"device": other.device, "dtype": other.dtype}
+        device = asked.pop("device", None)
+        target = self.device(tensor) if device is None else device_of(device)
+        if target.type not in ("cpu", "cuda"):
+            return _Base.to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
+        copy = asked.pop("copy", False)
+        how = {name: value for name, value in asked.items() if value is not None}
+        return self.move(tensor, self.machine.index(target), how, copy=copy)
+
+    def cuda(
+        self,
+        tensor: Tensor,
+        device: DeviceLike | None = None,
+        non_blocking: bool = False,
+        memory_format: torch.memory_format = torch.preserve_format,
+    ) -> Tensor:
+        """``torch.Tensor.cuda``."""
+        target = torch.device("cuda") if device is None else device_of(device)
+        return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
+
+    def cpu(self, tensor: Tensor, memory_format: torch.memory_format = torch.preserve_format) -> Tensor:
+        """``torch.Tensor.cpu``."""
+        return self.to(tensor, torch.device("cpu"), memory_format=memory_format)
+
+    def is_pinned(self, tensor: Tensor, device: DeviceLike | None = None) -> bool:  # noqa: ARG002 - deprecated
+        """``torch.Tensor.is_pinned``."""
+        tag = self.machine.storages.of(tensor)
+        return tag is not None and tag.pinned
+
+    def pin_memory(self, tensor: Tensor, device: DeviceLike | None = None) -> Tensor:  # noqa: ARG002 - deprecated
+        """``torch.Tensor.pin_memory``."""
+        if self.index_of(tensor) != HOST:
+            raise RuntimeError(f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned")
+        if self.is_pinned(tensor):
+            return tensor
+        with torch.no_grad():
+            pinned = torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu", pin_memory=True
+            )
+            return pinned.copy_(tensor)
+
+    def tolist(self, tensor: Tensor) -> Any:
+        """``torch.Tensor.tolist``."""
+        self._read_by_host(tensor)
+        return _Base.tolist(self.on_host(tensor))
+
+    def numpy(self, tensor: Tensor, *, force: bool = False) -> Any:
+        """``torch.Tensor.numpy``, which refuses what is not on the host."""
+        if force:
+            return _Base.numpy(self.on_host(tensor), force=True)
+        if self.index_of(tensor) != HOST:
+            raise TypeError(
+                f"can't convert {self.device(tensor)} device type tensor to numpy. "
+                "Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        self._read_by_host(tensor)
+        return _Base.numpy(tensor)
+
+    def record_stream(self, tensor: Tensor, stream: Any) -> None:
+        """``torch.Tensor.record_stream``."""
+        tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.block is not None:
+            self.machine.allocators[tag.device].record_stream(tag.block, stream.number)
+
+    def text(self, tensor: Tensor, *, tensor_contents: str | None = None) -> str:
+        """``torch._tensor_str._str``, with the dispatch mode on: printing reads values one by one."""
+        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+            return str(_text(tensor, tensor_contents=tensor_contents))
+
+    def _read_by_host(self, tensor: Tensor) -> None:
+        tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.pinned:
+            self.machine.host_touches(tag.serial, writes=False)
+
+
+def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if not args:
+        return dict(kwargs)
+    first, rest = args[0], args[1:]
+    if isinstance(first, Tensor):
+        names: tuple[str, ...] = ("other", "non_blocking", "copy")
+    elif isinstance(first, torch.dtype):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    if len(rest) >= len(names):
+        raise TypeError(f"to() takes at most {len(names)} positional arguments here, {len(args)} were given")
+    return dict(zip(names, args, strict=False)) | kwargs
+
+
+def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function, which binds to the tensor it is looked up on, as a bound method would not."""
+
+    def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return function(tensor, *args, **kwargs)
+
+    return method
+
+
+def device_of(device: DeviceLike) -> torch.device:
+    """The device that ``cuda:1``, or 1, or a device means."""
+    return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+
+
+def _legacy_type(name: str) -> Any:
+    """The type of a name such as ``torch.cuda.FloatTensor``; names of host types may stay names."""
+    module, _, kind = name.rpartition(".")
+    owner = {"torch": torch, "torch.cuda": torch.cuda}.get(module)
+    if owner is torch.cuda and not hasattr(owner, kind):
+        raise ValueError(f"invalid type: '{name}'")
+    return getattr(owner, kind, name)
+
+
+def _type_name(tensor: Tensor) -> str:
+    # With a function mode on, torch asks the simulated method for the name.
+    return "torch.cuda." + str(_Base.type(tensor)).rpartition(".")[2]
