@@ -24,8 +24,8 @@ import numpy as np
 
 from benchmarks.command import main
 from benchmarks.result import Bound, Number, Result, Size
-from finding_tickets.verify.laws import identify
-from finding_tickets.verify.terms import Direction, directions, terms
+from finding_tickets.claims.laws import identify
+from finding_tickets.claims.terms import Direction, directions, terms
 
 ROUNDS = {Size.FULL: 9, Size.QUICK: 3, Size.LEAST: 1}
 PEER, POINTS, VARIABLES = Bound(0.1), Bound(1.5), Bound(1.5)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.generated import tickets, write_register
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.verify.evidence import inputs, read, write

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from benchmarks.command import parser, show
 from benchmarks.generated import tickets
 from benchmarks.result import Bound, Number, Result, Size
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.vocabulary import Vocabulary
 
 BOUND = Bound(0.5)

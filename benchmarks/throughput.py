@@ -35,9 +35,9 @@ from benchmarks.processes import on, usable
 from benchmarks.result import Bound, Number, Result, Size
 from benchmarks.turns import TO_THE_END, Ended, Side, by_turns
 from finding_tickets.register.load import load
+from finding_tickets.verify.intoto import read
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.plan import plan
-from finding_tickets.verify.statement import read
 
 ROOT = Path(__file__).resolve().parents[1]
 BOUND, CLUSTER = Bound(0.8, at_least=True), Bound(0.6, at_least=True)
@@ -73,7 +73,7 @@ workload = _replace(workload, ticket="T-{number}", sweep=_kept)
 """
 LOOP = """
 import json, sys
-from finding_tickets.verify.measuring import measure
+from finding_tickets.measure.tasks import measure
 
 # As a verification does: caches of compiled files are not written.
 sys.dont_write_bytecode = True

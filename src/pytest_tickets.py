@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
     from finding_tickets.errors import BadDataError
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.measure.isolation import Isolation
     from finding_tickets.model.verification import Verification
     from finding_tickets.register.load import Register
-    from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.session import Settings
 
 
@@ -102,10 +102,10 @@ def pytest_collection_modifyitems(
 
 def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketItem]:
     from finding_tickets.errors import TicketsError
+    from finding_tickets.gate.gate import broken
+    from finding_tickets.measure.isolation import Isolation
     from finding_tickets.register.load import load
     from finding_tickets.register.root import find_root
-    from finding_tickets.verify.gate import broken
-    from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.plan import verifier_of
 
     chosen = config.getoption("tickets_root")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.verify import measuring
-from finding_tickets.verify.isolate import PRELOADED
+from finding_tickets.measure import tasks as measuring
+from finding_tickets.measure.isolation import PRELOADED
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -61,7 +61,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def room(name: str) -> str:
-    """The room a module of ours belongs to: ``finding_tickets.verify.laws`` is in ``verify``."""
+    """The room a module of ours belongs to: ``finding_tickets.claims.laws`` is in ``verify``."""
     package, _, rest = name.partition(".")
     return "simcuda" if package in {"simcuda", "pytest_simcuda"} else rest.partition(".")[0]
 
@@ -94,10 +94,10 @@ def test_only_the_cluster_imports_ray(name: str) -> None:
     assert not uses_ray or room(name) == "cluster"
 
 
-STANDALONE = ["finding_tickets.workload", "finding_tickets.meter.run", "simcuda"]
+STANDALONE = ["finding_tickets.workload", "finding_tickets.measure.run", "simcuda"]
 """What running a verifier on its own loads."""
 TARGETS = [value.partition(":")[0] for value in vars(measuring).values() if str(value).startswith(OURS)]
-MEASURING = ["finding_tickets.verify.forkserver", *PRELOADED, *TARGETS]
+MEASURING = ["finding_tickets.measure.forkserver", *PRELOADED, *TARGETS]
 """What is loaded where another Python than the tool's own measures."""
 
 

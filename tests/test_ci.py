@@ -12,8 +12,8 @@ import yaml
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
+from finding_tickets.gate.gate import ACCEPTABLE, CODES, RULES
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
-from finding_tickets.verify.gate import ACCEPTABLE, CODES, RULES
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")

@@ -20,9 +20,9 @@ import pytest
 from tests.test_nothing_touched import MARK, Place, processes, ticket
 from tests.verify.test_session import CLAIMS, FIX, FOUND
 
-from finding_tickets.verify import folders, replacing
-from finding_tickets.verify.replacing import replace
-from finding_tickets.verify.statement import read
+from finding_tickets.ground import folders, replacing
+from finding_tickets.ground.replacing import replace
+from finding_tickets.verify.intoto import read
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="processes are found by the environment that /proc shows"
@@ -67,7 +67,7 @@ Files = Mapping[str, bytes]
 REMOVING = """
 import os, shutil, signal, sys
 from pathlib import Path
-from finding_tickets.verify import folders
+from finding_tickets.ground import folders
 
 shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 folders.make(Path(sys.argv[1]), lambda _: None, 1)
@@ -347,8 +347,8 @@ KILLED = """
 import os, signal, sys
 from functools import partial
 from pathlib import Path
-from finding_tickets.verify import replacing
-from finding_tickets.verify.replacing import replace
+from finding_tickets.ground import replacing
+from finding_tickets.ground.replacing import replace
 
 os.fchmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 replace(Path(sys.argv[1]), b"new")
@@ -397,7 +397,7 @@ def test_what_a_killed_process_left_beside_a_file_is_removed(tmp_path: Path) -> 
 LINKED = """
 import os, signal, sys
 from pathlib import Path
-from finding_tickets.verify.replacing import replace
+from finding_tickets.ground.replacing import replace
 
 Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 replace(Path(sys.argv[1]), b"new")

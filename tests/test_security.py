@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from finding_tickets.cli.main import COMMANDS, run
-from finding_tickets.register.git import GitError, ask
+from finding_tickets.ground.git import GitError, ask
 from finding_tickets.report.formats import FORMATS
 
 if TYPE_CHECKING:

@@ -107,13 +107,13 @@ def stub_imports(*packages: str, missing_only: bool = True) -> None:
     Raises:
         RuntimeError: A package that is to be replaced has been imported before.
     """
-    from finding_tickets.meter.stubs import stub
+    from finding_tickets.measure.stubs import stub
 
     stub(packages, missing_only=missing_only)
 
 
 def main(workload: Workload) -> None:
     """Measure every variant in ``fixes/<id>/`` beside the calling verifier and print the laws."""
-    from finding_tickets.verify.standalone import run
+    from finding_tickets.measure.standalone import run
 
     run(workload)

@@ -22,7 +22,7 @@ from tests.conftest import Git, Repository
 
 from benchmarks import __main__ as command
 from benchmarks import kept, machine, page, suite, ten_tickets, verify_all
-from finding_tickets.register.cache import cache_folder
+from finding_tickets.ground.cache import cache_folder
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")

@@ -141,7 +141,7 @@ def test_a_second_search_measures_nothing(
     # One for each of the seven kinds of code above.
     assert 7 == first.data[0]["measured"]
     with monkeypatch.context() as patched:
-        patched.setattr("finding_tickets.verify.isolate.Isolation._started", None)
+        patched.setattr("finding_tickets.measure.isolation.Isolation._started", None)
         again = tickets("bisect", "B1-PT-01", "--meter", "simulated", "--format", "json")
     assert (0, steps(first)) == (again.data[0]["measured"], steps(again))
     repository.write("verifiers/b1_pt_01.py", VERIFIER.replace("(1, 2, 5, 9)", "(1, 3, 4, 6, 9)"))
@@ -156,7 +156,7 @@ def test_what_failed_is_tried_again_with_other_packages(
     arguments = ("bisect", "B1-PT-01", "--good", commits["not mended"], "--meter", "simulated")
     # One defect, broken, mended, moved and brought back; then the broken one alone.
     for packages, number in [("one", 5), ("one", 0), ("one two", 1), ("one two", 0)]:
-        monkeypatch.setattr("finding_tickets.verify.bisect.installed", lambda packages=packages: packages)
+        monkeypatch.setattr("finding_tickets.history.bisect.installed", lambda packages=packages: packages)
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 
@@ -178,7 +178,7 @@ def test_what_was_measured_on_one_gpu_is_measured_on_another(
     """They may cost differently."""
     arguments = ("bisect", "B1-PT-01", "--good", commits["brought back"], "--meter", "simulated")
     for name, number in [("H100", 1), ("H200", 1), ("H100", 0)]:
-        monkeypatch.setattr("finding_tickets.verify.bisect.devices", lambda *_, name=name: (name,))
+        monkeypatch.setattr("finding_tickets.history.bisect.devices", lambda *_, name=name: (name,))
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 

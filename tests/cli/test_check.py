@@ -12,9 +12,9 @@ import pytest
 from tests.verify.test_session import FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import ExitCode
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.statement import read, written
+from finding_tickets.verify.intoto import read, written
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -11,8 +11,8 @@ import pytest
 from tests.verify.test_session import FIX, FOUND, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.register import git as asking
-from finding_tickets.verify import past
+from finding_tickets.ground import git as asking
+from finding_tickets.history import past
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finding_tickets.measure.probing import Cost, Probed, ProbedSite
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import (
     ClaimResult,
@@ -19,7 +20,6 @@ from finding_tickets.model.verification import (
 )
 from finding_tickets.register.draft import Draft
 from finding_tickets.report.probe import as_json
-from finding_tickets.verify.probing import Cost, Probed, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.measure.probing import Cost, Probed, ProbedSite
 from finding_tickets.report.findings import Finding, site_of
-from finding_tickets.verify.probing import Cost, Probed, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -11,7 +11,7 @@ from tests.conftest import Git, Repository
 from tests.verify.test_session import FOUND, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.meter.report import SIMULATED_DEVICE
+from finding_tickets.measure.report import SIMULATED_DEVICE
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Sample, VariantResult, Verification
 from finding_tickets.verify.evidence import inputs, own_torch, write

@@ -10,7 +10,7 @@ import pytest
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.verify.evidence import own_torch
-from finding_tickets.verify.statement import written
+from finding_tickets.verify.intoto import written
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

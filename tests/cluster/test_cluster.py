@@ -21,15 +21,15 @@ from tests.conftest import Git, Repository
 import finding_tickets
 from finding_tickets import __version__
 from finding_tickets.cli import main
-from finding_tickets.cluster import executor
-from finding_tickets.cluster.executor import RayCluster
-from finding_tickets.cluster.node import versions
-from finding_tickets.cluster.pack import packed
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
-from finding_tickets.markdown.reading import Document
+from finding_tickets.executors import executor
+from finding_tickets.executors.executor import RayCluster
+from finding_tickets.executors.node import versions
+from finding_tickets.executors.pack import packed
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.executor import Executor, Local
-from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings, Verified
 
 VERIFIER = """

@@ -12,7 +12,7 @@ import pytest
 # What it starts makes the folder again whenever it is gone, as a process of Ray's may that is just starting.
 KILLED = """
 import os, subprocess, sys
-from finding_tickets.cluster.leaving import MARK, temporary_folder
+from finding_tickets.executors.leaving import MARK, temporary_folder
 with temporary_folder("tickets-test-") as folder:
     again = ["sh", "-c", f"while :; do mkdir -p {folder}; sleep 0.1; done"]
     child = subprocess.Popen(again, env={**os.environ, MARK: folder}, start_new_session=True)

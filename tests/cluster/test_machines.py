@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.cluster.conftest import needs_ray
 
-from finding_tickets.cluster import machines as module
-from finding_tickets.cluster.machines import LABEL, Machines
+from finding_tickets.executors import machines as module
+from finding_tickets.executors.machines import LABEL, Machines
 
 needs_ray()
 from ray import exceptions  # noqa: E402 - Ray is an extra

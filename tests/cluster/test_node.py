@@ -20,15 +20,15 @@ from tests.conftest import Repository
 from tests.other_python import other_python
 from tests.verify.test_session import TakesGpu
 
-from finding_tickets.cluster import node
-from finding_tickets.cluster.node import Order, verified_from, verify_order, versions
-from finding_tickets.cluster.pack import FOLDER, packed
-from finding_tickets.meter.report import SIMULATED_DEVICE
+from finding_tickets.executors import node
+from finding_tickets.executors.node import Order, verified_from, verify_order, versions
+from finding_tickets.executors.pack import FOLDER, packed
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.report import SIMULATED_DEVICE
+from finding_tickets.measure.worker import NO_ROOM, VARIABLE
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import TOOL
-from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.worker import NO_ROOM, VARIABLE
 
 VERIFIER = """
 import time
@@ -242,7 +242,7 @@ def test_objects_that_do_not_arrive_whole_are_said(register: Repository, spoilt:
 def test_a_machine_without_git_says_so(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """The work tree travels as git's objects."""
     order, objects = order_of(register, "A-1")
-    monkeypatch.setattr("finding_tickets.register.git.shutil.which", lambda _: None)
+    monkeypatch.setattr("finding_tickets.ground.git.shutil.which", lambda _: None)
     reason = verify_order(order, objects)["reason"]
     assert "the work tree cannot be unpacked: git is not installed" == reason
 
@@ -250,7 +250,7 @@ def test_a_machine_without_git_says_so(register: Repository, monkeypatch: pytest
 UNPACKS = """
 import json, sys
 from pathlib import Path
-from finding_tickets.cluster.node import verify_order
+from finding_tickets.executors.node import verify_order
 order, objects = map(Path, sys.argv[1:])
 verify_order(json.loads(order.read_text()), objects.read_bytes())
 """

@@ -13,8 +13,8 @@ import pytest
 from tests.cluster.processes import wait_for, with_git_that_stalls
 from tests.conftest import Git, Repository
 
-from finding_tickets.cluster.pack import packed, unpacked
-from finding_tickets.register.git import GitError, ask
+from finding_tickets.executors.pack import packed, unpacked
+from finding_tickets.ground.git import GitError, ask
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -153,7 +153,7 @@ def test_a_file_that_cannot_be_read_is_named_and_stays_behind(repository: Reposi
 PACKS = """
 import sys
 from pathlib import Path
-from finding_tickets.cluster.pack import packed
+from finding_tickets.executors.pack import packed
 packed(Path(sys.argv[1]), [], print)
 """
 

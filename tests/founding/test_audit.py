@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from tests.founding.conftest import ROOT
 
+from finding_tickets.gate.audit import Fate, audit
+from finding_tickets.measure.cheats import CHEATS
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
-from finding_tickets.verify.audit import Fate, audit
-from finding_tickets.verify.cheats import CHEATS
-from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.review import Artifact, ImplementationReview
 from finding_tickets.model.ticket import Ticket
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary

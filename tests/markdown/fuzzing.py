@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.markdown.mutations import document
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.record import Span, Text
 from finding_tickets.model.ticket import Section

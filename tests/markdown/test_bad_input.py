@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.problem import Level
 
 TICKET = b"""\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.markdown.blocks import DEEPEST, TOO_DEEP, Block, parse, walk
+from finding_tickets.documents.blocks import DEEPEST, TOO_DEEP, Block, parse, walk
 
 
 def shown(data: bytes, kind: str) -> list[bytes]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import AGENTS, Vocabulary

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.markdown.file_name import FileName, file_name
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.file_name import FileName, file_name
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary
 

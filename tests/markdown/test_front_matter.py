@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.markdown.front_matter import front_matter
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.front_matter import front_matter
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Ticket
 
 TICKET = b"""\

@@ -12,7 +12,7 @@ import pytest
 from tests.markdown import fuzzing
 from tests.markdown.mutations import SEEDS, document
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = 100_000

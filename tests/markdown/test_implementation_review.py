@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.review import ImplementationReview
 

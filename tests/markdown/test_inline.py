@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.markdown.inline import code_spans, plain
+from finding_tickets.documents.inline import code_spans, plain
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import gc
 
 from tests.markdown.mutations import SEEDS
 
-from finding_tickets.markdown.lazy import lazy
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.lazy import lazy
+from finding_tickets.documents.reading import read_document
 
 
 class Counted:

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.markdown.conftest import Finding
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Severity, Status, Vocabulary, word_for
 

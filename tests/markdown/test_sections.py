@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Section
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
-from finding_tickets.markdown.source import Source
+from finding_tickets.documents.reading import read_document
+from finding_tickets.documents.source import Source
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Vocabulary
 

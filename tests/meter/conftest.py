@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import simcuda
-from finding_tickets.meter.measurement import Measurement, Site
-from finding_tickets.meter.trial import Trial, arguments, attempt, warm_up
+from finding_tickets.measure.measurement import Measurement, Site
+from finding_tickets.measure.trial import Trial, arguments, attempt, warm_up
 from finding_tickets.workload import Point, Workload
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from finding_tickets.meter.compare import difference, settled, to_host
+from finding_tickets.measure.compare import difference, settled, to_host
 
 Pair = namedtuple("Pair", "left right")
 

@@ -12,9 +12,9 @@ import torch
 from tests.meter.conftest import workload
 
 import simcuda
-from finding_tickets.meter.choice import choose, took
-from finding_tickets.meter.cuda import CudaMeter
-from finding_tickets.meter.report import CannotMeasureError
+from finding_tickets.measure.choice import choose, took
+from finding_tickets.measure.cuda import CudaMeter
+from finding_tickets.measure.report import CannotMeasureError
 from finding_tickets.workload import Point
 from simcuda import real
 from simcuda.real import CannotCountError, Environment

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from finding_tickets.meter.gpus import called, devices, visible, wanted
+from finding_tickets.measure.gpus import called, devices, visible, wanted
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload

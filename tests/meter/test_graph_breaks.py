@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from finding_tickets.meter.graph_breaks import graph_breaks
+from finding_tickets.measure.graph_breaks import graph_breaks
 
 Tensors = list[torch.Tensor]
 
@@ -81,7 +81,7 @@ def test_tracing_leaves_the_checks_of_distributions_on() -> None:
 LOADED = """
 import os, sys
 import torch
-from finding_tickets.meter.graph_breaks import graph_breaks, load
+from finding_tickets.measure.graph_breaks import graph_breaks, load
 
 def breaks(tensor):
     torch._dynamo.graph_break()

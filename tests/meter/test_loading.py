@@ -10,11 +10,11 @@ import pytest
 from tests.conftest import Repository
 
 import finding_tickets
-from finding_tickets.meter.choice import choose
-from finding_tickets.meter.loading import imported_files, load_function, load_workload
-from finding_tickets.meter.places import describe, portable
-from finding_tickets.meter.report import CannotMeasureError
-from finding_tickets.meter.source import Source
+from finding_tickets.measure.choice import choose
+from finding_tickets.measure.loading import imported_files, load_function, load_workload
+from finding_tickets.measure.places import describe, portable
+from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure.source import Source
 from simcuda.ledger import Ledger
 
 VERIFIER = """

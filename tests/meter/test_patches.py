@@ -9,11 +9,11 @@ import pytest
 import torch
 from tests.meter.conftest import workload
 
-from finding_tickets.meter import agreement
-from finding_tickets.meter.patches import unpatched
-from finding_tickets.meter.report import CannotMeasureError
-from finding_tickets.meter.run import run
-from finding_tickets.meter.simulated import SimulatedMeter
+from finding_tickets.measure import agreement
+from finding_tickets.measure.patches import unpatched
+from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure.run import run
+from finding_tickets.measure.simulated import SimulatedMeter
 from simcuda.cost.rules import never_waiting
 from simcuda.ledger import Ledger
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 from tests.meter.conftest import workload
 
-from finding_tickets.meter.repeated import check_repeated
-from finding_tickets.meter.report import CannotMeasureError
-from finding_tickets.meter.run import run
-from finding_tickets.meter.simulated import SimulatedMeter
+from finding_tickets.measure.repeated import check_repeated
+from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure.run import run
+from finding_tickets.measure.simulated import SimulatedMeter
 
 ROOT = Path(__file__).parents[2]
 

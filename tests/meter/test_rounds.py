@@ -8,9 +8,9 @@ from itertools import cycle
 
 import pytest
 
-from finding_tickets.meter.report import Interval
-from finding_tickets.meter.rounds import Pair, compared
-from finding_tickets.meter.spread import LOOKS, share
+from finding_tickets.measure.report import Interval
+from finding_tickets.measure.rounds import Pair, compared
+from finding_tickets.measure.spread import LOOKS, share
 
 PAIR = ("fix", "found")
 

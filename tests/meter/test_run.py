@@ -9,9 +9,9 @@ import pytest
 import torch
 from tests.meter.conftest import TallyMeter, workload
 
-from finding_tickets.meter.report import Agreement, CannotMeasureError, Skipped
-from finding_tickets.meter.run import run
-from finding_tickets.meter.source import Comparison
+from finding_tickets.measure.report import Agreement, CannotMeasureError, Skipped
+from finding_tickets.measure.run import run
+from finding_tickets.measure.source import Comparison
 from finding_tickets.workload import Point
 
 ROOT = Path("/repository")

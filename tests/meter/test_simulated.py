@@ -9,9 +9,9 @@ import pytest
 import torch
 from tests.meter.conftest import workload
 
-from finding_tickets.meter.measurement import METRICS
-from finding_tickets.meter.simulated import SimulatedMeter
-from finding_tickets.meter.trial import Trial
+from finding_tickets.measure.measurement import METRICS
+from finding_tickets.measure.simulated import SimulatedMeter
+from finding_tickets.measure.trial import Trial
 from finding_tickets.workload import Point
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ from statistics import median
 
 import pytest
 
-from finding_tickets.meter.report import Interval
-from finding_tickets.meter.spread import DOUBT, LOOKS, interval, is_clear_of, share
+from finding_tickets.measure.report import Interval
+from finding_tickets.measure.spread import DOUBT, LOOKS, interval, is_clear_of, share
 
 
 @pytest.mark.parametrize(

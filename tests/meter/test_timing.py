@@ -14,9 +14,9 @@ import torch
 from tests.meter.conftest import build, workload
 
 import simcuda
-from finding_tickets.meter.report import CannotMeasureError, Code, Interval, Question, TimeJob, Timing
-from finding_tickets.meter.source import Source
-from finding_tickets.meter.timing import Here, RaisedError, answers, measure_times, waiting
+from finding_tickets.measure.report import CannotMeasureError, Code, Interval, Question, TimeJob, Timing
+from finding_tickets.measure.source import Source
+from finding_tickets.measure.timing import Here, RaisedError, answers, measure_times, waiting
 from finding_tickets.workload import Point, Workload
 
 ROOT = Path("/repository")

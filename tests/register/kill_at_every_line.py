@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from finding_tickets.markdown.splice import Splice
-from finding_tickets.register import writing
+from finding_tickets.documents.splice import Splice
+from finding_tickets.ground import writing
 from finding_tickets.register.files import SUFFIX
 
 NAMES = ("a.md", "b.md")

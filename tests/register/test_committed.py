@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.committed import committed
+from finding_tickets.ground.committed import committed
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

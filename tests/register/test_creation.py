@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.register.creation import create
+from finding_tickets.ground.creation import create
 
 
 def test_nothing_is_left_behind_where_one_file_exists(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
+from finding_tickets.documents.inline import plain
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.inline import plain
-from finding_tickets.markdown.reading import Document, read_document
-from finding_tickets.markdown.splice import Splice, spliced
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status, Vocabulary, squeeze

@@ -7,9 +7,9 @@ from datetime import date
 
 import pytest
 
+from finding_tickets.documents.reading import read_document
+from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
-from finding_tickets.markdown.reading import read_document
-from finding_tickets.markdown.splice import Splice, spliced
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Vocabulary
 from finding_tickets.register.closing import Closing, closing, reopening

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
+from finding_tickets.ground.cache import cache_folder
 from finding_tickets.register import index, readings
-from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.files import State, is_settled
 from finding_tickets.register.listing import Listing, list_rows
 from finding_tickets.register.row import Row, row_of

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.errors import ExitCode
+from finding_tickets.lint.engine import exit_code, lint
+from finding_tickets.lint.rules import RULES
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.register.lint import exit_code, lint
-from finding_tickets.register.rules import RULES
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

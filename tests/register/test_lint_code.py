@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.lint import lint
+from finding_tickets.lint.engine import lint
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

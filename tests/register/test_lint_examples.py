@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.lint.autofix import mend
+from finding_tickets.lint.engine import EVERYTHING, lint
+from finding_tickets.lint.rules import RULES
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
-from finding_tickets.register.lint import EVERYTHING, lint
 from finding_tickets.register.load import load
-from finding_tickets.register.mending import mend
-from finding_tickets.register.rules import RULES
-from finding_tickets.verify.statement import written
+from finding_tickets.verify.intoto import written
 
 if TYPE_CHECKING:
-    from finding_tickets.register.rules.rule import Files
+    from finding_tickets.lint.rules.rule import Files
 
 SOUND = """\
 # Finding Ticket: Clipping waits for the device

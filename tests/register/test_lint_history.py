@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.lint import lint
+from finding_tickets.lint.engine import lint
+from finding_tickets.lint.rules import context
 from finding_tickets.register.load import load
-from finding_tickets.register.rules import context
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from finding_tickets.register.rules import RULES
-from finding_tickets.register.rules.page import rules_page
+from finding_tickets.lint.rules import RULES
+from finding_tickets.lint.rules.page import rules_page
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "finding_tickets"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.markdown.reading import Document
-from finding_tickets.markdown.splice import Splice
-from finding_tickets.register import mending
-from finding_tickets.register.lint import EVERYTHING, Choice, lint
-from finding_tickets.register.mending import Mended, mend
-from finding_tickets.register.rules import RULES, Context, Remark
-from finding_tickets.register.rules.vocabulary import spelling
+from finding_tickets.documents.reading import Document
+from finding_tickets.documents.splice import Splice
+from finding_tickets.lint import autofix as mending
+from finding_tickets.lint.autofix import Mended, mend
+from finding_tickets.lint.engine import EVERYTHING, Choice, lint
+from finding_tickets.lint.rules import RULES, Context, Remark
+from finding_tickets.lint.rules.vocabulary import spelling
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register import own_files
-from finding_tickets.register.lint import lint
-from finding_tickets.register.rules.nearby import MOST_COMPARED, Nearby
+from finding_tickets.ground import repository_files as own_files
+from finding_tickets.lint.engine import lint
+from finding_tickets.lint.rules.nearby import MOST_COMPARED, Nearby
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from finding_tickets.register.commits import commits_since
-from finding_tickets.register.git import GitError
-from finding_tickets.register.objects import Objects, Snapshot
+from finding_tickets.ground.commits import commits_since
+from finding_tickets.ground.git import GitError
+from finding_tickets.ground.objects import Objects, Snapshot
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.lint import lint
+from finding_tickets.lint.engine import lint
 from finding_tickets.register.listing import list_rows
 from finding_tickets.register.particulars import CONTRADICTIONS, Claimed
 

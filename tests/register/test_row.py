@@ -110,4 +110,4 @@ def test_rows_and_queries_need_no_pydantic() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert set() == {"pydantic", "pyromark", "yaml", "torch"} & loaded
-    assert "finding_tickets.markdown.reading" not in done.stdout.split()
+    assert "finding_tickets.documents.reading" not in done.stdout.split()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.cli.main import run
-from finding_tickets.markdown.reading import Document
+from finding_tickets.documents.reading import Document
+from finding_tickets.lint.engine import lint
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.lint import lint
 from finding_tickets.register.listing import list_rows
 from finding_tickets.register.query import Facts
 from finding_tickets.verify.evidence import inputs

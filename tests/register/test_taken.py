@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.taken import on_branches
+from finding_tickets.ground.branch_files import on_branches
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

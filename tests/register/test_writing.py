@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from finding_tickets.documents.splice import Splice
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.splice import Splice
-from finding_tickets.register import writing
-from finding_tickets.register.writing import Change, Edit, rewrite, rewrite_all
+from finding_tickets.ground import writing
+from finding_tickets.ground.writing import Change, Edit, rewrite, rewrite_all
 
 HERE = Path(__file__).parent
 NOBODY = 65534
@@ -203,8 +203,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     """Where the new text does not fit, the message says so, and nothing is left of it."""
     (tmp_path / "a.md").write_bytes(OLD * 1000)
     code = (
-        "import sys; from pathlib import Path; from finding_tickets.markdown.splice import Splice;"
-        "from finding_tickets.register.writing import rewrite;"
+        "import sys; from pathlib import Path; from finding_tickets.documents.splice import Splice;"
+        "from finding_tickets.ground.writing import rewrite;"
         "rewrite(Path(sys.argv[1]), 'a.md', lambda data: [Splice(0, 3, b'new')], confirm=lambda *_: None)"
     )
     done = subprocess.run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.entries import Entry
 from finding_tickets.report.export import Item, full_item, ticket_item

@@ -15,7 +15,7 @@ from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.row import Row as Stated
 from finding_tickets.report.measured import Change
 from finding_tickets.report.rows import Row, row_of, rows_of
-from finding_tickets.verify.statement import written
+from finding_tickets.verify.intoto import written
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from finding_tickets.lint.rules import RULES
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.register.rules import RULES
 from finding_tickets.report.sarif import sarif
 
 SCHEMA = Path(__file__).parents[3] / "shared/schemas/sarif-schema-2.1.0.json"

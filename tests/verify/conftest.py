@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from finding_tickets.meter.measurement import Measurement, Site
-from finding_tickets.meter.report import Agreement, Report, Run
+from finding_tickets.measure.measurement import Measurement, Site
+from finding_tickets.measure.report import Agreement, Report, Run
 
 
 def run(

@@ -11,10 +11,10 @@ import pytest
 from tests.verify import test_revisions, test_times
 from tests.verify.test_session import FIX, FOUND, add
 
-from finding_tickets.meter.cheating import MAKERS
-from finding_tickets.verify.audit import Audited, Fate, audit
-from finding_tickets.verify.cheats import CHEATS, HONEST
-from finding_tickets.verify.isolate import Isolation
+from finding_tickets.gate.audit import Audited, Fate, audit
+from finding_tickets.measure.cheating import MAKERS
+from finding_tickets.measure.cheats import CHEATS, HONEST
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.session import Settings
 
 if TYPE_CHECKING:

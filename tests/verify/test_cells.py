@@ -11,15 +11,15 @@ from tests.conftest import Git, Repository
 from tests.other_python import other_python
 from tests.verify.test_session import FIX, FOUND, TakesGpu, add
 
-from finding_tickets.meter.report import SIMULATED_DEVICE
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.report import SIMULATED_DEVICE
+from finding_tickets.measure.tasks import CALLED, TORCH
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.matrix import Matrix
 from finding_tickets.verify.cells import Cell, cells, labels
 from finding_tickets.verify.evidence import current_verdict, in_cells, own_torch
 from finding_tickets.verify.executor import Local
-from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.measuring import CALLED, TORCH
 from finding_tickets.verify.session import Settings, Verified, verify
 
 OTHER = "1.99.0"

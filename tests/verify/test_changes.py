@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conftest import Repository
 
-from finding_tickets.verify.changes import Kind, Side, accepted, changes
+from finding_tickets.gate.changes import Kind, Side, accepted, changes
 
 POINTS = [{"n": 1, "size": 7}, {"n": 4, "size": 9}]
 

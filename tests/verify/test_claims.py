@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from tests.verify.conftest import report, run
 
+from finding_tickets.claims.check import check
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.report import Agreement, Report, Run
-from finding_tickets.meter.source import Comparison
+from finding_tickets.measure.report import Agreement, Report, Run
+from finding_tickets.measure.source import Comparison
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.verify.claims import check
 
 POINTS = [{"n": n, "devices": devices} for n, devices in [(0, 1), (1, 1), (2, 1), (3, 2), (5, 1), (8, 3)]]
 

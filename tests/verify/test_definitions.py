@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from finding_tickets.claims.definitions import DEFINITIONS, table
+from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.model.remediation import SAME_RESULT
-from finding_tickets.verify.definitions import DEFINITIONS, table
-from finding_tickets.verify.metrics import CLAIMABLE
 
 PAGE = Path(__file__).parents[2] / "docs/metrics.md"
 
@@ -17,5 +17,5 @@ def test_every_metric_is_defined() -> None:
 
 
 def test_the_page_has_the_table() -> None:
-    """The table of docs/metrics.md is what ``python -m finding_tickets.verify.definitions`` prints."""
+    """The table of docs/metrics.md is what ``python -m finding_tickets.claims.definitions`` prints."""
     assert table() in PAGE.read_text(encoding="utf-8")

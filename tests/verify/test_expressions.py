@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from finding_tickets.verify.expressions import (
+from finding_tickets.claims.expressions import (
     Comparison,
     ExpressionError,
     Growth,
@@ -16,7 +16,7 @@ from finding_tickets.verify.expressions import (
     evaluate,
     satisfied,
 )
-from finding_tickets.verify.grammar import DEEPEST_NESTING, parse_condition, parse_expression
+from finding_tickets.claims.grammar import DEEPEST_NESTING, parse_condition, parse_expression
 
 AT = {"n": 7, "largest": 1000}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.verify.conftest import run, site_run
 
-from finding_tickets.meter.measurement import Site
-from finding_tickets.verify.fitting import Fit, SiteFit, fit_metrics, fit_sites
+from finding_tickets.claims.fitting import Fit, SiteFit, fit_metrics, fit_sites
+from finding_tickets.measure.measurement import Site
 
 SIZES = (1, 2, 3, 5, 8)
 

@@ -11,9 +11,9 @@ from tests.conftest import Git, Repository
 from tests.verify.test_session import TakesGpu, add, run
 
 from finding_tickets.errors import UsageError
-from finding_tickets.verify.bisect import State, bisect
-from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
-from finding_tickets.verify.probing import Wanted, probe
+from finding_tickets.history.bisect import State, bisect
+from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.probing import Wanted, probe
 from finding_tickets.verify.session import Settings, times_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.verify.expressions import Growth
-from finding_tickets.verify.grammar import parse_condition
-from finding_tickets.verify.growth import undominated
+from finding_tickets.claims.expressions import Growth
+from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.growth import undominated
 
 
 def beyond(law: str, growth: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.verify.isolate import Isolation, Outcome, Task
+from finding_tickets.measure.isolation import Isolation, Outcome, Task
 
 HERE = Path(__file__).parent
 MEBIBYTE = 1024**2
@@ -231,7 +231,7 @@ def test_a_server_that_cannot_start_says_why() -> None:
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from finding_tickets.verify.isolate import Isolation, Task
+from finding_tickets.measure.isolation import Isolation, Task
 
 with Isolation(preload=()) as server:
     print("ready", flush=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.verify.conftest import report, run
 
-from finding_tickets.meter.source import Source
+from finding_tickets.measure.source import Source
+from finding_tickets.measure.tasks import Measured
 from finding_tickets.verify.evidence import ABSENT
 from finding_tickets.verify.jobs import joined
-from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tests.register.test_objects import commit
 
-from finding_tickets.register.objects import Objects, Snapshot
-from finding_tickets.verify.kept import resting_on
-from finding_tickets.verify.states import Gap, Kind
+from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.history.kept import resting_on
+from finding_tickets.history.states import Gap, Kind
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

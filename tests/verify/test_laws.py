@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from finding_tickets.verify.expressions import evaluate
-from finding_tickets.verify.grammar import parse_expression
-from finding_tickets.verify.laws import identify
+from finding_tickets.claims.expressions import evaluate
+from finding_tickets.claims.grammar import parse_expression
+from finding_tickets.claims.laws import identify
 
 Sizes = Mapping[str, int]
 

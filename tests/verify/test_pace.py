@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.verify.test_session import VERIFIER, add
 
-from finding_tickets.register.cache import cache_folder
-from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
+from finding_tickets.ground.cache import cache_folder
+from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
 from finding_tickets.verify.pace import longest_first
 
 if TYPE_CHECKING:

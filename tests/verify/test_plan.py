@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.source import Comparison, Source
+from finding_tickets.measure.source import Comparison, Source
 from finding_tickets.verify.jobs import jobs
 from finding_tickets.verify.plan import Plan, plan
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from finding_tickets.errors import UsageError
-from finding_tickets.verify.isolate import Isolation
-from finding_tickets.verify.probing import PRELOAD, Probed, Wanted, points, probe
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.probing import PRELOAD, Probed, Wanted, points, probe
 
 FILES = {
     "src/pkg/__init__.py": "",

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from finding_tickets.meter.report import Interval
-from finding_tickets.verify.expressions import ExpressionError
-from finding_tickets.verify.ratios import parse_ratio
+from finding_tickets.claims.expressions import ExpressionError
+from finding_tickets.claims.ratios import parse_ratio
+from finding_tickets.measure.report import Interval
 
 VARIANTS = ("found", "fix", "other")
 AT = {"n": 4, "k": 2}

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from finding_tickets.ground.commits import Node
+from finding_tickets.history.regressions import VERDICT, Step, Timeline, Turn, timeline
+from finding_tickets.history.states import Gap, Kind, Line, Moment, State
+from finding_tickets.history.survey import Course
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.commits import Node
 from finding_tickets.register.history import Commit
-from finding_tickets.verify.regressions import VERDICT, Step, Timeline, Turn, timeline
-from finding_tickets.verify.states import Gap, Kind, Line, Moment, State
-from finding_tickets.verify.survey import Course
 
 N = ({"n": 1}, {"n": 2}, {"n": 5})
 ABSENT = Gap(kind=Kind.ABSENT, why="there is no such ticket")

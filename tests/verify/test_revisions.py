@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from tests.conftest import Git, Repository
 
+from finding_tickets.ground import checkouts
+from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.ground.folders import release
+from finding_tickets.history import survey
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.verify import checkouts, survey
-from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.folders import release
-from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.session import Settings, Verified, verify
 
 VERIFIER = """\
@@ -69,7 +70,7 @@ claims:
 USING = """
 import sys
 from pathlib import Path
-from finding_tickets.verify.checkouts import Checkouts, Revision
+from finding_tickets.ground.checkouts import Checkouts, Revision
 
 Checkouts(Path(sys.argv[1])).files(Revision("", sys.argv[2]))
 print("ready", flush=True)

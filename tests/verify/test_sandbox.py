@@ -17,7 +17,7 @@ import pytest
 from tests.other_python import other_python
 
 from finding_tickets.errors import UsageError
-from finding_tickets.verify.isolate import Isolation, Task
+from finding_tickets.measure.isolation import Isolation, Task
 
 HERE = Path(__file__).parent
 USABLE = shutil.which("bwrap") is not None and (
@@ -99,7 +99,7 @@ def test_temporary_files_are_possible() -> None:
 CALLER = """
 import sys
 from pathlib import Path
-from finding_tickets.verify.isolate import Isolation, Task
+from finding_tickets.measure.isolation import Isolation, Task
 
 with Isolation(preload=(), sandbox=True) as server:
     task = Task(target="bad_targets:hang", payload=None, root=Path(), timeout=600, memory=1 << 30)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from tests.conftest import Repository
 
+from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED, Measured
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
-from finding_tickets.verify.measuring import CHOICE, VISIBLE, WANTED, Measured
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.session import Settings, Verified, verify
 from simcuda.real import why_not

@@ -13,16 +13,16 @@ import pytest
 from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
-from finding_tickets.meter.report import SIMULATED_DEVICE
-from finding_tickets.register.objects import Snapshot
+from finding_tickets.ground.objects import Snapshot
+from finding_tickets.history.states import Gap, State
+from finding_tickets.history.subjects import Subject
+from finding_tickets.history.survey import Surveyed, survey
+from finding_tickets.measure.isolation import Isolation, K, Outcome, Task
+from finding_tickets.measure.report import SIMULATED_DEVICE
+from finding_tickets.measure.tasks import DEVICES, TARGET, VISIBLE
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.evidence import own_torch
-from finding_tickets.verify.isolate import Isolation, K, Outcome, Task
-from finding_tickets.verify.measuring import DEVICES, TARGET, VISIBLE
 from finding_tickets.verify.session import Settings, verify
-from finding_tickets.verify.states import Gap, State
-from finding_tickets.verify.subjects import Subject
-from finding_tickets.verify.survey import Surveyed, survey
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

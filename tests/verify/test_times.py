@@ -14,17 +14,17 @@ from tests.verify.conftest import report, run
 from tests.verify.test_session import add
 from tests.verify.test_session import run as verified
 
+from finding_tickets.claims.check import check
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.report import Interval, Report, Times, Timing
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.report import Interval, Report, Times, Timing
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
 from finding_tickets.register.query import Facts
 from finding_tickets.report.columns import COLUMNS
 from finding_tickets.report.verification import lines, plainly
-from finding_tickets.verify.claims import check
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.isolate import Isolation
 from finding_tickets.verify.times import questions, settled
 
 POINTS = [{"n": 1}, {"n": 2}, {"n": 4}]

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.source import Source
+from finding_tickets.measure.source import Source
 from finding_tickets.verify.variants import find_variants
 
 

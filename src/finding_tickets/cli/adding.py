@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
+from finding_tickets.ground.branch_files import on_branches
+from finding_tickets.ground.creation import create
 from finding_tickets.register.config import Config
-from finding_tickets.register.creation import create
 from finding_tickets.register.draft import Draft
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import is_repository
-from finding_tickets.register.taken import on_branches
 from finding_tickets.report.drafts import Attached, ticket_files
 
 ATTEMPTS = 1000

@@ -15,8 +15,8 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
-    from finding_tickets.verify.audit import Audited
-    from finding_tickets.verify.cheats import Cheat
+    from finding_tickets.gate.audit import Audited
+    from finding_tickets.measure.cheats import Cheat
 
 
 def audit(
@@ -35,9 +35,9 @@ def audit(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Try fixes that cheat, and see which of them the verifier catches."""
+    from finding_tickets.gate.audit import audit as run
+    from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.audit import audit_item, audit_lines
-    from finding_tickets.verify.audit import audit as run
-    from finding_tickets.verify.isolate import Isolation
     from finding_tickets.verify.plan import verifier_of
 
     if bool(ids) is everything:
@@ -70,7 +70,7 @@ def audit(
 
 def _cheats(names: Sequence[str] | None) -> tuple[Cheat, ...]:
     """The cheats of these names, or all."""
-    from finding_tickets.verify.cheats import CHEATS
+    from finding_tickets.measure.cheats import CHEATS
 
     known = [each.id for each in CHEATS]
     for name in names or ():
@@ -81,7 +81,7 @@ def _cheats(names: Sequence[str] | None) -> tuple[Cheat, ...]:
 
 def _code(audited: Audited) -> ExitCode:
     """What one document contributes to the exit code."""
-    from finding_tickets.verify.audit import Fate
+    from finding_tickets.gate.audit import Fate
 
     if audited.error:
         return ExitCode.BAD_DATA

@@ -15,7 +15,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
-    from finding_tickets.verify.bisect import Bisected
+    from finding_tickets.history.bisect import Bisected
 
 
 def bisect(
@@ -35,10 +35,10 @@ def bisect(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Find the commits that introduced, fixed and brought back what a ticket claims."""
+    from finding_tickets.history.bisect import bisect as run
+    from finding_tickets.measure.environment import took
+    from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
-    from finding_tickets.verify.bisect import bisect as run
-    from finding_tickets.verify.environment import took
-    from finding_tickets.verify.isolate import Isolation
 
     register = load(root)
     document = register.find(ticket)
@@ -70,7 +70,7 @@ def _say(done: Bisected) -> None:
 
 def _code(done: Bisected) -> ExitCode:
     """Inconclusive where nothing is known of the newest commit, or of any."""
-    from finding_tickets.verify.bisect import State
+    from finding_tickets.history.bisect import State
 
     last = done.steps[-1].state if done.steps else State.SKIPPED
     return ExitCode.INCONCLUSIVE if last is State.SKIPPED else ExitCode.OK

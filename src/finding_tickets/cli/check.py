@@ -18,8 +18,8 @@ from finding_tickets.model.problem import Problem
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
-    from finding_tickets.verify.branch import Pair
-    from finding_tickets.verify.gate import Judged
+    from finding_tickets.gate.branch import Pair
+    from finding_tickets.gate.gate import Judged
 
 CONFIGURATION = "configuration"
 
@@ -53,10 +53,10 @@ def check(
     ] = CheckFormat.TEXT,
 ) -> ExitCode:
     """Measure again what a branch changes and compare with its base."""
+    from finding_tickets.gate.branch import base_of, pairs
+    from finding_tickets.gate.gate import configuration, exit_code, judge, measure, unread
+    from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.gate import gate_page
-    from finding_tickets.verify.branch import base_of, pairs
-    from finding_tickets.verify.gate import configuration, exit_code, judge, measure, unread
-    from finding_tickets.verify.isolate import Isolation
 
     head = load(root)
     then = base_of(head.root, base)

@@ -9,8 +9,8 @@ import typer
 from finding_tickets.cli.editing import DryRun, Id, make, today
 from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id, known
 from finding_tickets.cli.output import Format
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Words
 from finding_tickets.register.closing import Closing, closing, original_of

@@ -11,9 +11,9 @@ import typer
 from finding_tickets.cli.options import complete_id
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.diff import diff
+from finding_tickets.ground.diff import diff
+from finding_tickets.ground.writing import Edit, rewrite_all
 from finding_tickets.register.listing import Listing
-from finding_tickets.register.writing import Edit, rewrite_all
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would change as a diff; change nothing.")]
 Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete_id, help="A ticket, in any case.")]

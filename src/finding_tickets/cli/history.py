@@ -23,10 +23,10 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
-    from finding_tickets.register.commits import Node
-    from finding_tickets.verify.regressions import Timeline
+    from finding_tickets.ground.commits import Node
+    from finding_tickets.history.regressions import Timeline
+    from finding_tickets.history.survey import Surveyed
     from finding_tickets.verify.session import Settings
-    from finding_tickets.verify.survey import Surveyed
 
 
 class HistoryFormat(StrEnum):
@@ -81,8 +81,8 @@ def history(
 
 def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show what the evidence of a ticket has said."""
+    from finding_tickets.history.past import past
     from finding_tickets.report.past import HEADER, past_item, past_row
-    from finding_tickets.verify.past import past
 
     document = register.find(ticket)
     known = past(document.id.value, register.root, register.config.evidence)
@@ -101,10 +101,10 @@ def _measured(
     ids: Sequence[str], since: str, settings: Settings, *, sandbox: bool
 ) -> tuple[list[Timeline], Sequence[Node]]:
     """Measure tickets at every commit, and find what became better and worse."""
-    from finding_tickets.verify.environment import took
-    from finding_tickets.verify.isolate import Isolation
-    from finding_tickets.verify.regressions import timeline
-    from finding_tickets.verify.survey import survey
+    from finding_tickets.history.regressions import timeline
+    from finding_tickets.history.survey import survey
+    from finding_tickets.measure.environment import took
+    from finding_tickets.measure.isolation import Isolation
 
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = survey(took(isolation, settings), isolation, since, ids, say)
@@ -149,7 +149,7 @@ def _say(timelines: Sequence[Timeline], done: Surveyed) -> None:
 
 def _code(timeline: Timeline) -> ExitCode:
     """What a ticket contributes: regressions that are not mended, and whether HEAD could be measured."""
-    from finding_tickets.verify.states import Kind
+    from finding_tickets.history.states import Kind
 
     gap = timeline.gaps[-1]
     if gap and gap.kind is Kind.WRONG:

@@ -19,11 +19,11 @@ from finding_tickets.cli.adding import add_as, register_to_add_to, taken_in, tex
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, plain, say, write_json, write_table
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.register.importing.drafts import draft, source
-from finding_tickets.register.importing.known import known
-from finding_tickets.register.importing.log import Log, read_log
-from finding_tickets.register.importing.places import absolute_path
-from finding_tickets.register.importing.results import UNNAMED, Found, found_in
+from finding_tickets.importers.drafts import draft, source
+from finding_tickets.importers.known import known
+from finding_tickets.importers.log import Log, read_log
+from finding_tickets.importers.places import absolute_path
+from finding_tickets.importers.results import UNNAMED, Found, found_in
 from finding_tickets.register.load import Register
 from finding_tickets.register.numbering import free_ids
 from finding_tickets.register.root import chosen_root

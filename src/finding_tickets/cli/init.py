@@ -11,15 +11,15 @@ import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, write, write_json
+from finding_tickets.documents.splice import Splice
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.markdown.splice import Splice
+from finding_tickets.ground.creation import create
+from finding_tickets.ground.writing import Edit, Make, rewrite_all
 from finding_tickets.register.adoption import Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
-from finding_tickets.register.creation import create
 from finding_tickets.register.files import SIDECAR
 from finding_tickets.register.place import work_tree
 from finding_tickets.register.root import checked_root
-from finding_tickets.register.writing import Edit, Make, rewrite_all
 
 FIRST = "EXAMPLE"
 VERIFIER = "verifiers/example.py"

@@ -14,16 +14,16 @@ import typer
 from finding_tickets.cli.choosing import Query, chosen
 from finding_tickets.cli.options import HERE, Root
 from finding_tickets.cli.output import counted, say, say_error, write, write_json
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.markdown.reading import Document
+from finding_tickets.lint.autofix import Mended, mend
+from finding_tickets.lint.engine import Breach, Choice, breaches, close_rules, exit_code
+from finding_tickets.lint.rules import RULES
+from finding_tickets.lint.rules.page import rules_page
 from finding_tickets.model.problem import Level
 from finding_tickets.register.config import Config
-from finding_tickets.register.lint import Breach, Choice, breaches, close_rules, exit_code
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.mending import Mended, mend
 from finding_tickets.register.query import Facts
-from finding_tickets.register.rules import RULES
-from finding_tickets.register.rules.page import rules_page
 
 
 class LintFormat(StrEnum):

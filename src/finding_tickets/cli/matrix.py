@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from finding_tickets.cli.output import say, write, write_table
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.load import Register
 

@@ -13,7 +13,7 @@ from finding_tickets.errors import ExitCode
 from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.register.load import Register
     from finding_tickets.verify.session import Settings
 

@@ -16,7 +16,7 @@ from finding_tickets.register.config import read_config
 from finding_tickets.register.place import repository_of
 
 if TYPE_CHECKING:
-    from finding_tickets.verify.probing import Probed, Wanted
+    from finding_tickets.measure.probing import Probed, Wanted
 
 
 def probe(
@@ -50,10 +50,10 @@ def probe(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
+    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.measure.probing import PRELOAD, Wanted
+    from finding_tickets.measure.probing import probe as run
     from finding_tickets.report.probe import as_json, doubts, lines
-    from finding_tickets.verify.isolate import Isolation
-    from finding_tickets.verify.probing import PRELOAD, Wanted
-    from finding_tickets.verify.probing import probe as run
 
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
@@ -92,7 +92,7 @@ def probe(
 def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
     from finding_tickets.cli.adding import add, taken_in
-    from finding_tickets.register.committed import committed
+    from finding_tickets.ground.committed import committed
     from finding_tickets.register.load import load
     from finding_tickets.report.findings import Finding, site_of
 

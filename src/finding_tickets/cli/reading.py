@@ -11,7 +11,7 @@ from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.register.listing import Listing
     from finding_tickets.register.load import Register
     from finding_tickets.register.query import Measured

@@ -12,8 +12,8 @@ import typer
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
 from finding_tickets.cli.reading import evidence_code, find_rows, reading_code
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.listing import list_rows
 from finding_tickets.register.load import files_of

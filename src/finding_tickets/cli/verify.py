@@ -37,8 +37,8 @@ from finding_tickets.cli.output import (
 from finding_tickets.cli.packed import Packed, pack
 from finding_tickets.cli.progress import Progress, progress
 from finding_tickets.cli.reading import evidence_code, find_all
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.register.load import load
@@ -130,7 +130,7 @@ def _executor(
 ) -> Iterator[Executor]:
     """What verifies, until the block is left; ``on_left_out`` is told of machines that cannot measure."""
     if name is ExecutorName.RAY:
-        from finding_tickets.cluster.executor import RayCluster
+        from finding_tickets.executors.executor import RayCluster
 
         def tell(what: str) -> None:
             say(what)
@@ -140,8 +140,8 @@ def _executor(
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
+    from finding_tickets.measure.isolation import Isolation
     from finding_tickets.verify.executor import Local
-    from finding_tickets.verify.isolate import Isolation
 
     with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
         yield Local(isolation)

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.ground.repository_files import NOT_OURS, known_to_git
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
 from finding_tickets.register.config import (
@@ -23,7 +24,6 @@ from finding_tickets.register.config import (
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.ids import natural
 from finding_tickets.register.numbering import numbered
-from finding_tickets.register.own_files import NOT_OURS, known_to_git
 
 MOST_SHAPES = 4
 _UNFIT = "id-form"

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from finding_tickets.documents.edit.boxes import tick
+from finding_tickets.documents.edit.headings import add_below, add_section, mark_earlier
+from finding_tickets.documents.edit.page import Page, Splices
+from finding_tickets.documents.edit.rows import row_of
+from finding_tickets.documents.inline import plain
+from finding_tickets.documents.parts import Part
+from finding_tickets.documents.reading import Document
+from finding_tickets.documents.roles import Role
 from finding_tickets.errors import GateError, UsageError
-from finding_tickets.markdown.edit.boxes import tick
-from finding_tickets.markdown.edit.headings import add_below, add_section, mark_earlier
-from finding_tickets.markdown.edit.page import Page, Splices
-from finding_tickets.markdown.edit.rows import row_of
-from finding_tickets.markdown.inline import plain
-from finding_tickets.markdown.parts import Part
-from finding_tickets.markdown.reading import Document
-from finding_tickets.markdown.roles import Role
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.model.vocabulary import Outcome, Status, Vocabulary, word_for
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
 
 UNSETTLED = frozenset({Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW})
 DISPOSITIONS = tuple(

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from finding_tickets.documents.edit.boxes import tick
+from finding_tickets.documents.edit.page import Page, Splices, open_page
+from finding_tickets.documents.edit.relations import Link, relate
+from finding_tickets.documents.edit.rows import row_of, set_row
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.markdown.edit.boxes import tick
-from finding_tickets.markdown.edit.page import Page, Splices, open_page
-from finding_tickets.markdown.edit.relations import Link, relate
-from finding_tickets.markdown.edit.rows import row_of, set_row
-from finding_tickets.markdown.reading import Document, read_document
-from finding_tickets.markdown.splice import spliced
+from finding_tickets.ground.writing import Edit
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
@@ -21,7 +22,6 @@ from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
 from finding_tickets.register.lifecycle import check
 from finding_tickets.register.meaning import differences, titles, touched
 from finding_tickets.register.row import Row
-from finding_tickets.register.writing import Edit
 
 TITLES = "titles"
 """Stands for the titles of the sections, among the fields that an edit may change."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from finding_tickets.register.git import GitError, ask, cut_off
+from finding_tickets.ground.git import GitError, ask, cut_off
 
 # NUL ends each field, for it is what no field can hold.
 _FIELDS = "%H%x00%aI%x00%aN%x00%s%x00"

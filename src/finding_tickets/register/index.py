@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from finding_tickets import __version__
+from finding_tickets.ground.cache import cache_folder
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.cache import cache_folder
 from finding_tickets.register.files import File, State
 from finding_tickets.register.particulars import NONE, Claimed, Particulars
 from finding_tickets.register.row import Row

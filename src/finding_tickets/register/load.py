@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from finding_tickets.markdown.reading import Document, read_document
+from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, markdown_files, read_file

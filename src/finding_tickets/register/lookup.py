@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from finding_tickets.errors import BadDataError, UsageError
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.register.row import Row
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from finding_tickets.markdown.reading import Document
+from finding_tickets.documents.reading import Document
 from finding_tickets.model.record import Span, Text
 from finding_tickets.model.vocabulary import squeeze
 

@@ -9,7 +9,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.register.config import Config
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.verify.evidence import Current
 
 

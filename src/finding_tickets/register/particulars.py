@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from finding_tickets.model.problem import Problem
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.remediation import Claim, Remediation
     from finding_tickets.model.vocabulary import Vocabulary
 
@@ -49,12 +49,12 @@ NONE = Particulars()
 
 def particulars_of(document: Document, data: bytes, vocabulary: Vocabulary) -> Particulars:
     """The particulars of a document, given the bytes of its file."""
-    from finding_tickets.markdown.source import Source
+    from finding_tickets.documents.source import Source
+    from finding_tickets.lint.engine import examine
+    from finding_tickets.lint.rules import RULES, Context
+    from finding_tickets.lint.suppression import suppressions
     from finding_tickets.register.config import Config
-    from finding_tickets.register.lint import examine
     from finding_tickets.register.load import Register
-    from finding_tickets.register.rules import RULES, Context
-    from finding_tickets.register.suppression import suppressions
 
     alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
     source = Source(document.path, data, vocabulary)

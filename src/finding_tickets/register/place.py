@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from finding_tickets.errors import UsageError
-from finding_tickets.register.git import GitError, ask
+from finding_tickets.ground.git import GitError, ask
 from finding_tickets.register.root import checked_root, find_root
 
 

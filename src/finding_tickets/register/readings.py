@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from finding_tickets.markdown.reading import read_document
+from finding_tickets.documents.reading import read_document
+from finding_tickets.ground.processors import usable
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.processors import usable
 from finding_tickets.register.files import SIDECAR, File, State, is_settled, read_file
 from finding_tickets.register.index import Reading
 from finding_tickets.register.particulars import Particulars, claims_of, particulars_of
@@ -77,7 +77,7 @@ def read_row(file: File, vocabulary: Vocabulary) -> Taken:
         return Reading(None, 0, tuple(problems)), None
     state = content.state if is_settled(content.state, now) else None
     if file.path.lower().endswith(SIDECAR):
-        from finding_tickets.markdown.remediation import read_sidecar
+        from finding_tickets.documents.remediation import read_sidecar
 
         remediation, found = read_sidecar(content.data, file.path)
         beside = Particulars(claims=claims_of(remediation))

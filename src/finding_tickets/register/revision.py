@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.git import ask_bytes, objects
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX, relative
-from finding_tickets.register.git import ask_bytes, objects
 from finding_tickets.register.ids import natural
 from finding_tickets.register.root import folders_of
 from finding_tickets.register.row import Row, row_of
@@ -64,7 +64,7 @@ def rows_at(
     Raises:
         GitError: As ``files_at`` does.
     """
-    from finding_tickets.markdown.reading import read_document
+    from finding_tickets.documents.reading import read_document
 
     found = files_at(root, commit, dict.fromkeys([*_folders(root), *also]))
     same = [row for row in now if row.path in found.objects and row.path not in found.changed]

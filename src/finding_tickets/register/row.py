@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.record import Field
     from finding_tickets.model.review import ImplementationReview
     from finding_tickets.model.ticket import Review, Ticket

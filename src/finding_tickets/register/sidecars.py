@@ -15,7 +15,7 @@ from finding_tickets.model.problem import Level, Problem
 from finding_tickets.register.files import SIDECAR, File, read_file
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.remediation import Remediation
     from finding_tickets.register.index import Reading
 
@@ -97,7 +97,7 @@ def _with(document: Document, file: File, problems: list[Problem]) -> Document:
 
 
 def _read(file: File, problems: list[Problem]) -> Remediation:
-    from finding_tickets.markdown.remediation import read_sidecar
+    from finding_tickets.documents.remediation import read_sidecar
 
     content = read_file(file, problems)
     remediation, found = read_sidecar(content.data if content else b"", file.path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from finding_tickets.gate.audit import Audited, Fate, Tried
 from finding_tickets.report.verification import INDENT, Styler, aligned
-from finding_tickets.verify.audit import Audited, Fate, Tried
 
 COLOURS: Mapping[Fate, str] = {Fate.CAUGHT: "green", Fate.MISSED: "red", Fate.UNTRIED: "magenta"}
 SHOWN = 3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from finding_tickets.history.bisect import Bisected, Step
 from finding_tickets.report.history import SHORT_ID
-from finding_tickets.verify.bisect import Bisected, Step
 
 HEADER = ("DATE", "COMMIT", "STATE", "", "LAW", "SUBJECT")
 

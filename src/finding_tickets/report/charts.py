@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 
+from finding_tickets.claims.expressions import Expression, ExpressionError, evaluate, variables
+from finding_tickets.claims.grammar import parse_expression
 from finding_tickets.model.verification import Sample, VariantResult, Verification
 from finding_tickets.report.measured import NO_LAW, law_of
-from finding_tickets.verify.expressions import Expression, ExpressionError, evaluate, variables
-from finding_tickets.verify.grammar import parse_expression
 
 WIDTH = 560
 MARGIN = 76

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.reading import Document
-from finding_tickets.register.git import GitError, ask_bytes
+from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.report.measured import AFTER, BEFORE
-from finding_tickets.verify.checkouts import Checkouts, RevisionError
 from finding_tickets.verify.plan import places_of
 
 NEXT_BEST = (AFTER, "applied", "recommended")

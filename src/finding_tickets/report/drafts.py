@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.reading import read_document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary, squeeze, word_for
 from finding_tickets.register.convention import fixes_folder, verifier_path

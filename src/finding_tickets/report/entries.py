@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from finding_tickets.errors import UsageError
+from finding_tickets.measure.probing import Cost, Probed, ProbedSite
 from finding_tickets.register.draft import Draft, Place, draft_of
 from finding_tickets.report.drafts import Attached
-from finding_tickets.verify.probing import Cost, Probed, ProbedSite
 
 DEEDS = {
     "device_syncs": "waits for the whole device",

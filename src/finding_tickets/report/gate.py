@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from finding_tickets.gate.gate import Judged
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.report.verification import COLOURS, INDENT, Styler
-from finding_tickets.verify.gate import Judged
 
 LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
 MARKS = {Level.ERROR: "**failed**", Level.WARNING: "accepted", Level.NOTE: "note"}

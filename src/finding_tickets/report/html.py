@@ -19,8 +19,8 @@ from urllib.parse import unquote
 
 from markupsafe import Markup
 
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.reading import Document
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import SiteLaw

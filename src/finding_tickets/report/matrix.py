@@ -236,7 +236,7 @@ class _Outcome:
     @property
     def counts(self) -> Mapping[frozenset[tuple[str, int]], int | None]:
         """By the points that were measured; None of results, which are compared and not counted."""
-        from finding_tickets.verify.fitting import ENDINGS
+        from finding_tickets.claims.fitting import ENDINGS
 
         done = (each for each in self.samples if each.error is None or self.metric in ENDINGS)
         return {frozenset(each.at.items()): each.metrics.get(self.metric) for each in done}

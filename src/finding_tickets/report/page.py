@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.markdown.inline import plain
+from finding_tickets.documents.inline import plain
 from finding_tickets.model.remediation import Claim, Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import ChecklistItem, Location, Relation, Review, Ticket

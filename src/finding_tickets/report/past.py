@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from finding_tickets.history.past import Step
 from finding_tickets.report.history import SHORT_ID
 from finding_tickets.report.measured import changes
-from finding_tickets.verify.past import Step
 
 HEADER = ("DATE", "COMMIT", "VERDICT", "LAW", "MEASURED ON", "SUBJECT")
 UNCOMMITTED = "-"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from finding_tickets.measure.probing import Cost, Probed
 from finding_tickets.report.verification import INDENT, Styler, aligned
-from finding_tickets.verify.probing import Cost, Probed
 
 LONGEST_TEXT = 72
 

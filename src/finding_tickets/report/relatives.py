@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from finding_tickets.markdown.reading import Document
+from finding_tickets.documents.reading import Document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.register.query import Facts
 from finding_tickets.register.row import Row

@@ -199,9 +199,9 @@ def _against_measurement(row: Row, facts: Facts) -> Iterable[Problem]:
 
 
 def _breaches(row: Row, facts: Facts) -> Iterator[Problem]:
-    from finding_tickets.register.lint import examine, source_of
+    from finding_tickets.lint.engine import examine, source_of
+    from finding_tickets.lint.rules import RULES, Context
     from finding_tickets.register.load import Register
-    from finding_tickets.register.rules import RULES, Context
 
     document = facts.document(row.stated)
     if document is None:

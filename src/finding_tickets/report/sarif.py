@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from finding_tickets import __version__
+from finding_tickets.lint.rules import RULES, Rule
+from finding_tickets.lint.rules.page import entry_text
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.register.rules import RULES, Rule
-from finding_tickets.register.rules.page import entry_text
 
 VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from finding_tickets.errors import UsageError
+from finding_tickets.ground.checkouts import Checkouts, RevisionError
+from finding_tickets.ground.git import GitError
 from finding_tickets.register import row as register
 from finding_tickets.register.convention import safe_name
-from finding_tickets.register.git import GitError
 from finding_tickets.register.query import Facts, Measured
 from finding_tickets.register.revision import config_at, rows_at
 from finding_tickets.report.contexts import Changed, Since
 from finding_tickets.report.rows import Row, row_of
-from finding_tickets.verify.checkouts import Checkouts, RevisionError
 from finding_tickets.verify.recorded import changes
 
 COMPARED = ("severity", "disposition")

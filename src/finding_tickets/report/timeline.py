@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from finding_tickets.register.commits import Node
+from finding_tickets.ground.commits import Node
+from finding_tickets.history.regressions import Row, Step, Timeline, Turn
 from finding_tickets.report.history import SHORT_ID
 from finding_tickets.report.printable import printable
 from finding_tickets.report.verification import INDENT, Styler, aligned
-from finding_tickets.verify.regressions import Row, Step, Timeline, Turn
 
 WIDTH = 60
 """Columns that commits are drawn in; more of them share one, in which the mark that says most stands."""

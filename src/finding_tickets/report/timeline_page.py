@@ -9,7 +9,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from finding_tickets.register.commits import Node
+from finding_tickets.ground.commits import Node
+from finding_tickets.history.regressions import NOT_AS_CLAIMED, Row, Step, Timeline, Turn
 from finding_tickets.report.charts import (
     GAP,
     LABEL,
@@ -33,7 +34,6 @@ from finding_tickets.report.history import SHORT_ID
 from finding_tickets.report.html import policy
 from finding_tickets.report.templates import pieces, source
 from finding_tickets.report.timeline import commits_without
-from finding_tickets.verify.regressions import NOT_AS_CLAIMED, Row, Step, Timeline, Turn
 
 TEMPLATE = "history.html.j2"
 NOT_KNOWN = "not known"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from finding_tickets.meter.report import SIMULATED_DEVICE
+from finding_tickets.measure.report import SIMULATED_DEVICE
 from finding_tickets.model.verification import Verification
 from finding_tickets.register.matrix import CUDA, SIMULATED, Matrix
 

@@ -11,17 +11,17 @@ from importlib import metadata
 from pathlib import Path
 
 from finding_tickets import __version__
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.reading import Document
+from finding_tickets.ground.replacing import replace
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.convention import safe_name
 from finding_tickets.verify.cells import Cell
 from finding_tickets.verify.imports import reach
+from finding_tickets.verify.intoto import NoStatementError, written
+from finding_tickets.verify.intoto import read as read_statement
 from finding_tickets.verify.plan import EVERY, Plan, plan
-from finding_tickets.verify.replacing import replace
-from finding_tickets.verify.statement import NoStatementError, written
-from finding_tickets.verify.statement import read as read_statement
 
 # Looking a package up takes as long as reading a file of evidence.
 version = cache(metadata.version)

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-from finding_tickets.markdown.reading import Document
-from finding_tickets.verify.isolate import Isolation
+from finding_tickets.documents.reading import Document
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.session import Settings, Verified, verify
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finding_tickets.meter.report import Agreement, Code, Job, Times
-from finding_tickets.verify.checkouts import Checkouts
+from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.measure.report import Agreement, Code, Job, Times
+from finding_tickets.measure.tasks import Measured
 from finding_tickets.verify.evidence import ABSENT
-from finding_tickets.verify.measuring import Measured
 from finding_tickets.verify.plan import Plan
 
 

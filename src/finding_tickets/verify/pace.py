@@ -14,9 +14,9 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-from finding_tickets.register.cache import cache_folder
-from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.replacing import replace
+from finding_tickets.ground.cache import cache_folder
+from finding_tickets.ground.replacing import replace
+from finding_tickets.measure.isolation import Isolation, Outcome, Task
 
 FOLDER = "pace"
 _KEEP = 4096

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from finding_tickets.claims.expressions import ExpressionError, Growth, suggest
+from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.metrics import CLAIMABLE
+from finding_tickets.claims.ratios import parse_ratio
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.source import Comparison, Source
+from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
+from finding_tickets.measure.source import Comparison, Source
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
 from finding_tickets.register.convention import fixes_folder, verifier_path
-from finding_tickets.verify.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.verify.expressions import ExpressionError, Growth, suggest
-from finding_tickets.verify.grammar import parse_condition
-from finding_tickets.verify.metrics import CLAIMABLE
-from finding_tickets.verify.ratios import parse_ratio
 from finding_tickets.verify.variants import find_variants
 
 EVERY = "*"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from finding_tickets.ground.git import objects
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.git import objects
 from finding_tickets.register.revision import files_at
 from finding_tickets.verify.evidence import rank
-from finding_tickets.verify.statement import NoStatementError, read
+from finding_tickets.verify.intoto import NoStatementError, read
 
 UNREADABLE = "unreadable"
 _SUFFIX = ".json"

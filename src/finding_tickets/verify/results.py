@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from finding_tickets.meter.report import Report, Run
+from finding_tickets.claims.fitting import Fit, SiteFit
+from finding_tickets.measure.report import Report, Run
+from finding_tickets.measure.tasks import Measured
 from finding_tickets.model.verification import NotMeasured, Sample, SiteLaw, VariantResult
-from finding_tickets.verify.fitting import Fit, SiteFit
-from finding_tickets.verify.measuring import Measured
 
 
 def variant_results(measured: Measured) -> dict[str, VariantResult]:

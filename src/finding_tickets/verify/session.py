@@ -14,18 +14,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from finding_tickets.claims.check import check, trouble, unchecked
+from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, UnreachableError
-from finding_tickets.markdown.reading import Document
-from finding_tickets.meter.report import SIMULATED_DEVICE, Agreement, Job, Report, Times, Timing
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Evidence, Verification
-from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.checkouts import RevisionError
-from finding_tickets.verify.claims import check, trouble, unchecked
-from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
-from finding_tickets.verify.isolate import Isolation, Outcome, Task
-from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
-from finding_tickets.verify.measuring import (
+from finding_tickets.ground.checkouts import RevisionError
+from finding_tickets.measure.isolation import Isolation, Outcome, Task
+from finding_tickets.measure.report import SIMULATED_DEVICE, Agreement, Job, Report, Times, Timing
+from finding_tickets.measure.tasks import (
     CALLED,
     CHOICE,
     COMPARISON,
@@ -37,13 +32,18 @@ from finding_tickets.verify.measuring import (
     WANTED,
     Measured,
 )
+from finding_tickets.measure.worker import NO_ROOM
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, Evidence, Verification
+from finding_tickets.verify.cells import Cell
+from finding_tickets.verify.evidence import digest, importable, inputs, own_torch, recorded_as, write
+from finding_tickets.verify.jobs import codes, comparison, jobs, joined, of_order, with_agreements, with_times
 from finding_tickets.verify.pace import longest_first
 from finding_tickets.verify.plan import EVERY, Plan, plan
 from finding_tickets.verify.results import not_measured, variant_results
 from finding_tickets.verify.times import cannot_time, caveat, device_of, questions, recorded, settled, shown
 from finding_tickets.verify.times import job as time_job
 from finding_tickets.verify.verdict import DECIDING, FIX, rule
-from finding_tickets.verify.worker import NO_ROOM
 
 _AGREEMENTS = TypeAdapter(tuple[Agreement, ...])
 _TIMINGS = TypeAdapter(tuple[Timing, ...])

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from finding_tickets.meter.report import At, Code, Interval, Question, Report, TimeJob, Times, at_text
+from finding_tickets.claims.exceptions import conditions_of, located, meets
+from finding_tickets.claims.ratios import Ratio, parse_ratio
+from finding_tickets.measure.report import At, Code, Interval, Question, Report, TimeJob, Times, at_text
 from finding_tickets.model.remediation import SECONDS, Claim
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Timing
-from finding_tickets.verify.endings import conditions_of, located, meets
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.ratios import Ratio, parse_ratio
 
 TIMING_SHARE = 0.5
 """The part of the time-out that rounds may take; the rest is for loading and for the round at work."""

@@ -9,7 +9,7 @@ import ast
 from pathlib import Path
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.meter.source import Source
+from finding_tickets.measure.source import Source
 
 
 def find_variants(folder: str, root: Path) -> dict[str, Source]:

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finding_tickets.markdown.reading import read_document
-from finding_tickets.markdown.source import Source
+from finding_tickets.documents.reading import read_document
+from finding_tickets.documents.source import Source
+from finding_tickets.importers.drafts import draft, source
+from finding_tickets.importers.log import read_log
+from finding_tickets.importers.results import found_in
+from finding_tickets.lint.suppression import suppressions
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Vocabulary
 from finding_tickets.register.config import Config
-from finding_tickets.register.importing.drafts import draft, source
-from finding_tickets.register.importing.log import read_log
-from finding_tickets.register.importing.results import found_in
 from finding_tickets.register.load import Register
-from finding_tickets.register.suppression import suppressions
 from finding_tickets.report.drafts import Attached, ticket_files
 
 ROOT = "/home/ci/project"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finding_tickets.register.importing.identity import Identity, Traits, fingerprints, parts_of
+from finding_tickets.importers.identity import Identity, Traits, fingerprints, parts_of
 
 TRAITS = Traits(tool="t", rule="R1", path="a.py", symbol="f", text="too long (90 > 88)", code="x = 1")
 

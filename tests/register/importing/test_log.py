@@ -7,8 +7,8 @@ import json
 import pytest
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.register.importing.log import read_log
-from finding_tickets.register.importing.results import found_in
+from finding_tickets.importers.log import read_log
+from finding_tickets.importers.results import found_in
 
 LOG = {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "t"}}, "results": [{"ruleId": "ü"}]}]}
 TEXT = json.dumps(LOG, ensure_ascii=False)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
-from finding_tickets.register.importing.places import Files
-from finding_tickets.register.importing.sarif import ArtifactLocation, Run
+from finding_tickets.importers.places import Files
+from finding_tickets.importers.sarif import ArtifactLocation, Run
 
 HERE = "/home/me/project"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from finding_tickets.importers.log import read_log
+from finding_tickets.importers.results import Found, found_in
 from finding_tickets.model.vocabulary import Severity
-from finding_tickets.register.importing.log import read_log
-from finding_tickets.register.importing.results import Found, found_in
 
 LOGS = Path(__file__).parent / "logs"
 Made = Callable[..., Found]

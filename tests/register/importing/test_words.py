@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finding_tickets.register.importing.words import CUT, UNPRINTABLE, paragraphs, words
+from finding_tickets.importers.words import CUT, UNPRINTABLE, paragraphs, words
 
 LONG = 10_000
 OPTIONS = (

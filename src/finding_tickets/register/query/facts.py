@@ -18,7 +18,7 @@ from finding_tickets.register.row import Row, row_of
 from finding_tickets.register.sidecars import with_sidecar
 
 if TYPE_CHECKING:
-    from finding_tickets.markdown.reading import Document
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.verification import Verification
     from finding_tickets.register.load import Register
 
@@ -73,7 +73,7 @@ class Facts:
         """The whole document; None where it is gone by now. One that has to be read is not kept."""
         if row.path in self._documents:
             return self._documents[row.path]
-        from finding_tickets.markdown.reading import read_document
+        from finding_tickets.documents.reading import read_document
 
         data = self._data(row)
         document = read_document(data, row.path, self.config.vocabulary)[0] if data is not None else None

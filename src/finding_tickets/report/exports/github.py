@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from finding_tickets.importers.words import words
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.importing.words import words
 from finding_tickets.report.annotations import annotation
 from finding_tickets.report.contexts import Report, Work
 from finding_tickets.report.exports.places import Place, code_of

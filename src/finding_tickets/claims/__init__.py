@@ -1,0 +1,1 @@
+"""The language of claims and laws: parse, print, check, fit."""

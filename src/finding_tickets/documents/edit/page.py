@@ -1,0 +1,83 @@
+"""A document opened for an edit: its bytes, what is read from them, and a way to try an edit out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from finding_tickets.documents.blocks import Block, walk
+from finding_tickets.documents.parts import Part, sections
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.source import Source
+from finding_tickets.documents.splice import Splice, spliced
+from finding_tickets.errors import BadDataError
+from finding_tickets.model.record import Text
+from finding_tickets.model.vocabulary import Vocabulary
+
+Splices = Sequence[Splice]
+
+ROWS = ("TableRow", "TableHead")
+"""The blocks that are rows of a table."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document, the bytes it was read from, and its parts."""
+
+    source: Source
+    document: Document
+    parts: tuple[Part, ...]
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self.source.data
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Every block below a heading or before the first one, parents before children."""
+        return walk(block for part in self.parts for block in part.blocks)
+
+    def enclosing(self, value: Text, kinds: Sequence[str], label: str = "") -> Block | None:
+        """The innermost block of these kinds that a value stands in, or that ends where it would begin.
+
+        Where a row ends without a cell for its value, the next one begins: the ``label`` tells them apart.
+        """
+        at, named = value.span.start, label.encode()
+        found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
+        own = [block for block in found if named in self.data[block.start : block.end]]
+        within = [block for block in own if at < block.end]
+        best = within or own
+        return best[-1] if best else None
+
+    def after(self, splices: Splices) -> Document | None:
+        """What is read once ``splices`` are made; None where that is no document any more."""
+        source = self.source
+        return read_document(spliced(source.data, splices), source.path, source.vocabulary)[0]
+
+    def first(self, tries: Iterable[Splices], reads: Callable[[Document], bool], what: str) -> Splices:
+        """The first of several ways to make an edit after which the document reads as it should.
+
+        Raises:
+            BadDataError: There is none.
+        """
+        for splices in tries:
+            document = self.after(splices)
+            if document is not None and reads(document):
+                return splices
+        message = f"{what} cannot be written so that it reads back; nothing was changed"
+        raise BadDataError(message, file=self.source.path, hint="edit the file by hand")
+
+
+def open_page(data: bytes, path: str, vocabulary: Vocabulary) -> Page:
+    """The document in ``data``.
+
+    Raises:
+        BadDataError: There is none.
+    """
+    document, problems = read_document(data, path, vocabulary)
+    if document is None:
+        reason = problems[0].message if problems else "no document"
+        raise BadDataError(f"cannot be edited: {reason}", file=path)
+    source = Source(path, data, vocabulary)
+    return Page(source, document, sections(source))

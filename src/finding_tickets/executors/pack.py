@@ -1,0 +1,140 @@
+"""A work tree and the revisions that its tickets name, as objects of git: what travels to another machine.
+
+The user's repository is read and never written: index and new objects live in a temporary one that borrows
+the user's objects. Ignored files, submodules and the history stay behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from finding_tickets.executors.leaving import temporary_folder
+from finding_tickets.ground.cache import cache_folder
+from finding_tickets.ground.folders import make, protect
+from finding_tickets.ground.git import GitError, ask, ask_bytes
+
+FOLDER = "packs"
+_KEEP = 8
+"""Work trees that a machine keeps when nothing uses any, those used last."""
+_BYTES_AS_THEY_ARE = "* -text -ident -filter -working-tree-encoding\n"
+_NOBODY = {
+    f"GIT_{role}_{field}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for field, value in (("NAME", "tickets"), ("EMAIL", "tickets@localhost"), ("DATE", "@0 +0000"))
+}
+"""The same tree has the same commit, whoever packs it and when."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The commits in a pack, first that of the work tree, and the register's folder in it.
+
+    ``kind`` is how git names the objects: ``sha1`` or ``sha256``.
+    """
+
+    commits: tuple[str, ...]
+    folder: str
+    kind: str
+
+
+def packed(root: Path, commits: Iterable[str], say: Callable[[str], None]) -> tuple[Pack, bytes]:
+    """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
+
+    What may not be read stays behind, of which ``say`` is told.
+
+    Raises:
+        GitError: Git is missing, or cannot read a commit.
+        OSError: There is no room for temporary files.
+    """
+    top, folder, kind = _repository(root)
+    with temporary_folder("tickets-pack-") as temporary:
+        own = Path(temporary) / "git"
+        ask(top, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(own))
+        _write(own / "info/attributes", _BYTES_AS_THEY_ARE)
+        settings = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(top)}
+        if folder is None:
+            listing: dict[str, str] = settings
+        else:
+            listing = {}
+            borrowed = (top / ask(top, "rev-parse", "--git-path", "objects").removesuffix("\n")).resolve()
+            _write(own / "objects/info/alternates", f"{borrowed}\n")
+        names = b"".join(name + b"\0" for name in _readable(top, _files(top, listing), say))
+        # What is gone since it was listed is removed, and no error.
+        ask_bytes(top, "update-index", "--add", "--remove", "-z", "--stdin", settings=settings, given=names)
+        tree = ask(top, "write-tree", settings=settings).strip()
+        here = ask(top, "commit-tree", tree, "-m", "work tree", settings={**settings, **_NOBODY}).strip()
+        pack = Pack((here, *sorted(set(commits))), folder or "", kind)
+        wanted = ask_bytes(top, "rev-list", "--objects", "--no-walk", *pack.commits, settings=settings)
+        return pack, ask_bytes(top, "pack-objects", "--stdout", "--quiet", settings=settings, given=wanted)
+
+
+def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
+    """The register's folder of a pack, in a repository of its own in the cache of this machine.
+
+    Raises:
+        GitError: Git is missing, or cannot read the objects.
+        OSError: There is no room, or no cache folder.
+    """
+    cache = cache_folder()
+    if cache is None:
+        raise OSError("there is no cache folder")
+    folder = cache / FOLDER / hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
+    try:
+        make(folder, lambda aside: _unpack(pack, objects, aside), _KEEP)
+    except GitError as error:
+        raise GitError(f"the work tree cannot be unpacked: {error}") from None
+    return (folder / pack.folder).resolve()
+
+
+def _repository(root: Path) -> tuple[Path, str | None, str]:
+    """The top of the work tree, the folder ``root`` in it, and its kind of names; no folder where none is."""
+    try:
+        top = ask(root, "rev-parse", "--show-toplevel").removesuffix("\n")
+    except GitError:
+        return root, None, "sha1"
+    folder = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
+    return Path(top), folder, ask(root, "rev-parse", "--show-object-format").strip()
+
+
+def _files(top: Path, settings: dict[str, str]) -> Iterator[bytes]:
+    """The names of the files that are tracked, or neither tracked nor ignored."""
+    listed = ask_bytes(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings)
+    names = dict.fromkeys(filter(None, listed.split(b"\0")))
+    # A folder is another repository: a submodule, or one that happens to be here.
+    return (name for name in names if _is_file(Path(top, os.fsdecode(name))))
+
+
+def _readable(top: Path, names: Iterable[bytes], say: Callable[[str], None]) -> Iterator[bytes]:
+    for name in names:
+        path = Path(top, os.fsdecode(name))
+        if path.is_symlink() or os.access(path, os.R_OK):
+            yield name
+        else:
+            say(f"stays behind, as it cannot be read: {os.fsdecode(name)}")
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_symlink() or path.is_file()
+
+
+def _unpack(pack: Pack, objects: bytes | memoryview, folder: Path) -> None:
+    ask(folder, "init", "--quiet", "--template=", f"--object-format={pack.kind}")
+    git = folder / ".git"
+    # The history stayed where it was.
+    _write(git / "shallow", "".join(f"{commit}\n" for commit in pack.commits))
+    ask_bytes(folder, "index-pack", "--stdin", given=objects)
+    attributes = _write(git / "info/attributes", _BYTES_AS_THEY_ARE)
+    ask(folder, "read-tree", pack.commits[0])
+    ask(folder, "checkout-index", "--all")
+    attributes.unlink()
+    protect(folder)
+
+
+def _write(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file

@@ -1,0 +1,1 @@
+"""Judges a branch: what it changed, what was measured again, which cheats pass."""

@@ -1,0 +1,129 @@
+"""Revisions of a repository as files, made of git's objects alone: work tree and index stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from finding_tickets.ground.cache import cache_folder
+from finding_tickets.ground.folders import make, protect
+from finding_tickets.ground.git import GitError, ask, cut_off
+
+FOLDER = "checkouts"
+SUBMODULE = "160000"
+_NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
+_KEEP = 64
+"""Checkouts that are kept when nobody uses any, those used last."""
+
+
+class RevisionError(Exception):
+    """Why a revision cannot be had, in a few words."""
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A revision as it was written, and the full hash of the commit that it names now."""
+
+    name: str
+    commit: str
+
+    def __str__(self) -> str:
+        """The name as it was written."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Checkouts:
+    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder.
+
+    ``commits`` are names that were resolved elsewhere, with the full hashes of what they name there.
+    """
+
+    root: Path
+    commits: Mapping[str, str] = field(default_factory=dict)
+
+    def revision(self, name: str) -> Revision:
+        """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
+
+        Raises:
+            RevisionError: Nothing, or several things, or no commit.
+        """
+        if name in self.commits:
+            return self._given(name)
+        try:
+            refs = self._called(name)
+        except GitError as error:
+            raise RevisionError(f"{name}: {error}") from None
+        if len(set(refs.values())) > 1:
+            raise RevisionError(f"{name} is ambiguous: {' and '.join(refs)}")
+        try:
+            commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+        except GitError as error:
+            raise RevisionError(self._unknown(name, str(error))) from None
+        return Revision(name, commit)
+
+    def _given(self, name: str) -> Revision:
+        """A revision whose name was resolved elsewhere, if its commit is here."""
+        commit = self.commits[name]
+        try:
+            ask(self.root, "cat-file", "-e", f"{commit}^{{commit}}")
+        except GitError:
+            raise RevisionError(f"{name}: its commit {commit[:12]} is not on this machine") from None
+        return Revision(name, commit)
+
+    def _called(self, name: str) -> dict[str, str]:
+        """The tags and branches of this very name, each with the commit that it leads to."""
+        places = [f"{namespace}/{name}" for namespace in _NAMESPACES]
+        # Git also prints what is below such a name, and of an annotated tag what it stands for.
+        printed = ask(self.root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *places)
+        refs = (line.split(" ") for line in printed.split("\n") if line)
+        return {ref: behind or own for ref, own, behind in refs if ref in places}
+
+    def has(self, revision: Revision, file: str) -> bool:
+        """Whether a revision has a file, given relative to ``root``."""
+        try:
+            return ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip() == "blob"
+        except GitError:
+            return False
+
+    def submodules(self, revision: Revision) -> list[str]:
+        """The folders of a revision, relative to ``root``, that belong to other repositories."""
+        entries = ask(self.root, "ls-tree", "-r", revision.commit).split("\n")
+        return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
+
+    def files(self, revision: Revision) -> Path:
+        """The folder ``root`` as it is at a revision, which stays as ``folders.make`` says.
+
+        Raises:
+            RevisionError: Git cannot write it, or there is no room.
+        """
+        cache = cache_folder()
+        if cache is None:
+            raise RevisionError(f"{revision.name} cannot be checked out: there is no cache folder")
+        # A commit's hash says what is in it, whichever clone it came from.
+        folder = cache / FOLDER / revision.commit
+        try:
+            make(folder, lambda aside: self._write(revision.commit, aside), _KEEP)
+        except (GitError, OSError) as error:
+            raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
+        return folder / self._prefix
+
+    @cached_property
+    def _prefix(self) -> str:
+        return ask(self.root, "rev-parse", "--show-prefix").strip()
+
+    def _write(self, commit: str, folder: Path) -> None:
+        # A work tree of its own, so that the attributes are the commit's and not those of the user's.
+        index = folder.with_name(f"{folder.name}.index")
+        apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
+        ask(self.root, "read-tree", commit, settings=apart)
+        ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
+        protect(folder)
+
+    def _unknown(self, name: str, reason: str) -> str:
+        if "ambiguous" in reason:
+            return f"{name}: {reason}"
+        hint = "; the clone is shallow, so fetch more of its history" if cut_off(self.root) else ""
+        return f"there is no revision {name}{hint}"

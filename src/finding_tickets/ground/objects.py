@@ -1,0 +1,177 @@
+"""Files at many commits, read by one process of git: no checkout, and no process for each of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Self, cast
+
+from finding_tickets.ground.git import GitError, command, settings_for
+
+_TREES = 8192
+"""Folders that are kept in memory: those of one commit are nearly all those of the next."""
+_FOLDER, _FILE, _PROGRAM, _LINK = "40000", "100644", "100755", "120000"
+_MOST_LINKS = 8
+
+
+class Entry(NamedTuple):
+    """What a name stands for in a folder: a file, a folder or something else, by the name of its object."""
+
+    mode: str
+    object: str
+
+
+class Objects:
+    """The objects of the repository that ``root`` is in, as long as the context lasts.
+
+    Raises:
+        GitError: Git is not installed or cannot be started.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._git: subprocess.Popen[bytes] | None = None
+        self.folder = lru_cache(maxsize=_TREES)(self._folder)
+
+    def __enter__(self) -> Self:
+        """The context itself."""
+        try:
+            self._git = subprocess.Popen(  # noqa: S603 - git with arguments of ours; no shell takes part
+                command(self._root, "cat-file", "--batch"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=settings_for(),
+                # An interrupt from the terminal is for the caller, whose end is git's.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GitError(f"git cannot be started: {error.strerror}") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End git."""
+        if self._git:
+            for stream in (self._git.stdin, self._git.stdout):
+                with suppress(BrokenPipeError):
+                    cast("IO[bytes]", stream).close()
+            self._git.wait()
+
+    def content(self, name: str) -> bytes | None:
+        """The bytes of an object; None for one that this clone does not have.
+
+        Raises:
+            GitError: Git has ended.
+        """
+        if self._git is None:
+            raise GitError("git is not running")
+        stdin, stdout = cast("IO[bytes]", self._git.stdin), cast("IO[bytes]", self._git.stdout)
+        try:
+            stdin.write(name.encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise GitError("git has ended") from None
+        # NAME KIND SIZE, or NAME missing
+        said = stdout.readline().split()
+        if not said:
+            raise GitError("git has ended")
+        if len(said) < 3:
+            return None
+        content = stdout.read(int(said[2]) + 1)
+        return content[:-1]
+
+    def _folder(self, name: str) -> Mapping[str, Entry]:
+        """What is in a folder, by its names; nothing where this clone does not have it."""
+        content = self.content(name) or b""
+        digits = len(name) // 2
+        found: dict[str, Entry] = {}
+        start = 0
+        # MODE, a blank, NAME, a zero byte, and the object's name as bytes
+        while start < len(content):
+            end = content.index(b"\0", start)
+            mode, _, called = content[start:end].partition(b" ")
+            start = end + 1 + digits
+            found[os.fsdecode(called)] = Entry(mode.decode(), content[end + 1 : start].hex())
+        return found
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The folder of a register at a commit; ``tree`` is that of the whole repository, above ``prefix``."""
+
+    objects: Objects = field(repr=False)
+    tree: str
+    prefix: str = ""
+
+    def file(self, path: str) -> str | None:
+        """The object of a file, or of the file that a link leads to; None where there is no such file."""
+        entry = self._entry(path)
+        return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
+
+    def has_any(self, folder: str, names: Iterable[str]) -> bool:
+        """Whether a folder has a file of any of these names that is one of Python, or a folder of another."""
+        found = self.folder(folder)
+        there = self.objects.folder(found) if found else {}
+        kinds = (
+            (name, self.file if name.endswith(".py") else self.folder) for name in names if name in there
+        )
+        return any(kind(f"{folder}/{name}") for name, kind in kinds)
+
+    def content(self, path: str) -> bytes | None:
+        """The bytes of a file; None where there is no such file, or this clone does not have it."""
+        name = self.file(path)
+        return self.objects.content(name) if name else None
+
+    def files(self, folder: str = "") -> Iterator[tuple[str, str]]:
+        """The paths of all files in a folder and below, hidden folders left out, with their objects."""
+        if found := self.folder(folder):
+            yield from self._below(found, f"{folder}/" if folder else "")
+
+    def folder(self, path: str) -> str | None:
+        """The object of a folder, itself where the path is empty; None where there is no such folder."""
+        entry = self._entry(path)
+        return entry.object if entry and entry.mode == _FOLDER else None
+
+    def _entry(self, path: str) -> Entry | None:
+        """What a path leads to, links on the way followed; None for nothing, and outside the repository."""
+        here = [Entry(_FOLDER, self.tree)]
+        waiting = f"{self.prefix}{path}".split("/")[::-1]
+        links = 0
+        while waiting:
+            name = waiting.pop()
+            if name in {"", "."}:
+                continue
+            if here[-1].mode != _FOLDER:
+                return None
+            if name == "..":
+                here.pop()
+                if not here:
+                    return None
+                continue
+            entry = self.objects.folder(here[-1].object).get(name)
+            if entry is None:
+                return None
+            if entry.mode != _LINK:
+                here.append(entry)
+                continue
+            target = os.fsdecode(self.objects.content(entry.object) or b"")
+            links += 1
+            if links > _MOST_LINKS or target.startswith("/"):
+                return None
+            waiting += target.split("/")[::-1]
+        return here[-1]
+
+    def _below(self, tree: str, place: str) -> Iterator[tuple[str, str]]:
+        for name, entry in self.objects.folder(tree).items():
+            if entry.mode == _FOLDER and not name.startswith("."):
+                yield from self._below(entry.object, f"{place}{name}/")
+            elif entry.mode in {_FILE, _PROGRAM}:
+                yield f"{place}{name}", entry.object

@@ -1,0 +1,1 @@
+"""Checks a register: the engine, its rules, what it can mend."""

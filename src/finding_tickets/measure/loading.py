@@ -1,0 +1,156 @@
+"""Import a verifier and its variants from files of a repository or from installed packages."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from finding_tickets.measure.patches import unpatched
+from finding_tickets.measure.places import belongs_to
+from finding_tickets.measure.report import CannotMeasureError
+from finding_tickets.measure.source import Source
+from finding_tickets.workload import Workload
+
+
+def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
+    """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises.
+
+    What the verifier imports comes from ``code``, where that is another folder than the root, before it comes
+    from the root; but what stands beside it in a folder of verifiers comes from the root, as it does itself.
+    """
+    for folder in dict.fromkeys((root, code or root)):
+        import_from(folder)
+    if code and code != root:
+        _keep_together((root / path).parent, root)
+    # The code under test may be imported here already, before any variant is watched.
+    with unpatched(f"{path}: "):
+        module = _from_file(root / path, root)
+    workload = getattr(module, "workload", None)
+    if not isinstance(workload, Workload):
+        raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
+    check_sweep(workload, path)
+    return workload
+
+
+def _keep_together(folder: Path, root: Path) -> None:
+    """Have a folder of verifiers come from the root; a package is the code's, whatever verifiers it has."""
+    parts = folder.relative_to(root).parts
+    name = ".".join(parts)
+    if not parts or parts[0] == "src" or (folder / "__init__.py").exists() or name in sys.modules:
+        return
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+
+
+def check_sweep(workload: Workload, path: str) -> None:
+    """Raise ``CannotMeasureError`` unless there are points and all have the same variables."""
+    if not workload.sweep:
+        raise CannotMeasureError(f"{path}: the sweep is empty, so nothing can be measured")
+    expected = set(workload.sweep[0])
+    for point in workload.sweep:
+        if set(point) != expected:
+            raise CannotMeasureError(f"{path}: {point} has other variables than {workload.sweep[0]}")
+
+
+def load_function(source: Source, root: Path) -> Callable[..., Any]:
+    """The function of a variant; raises ``CannotMeasureError``, or whatever importing its module raises."""
+    found: Any = _module(source.module, root)
+    like = ""
+    for name in source.function.split("."):
+        like = like or _like(name, found)
+        found = getattr(found, name, None)
+    if not callable(found):
+        raise CannotMeasureError(f"{source.module}: has no function {source.function}{like}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _like(name: str, holder: object) -> str:
+    """What a module or class has in place of a name that it does not have, as a question; empty otherwise."""
+    if hasattr(holder, name):
+        return ""
+    from difflib import get_close_matches
+
+    there = sorted(each for each, value in getattr(holder, "__dict__", {}).items() if callable(value))
+    close = get_close_matches(name, there, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def imported_files(root: Path) -> tuple[str, ...]:
+    """The repository's files that this process has imported, relative to ``root`` and sorted."""
+    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    paths = (Path(name) for name in loaded if name)
+    return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
+
+
+def imported_digests(root: Path) -> dict[str, str]:
+    """The SHA-256 of each of these files as it is now, that of nothing where it is gone."""
+    return {file: digest(root / file) for file in imported_files(root)}
+
+
+def digest(file: Path) -> str:
+    """The SHA-256 of a file, that of nothing where there is none."""
+    return hashlib.sha256(file.read_bytes() if file.is_file() else b"").hexdigest()
+
+
+def import_from(root: Path) -> None:
+    """Let modules be found in a repository before any that are installed."""
+    for folder in (str(root / "src"), str(root)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+
+
+def _module(name: str, root: Path) -> ModuleType:
+    import_from(root)
+    if name.endswith(".py"):
+        return _from_file(root / name, root)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):
+            raise CannotMeasureError(f"there is no module {error.name}") from None
+        # What is missing is something that the module imports.
+        raise
+
+
+def _from_file(path: Path, root: Path) -> ModuleType:
+    """Import a file by the name under which the rest of the repository imports it, where it has one."""
+    if not path.is_file():
+        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
+    folder = root / "src" if path.is_relative_to(root / "src") else root
+    name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+    if _is_module(name, path):
+        return importlib.import_module(name)
+    # A name that cannot be imported, or that is another module's: the file's whole path is its own.
+    name = ".".join(path.relative_to(root).with_suffix("").parts)
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_module(name: str, path: Path) -> bool:
+    """Whether importing ``name`` gives this very file; the packages that it is in are imported for that."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        # A folder on the way is another module's, which is no package.
+        if f"{name}.".startswith(f"{error.name}."):
+            return False
+        raise
+    return spec is not None and spec.origin is not None and Path(spec.origin) == path
