@@ -13,19 +13,18 @@ from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import device_branches, device_numbers, gradients, refusals
+from simcuda.torch_api import gradients, refusals
 from simcuda.torch_api.autocast import Autocast
-from simcuda.torch_api.bindings import followed
+from simcuda.torch_api.concurrency import Threads, refused_in_children
 from simcuda.torch_api.cuda_api import CudaApi
+from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.forks import refused_in_children
+from simcuda.torch_api.factories import Factories
 from simcuda.torch_api.legacy_types import LegacyTypes
 from simcuda.torch_api.module_loading import torch_imports_outside
 from simcuda.torch_api.patches import Patches
-from simcuda.torch_api.python_data import PythonData
 from simcuda.torch_api.storage_api import StorageApi
 from simcuda.torch_api.tensor_api import TensorApi
-from simcuda.torch_api.threads import Threads
 
 _active: list[SimulatedCuda] = []
 
@@ -107,10 +106,9 @@ def device(
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)
-        python_data = PythonData(tensors)
-        python_data.install(patches)
-        LegacyTypes(machine, python_data).install(patches)
-        device_numbers.install(patches)
+        factories = Factories(tensors)
+        factories.install(patches)
+        LegacyTypes(machine, factories).install(patches)
         StorageApi(machine).install(patches)
         api = CudaApi(machine)
         stack.callback(api.end)
@@ -118,12 +116,12 @@ def device(
         autocast = Autocast(machine)
         stack.callback(autocast.remove)
         autocast.install(patches)
-        device_branches.install(patches, machine)
+        DeviceBranches(machine).install(patches)
         gradients.install(patches)
         refusals.install(patches)
         refusals.refuse_c_functions(patches)
         threads.install(patches)
-        stack.enter_context(followed(patches))
+        stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
         stack.enter_context(torch_imports_outside(patches))
         _forget_answers()

@@ -14,7 +14,7 @@ from finding_tickets.measure.patches import unpatched
 from finding_tickets.measure.report import CannotMeasureError
 from finding_tickets.measure.run import run
 from finding_tickets.measure.simulated import SimulatedMeter
-from simcuda.cost.rules import never_waiting
+from simcuda.cost.rules import without_rule
 from simcuda.ledger import Ledger
 
 
@@ -48,10 +48,10 @@ def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> Non
 
 def test_a_replaced_constant_is_named_and_put_back() -> None:
     """The tables by which the device counts are as good as its functions."""
-    before = never_waiting.NEVER_WAITING
-    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.cost\.rules\.never_waiting\.N"), unpatched():
-        vars(never_waiting)["NEVER_WAITING"] = {}
-    assert before is never_waiting.NEVER_WAITING
+    before = without_rule.NEVER_WAITING
+    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.cost\.rules\.without_rule\.N"), unpatched():
+        vars(without_rule)["NEVER_WAITING"] = {}
+    assert before is without_rule.NEVER_WAITING
 
 
 def test_a_deleted_function_is_put_back() -> None:

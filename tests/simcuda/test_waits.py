@@ -12,9 +12,7 @@ import torch
 import simcuda
 from simcuda import Measurement
 from simcuda.cost.rules import RULES
-from simcuda.cost.rules.composites import TAKEN_APART
-from simcuda.cost.rules.host_only import HOST_ONLY
-from simcuda.cost.rules.never_waiting import NEVER_WAITING, never_waits
+from simcuda.cost.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART, never_waits
 
 NAMES = """
 x = torch.rand(8, device="cuda")

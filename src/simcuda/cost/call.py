@@ -13,39 +13,48 @@ from simcuda.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class OpCost:
     """What one operation does on a CUDA device, besides making its results.
 
     Attributes:
         launches: Kernels.
         waits: Times the host waits for the current stream.
-        implicit_waits: Places where the host may block without a synchronise call.
         copies: Each copy as its kind (``h2d``, ``d2h``, ``d2d``) and its bytes.
-        passing: Bytes allocated together at the beginning, and freed before anything else is.
         temporaries: Bytes allocated before the results, each freed at the end of the operation.
         workspaces: Bytes allocated after the results, each freed at the end of the operation.
+        passing: Bytes allocated together at the beginning, and freed before anything else is.
     """
 
     launches: int = 0
     waits: int = 0
-    implicit_waits: int = 0
     copies: tuple[tuple[str, int], ...] = ()
     temporaries: tuple[int, ...] = ()
     workspaces: tuple[int, ...] = ()
     passing: tuple[int, ...] = ()
 
+    def __add__(self, other: OpCost) -> OpCost:
+        """The cost of both, one after the other; what either allocates is held until both are done."""
+        return OpCost(
+            self.launches + other.launches,
+            self.waits + other.waits,
+            self.copies + other.copies,
+            self.temporaries + other.temporaries,
+            self.workspaces + other.workspaces,
+            self.passing + other.passing,
+        )
 
-FREE = Cost()
+
+FREE = OpCost()
 """Nothing happens on the device."""
+
+ONE_KERNEL = OpCost(launches=1)
 
 # Kept, because building ``list | tuple`` takes longer than asking.
 _SEQUENCES = (list, tuple)
 
-ONE_KERNEL = Cost(launches=1)
-
 
 @dataclass(slots=True)
-class Call:
+class OperationCall:
     """One operation with its arguments and, once it has run on the CPU, its result.
 
     Attributes:
@@ -82,14 +91,10 @@ class Call:
         tag = self.storages.of(tensor)
         return tag is None or tag.device == HOST
 
-    def is_pinned(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor lies in page-locked host memory."""
-        tag = self.storages.of(tensor)
-        return tag is not None and tag.pinned
-
 
 def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
     """The tensors among the arguments of an operation and in its lists, which hold no further lists."""
+    # Runs for every operation: a loop over flat lists is faster than the recursion of ``tensors_in``.
     found = []
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, torch.Tensor):

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from simcuda.cost.indexing import LARGEST_OFFSET, parts
+import torch
+
+from simcuda.cost.tensor_iterator import LARGEST_OFFSET, parts
 from simcuda.profile import MultiTensorTables
 
 CHUNK_ELEMENTS = 65_536
@@ -39,9 +41,9 @@ def elementwise(elements: int, itemsize: int) -> int:
     return sum(1 for _ in parts((elements,), [(itemsize,)]))
 
 
-def copy(elements: int, itemsize: int, *, as_bytes: bool) -> int:
-    """Kernels of a copy within a device; none ``as_bytes``: of one type and dense in the same order."""
-    return 0 if as_bytes else elementwise(elements, itemsize)
+def kernels_over(tensor: torch.Tensor) -> int:
+    """Kernels of an elementwise operation with this result."""
+    return elementwise(tensor.numel(), tensor.element_size())
 
 
 def concatenation(
@@ -52,8 +54,8 @@ def concatenation(
     outermost: bool,
     contiguous: bool = True,
     converted: Collection[int] = (),
-) -> int:
-    """Kernels of ``cat``, and of ``stack``, which concatenates views.
+) -> tuple[int, list[int]]:
+    """What ``cat`` does, and ``stack``, which concatenates views.
 
     Args:
         elements: Elements of each input.
@@ -62,36 +64,24 @@ def concatenation(
         outermost: Whether the inputs follow each other in the result's memory.
         contiguous: Whether every input is contiguous.
         converted: Positions of the inputs whose type is not that of the result.
+
+    Returns:
+        The kernels, and the positions of the inputs that are copied as bytes, each without a kernel.
     """
-    if _takes_batches(elements, dimensions, converted):
+    fits = dimensions <= CAT_DIMENSIONS and sum(elements) < LARGEST_OFFSET
+    if len(elements) > 1 and not converted and fits:
         batch = INPUTS_PER_CAT if contiguous else INPUTS_PER_CAT // 2
         # Batches of empty inputs are skipped only before the first that has elements.
         first = next((place for place, count in enumerate(elements) if count), None)
-        return 0 if first is None else -(-len(elements) // batch) - first // batch
-    as_bytes = copied_as_bytes(
-        elements, dimensions=dimensions, outermost=outermost, contiguous=contiguous, converted=converted
-    )
-    return sum(copy(count, itemsize, as_bytes=place in as_bytes) for place, count in enumerate(elements))
-
-
-def copied_as_bytes(
-    elements: Sequence[int],
-    *,
-    dimensions: int,
-    outermost: bool,
-    contiguous: bool = True,
-    converted: Collection[int] = (),
-) -> list[int]:
-    """Positions of the inputs that ``cat`` copies one by one without a kernel; see ``concatenation``."""
-    dense = contiguous and (outermost or len(elements) == 1)
-    if not dense or _takes_batches(elements, dimensions, converted):
-        return []
-    return [place for place, count in enumerate(elements) if count and place not in converted]
-
-
-def _takes_batches(elements: Sequence[int], dimensions: int, converted: Collection[int]) -> bool:
-    fits = dimensions <= CAT_DIMENSIONS and sum(elements) < LARGEST_OFFSET
-    return len(elements) > 1 and not converted and fits
+        return (0 if first is None else -(-len(elements) // batch) - first // batch), []
+    # One by one: an input that goes to one run of memory, in its own type, is a copy of bytes.
+    is_dense = contiguous and (outermost or len(elements) == 1)
+    as_bytes = [
+        place for place, count in enumerate(elements) if is_dense and count and place not in converted
+    ]
+    return sum(
+        elementwise(n, itemsize) for place, n in enumerate(elements) if place not in as_bytes
+    ), as_bytes
 
 
 def multi_tensor(
@@ -120,6 +110,7 @@ def multi_tensor(
             if blocks == tables.blocks or tensors == most_tensors:
                 launches += 1
                 blocks = 0
+                # A tensor that goes on in the next kernel takes a place there too.
                 tensors = 1 if chunks else 0
     return launches + (1 if blocks else 0)
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
-from simcuda.cost.indexing import Shape, parts
-from simcuda.cost.iteration import Dimension, iterate
+from simcuda.cost.tensor_iterator import Dimension, Shape, iterate, parts
 from simcuda.profile import Profile
 
 THREADS = 512
@@ -126,31 +125,36 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
     values, results = prod(d.size for d in inner), prod(d.size for d in outer)
     reduces_fastest = not outer or bool(inner and dimensions[0].stride < outer[0].stride)
     if reduces_fastest:
-        vector = 1
+        # The threads of a row share one result.
         width, height = _block(values, results, how.threads)
         grid = results
+        results_per_row, threads_per_result = results, width * height
     else:
-        vector = _result_vector(dimensions, outer[0], how.itemsize)
+        # Neighbouring results that one thread computes: as many as stay aligned, at most 4.
+        fastest = outer[0]
+        vector = 4 if fastest.stride == how.itemsize else 1
+        for number in (fastest.size, *(d.stride // how.itemsize for d in dimensions if d is not fastest)):
+            while number % vector:
+                vector //= 2
         width, height = _block(results // vector, values, how.threads // vector)
         grid = -(-(results // vector) // width)
-    threads_per_result = width * height if reduces_fastest else height
-    blocks = _blocks_per_result(-(-values // threads_per_result), grid, width * height, profile)
+        results_per_row, threads_per_result = results * width * vector, height
+    # Several blocks share a result where each thread would read many values alone, and the device has room.
+    values_per_thread = -(-values // threads_per_result)
+    resident = profile.multiprocessors * (profile.threads_per_multiprocessor // (width * height))
+    if values_per_thread < MANY_VALUES or grid > resident:
+        return []
+    blocks = max(
+        min(-(-resident // grid), -(-values_per_thread // FEW_VALUES)),
+        -(-values_per_thread // MANY_VALUES),
+    )
     if blocks == 1:
         return []
-    results_per_row = results if reduces_fastest else results * width * vector
     return [how.partial_bytes * results_per_row * blocks, COUNTER_BYTES * grid]
 
 
-def _result_vector(dimensions: list[Dimension], fastest: Dimension, itemsize: int) -> int:
-    """Neighbouring results that one thread computes: as many as stay aligned, at most 4."""
-    vector = 4 if fastest.stride == itemsize else 1
-    for number in (fastest.size, *(d.stride // itemsize for d in dimensions if d is not fastest)):
-        while number % vector:
-            vector //= 2
-    return vector
-
-
 def _block(across: int, along: int, threads: int) -> tuple[int, int]:
+    """Width and height of a thread block: powers of 2, a warp wide first, then as tall as there is work."""
     widest, tallest = _power_of_2(across, threads), _power_of_2(along, threads)
     width = min(widest, WARP)
     height = min(tallest, threads // width)
@@ -159,11 +163,3 @@ def _block(across: int, along: int, threads: int) -> tuple[int, int]:
 
 def _power_of_2(number: int, limit: int) -> int:
     return limit if number >= limit else 1 << (max(number, 1).bit_length() - 1)
-
-
-def _blocks_per_result(values: int, grid: int, threads: int, profile: Profile) -> int:
-    """Thread blocks that share one result, where each thread would read ``values`` values alone."""
-    resident = profile.multiprocessors * (profile.threads_per_multiprocessor // threads)
-    if values < MANY_VALUES or grid > resident:
-        return 1
-    return max(min(-(-resident // grid), -(-values // FEW_VALUES)), -(-values // MANY_VALUES))

@@ -15,11 +15,21 @@ Known limitations:
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from simcuda.device.memory_blocks import BLOCK_ROUNDING, SMALL_REQUEST, Block, Pool, segment_size
-from simcuda.device.memory_stats import AllocatorStats
-from simcuda.device.ordering import Mark, Ordering
+from simcuda.device.memory_stats import AllocatorStats, PoolStats
+from simcuda.device.ordering import Ordering, StreamMark
+
+# The constants of c10/cuda/CUDACachingAllocator.cpp.
+MIB = 1 << 20
+BLOCK_ROUNDING = 512
+SMALL_REQUEST = MIB
+SMALL_SEGMENT = 2 * MIB
+MEDIUM_REQUEST = 10 * MIB
+MEDIUM_SEGMENT = 20 * MIB
+SEGMENT_ROUNDING = 2 * MIB
 
 
 class OutOfMemory(Exception):  # noqa: N818 - torch.OutOfMemoryError is the error that users meet
@@ -31,27 +41,105 @@ class OutOfMemory(Exception):  # noqa: N818 - torch.OutOfMemoryError is the erro
         limit: Bytes the process may use of them; lower than ``capacity`` under a memory fraction.
         reserved: Bytes in segments.
         allocated: Bytes in blocks handed out.
+        free: Bytes of the device outside every segment.
+        unallocated: Bytes in segments that no block in use covers: cached, or lost to fragmentation.
     """
 
     def __init__(self, *, requested: int, capacity: int, limit: int, reserved: int, allocated: int) -> None:
-        self.requested = requested
-        self.capacity = capacity
-        self.limit = limit
-        self.reserved = reserved
-        self.allocated = allocated
+        self.requested, self.capacity, self.limit = requested, capacity, limit
+        self.reserved, self.allocated = reserved, allocated
+        self.free = capacity - reserved
+        self.unallocated = reserved - allocated
         super().__init__(
             f"{requested} bytes asked for; of {limit} bytes, {reserved} are reserved, {allocated} allocated"
         )
 
-    @property
-    def free(self) -> int:
-        """Bytes of the device outside every segment."""
-        return self.capacity - self.reserved
 
-    @property
-    def unallocated(self) -> int:
-        """Bytes in segments that no block in use covers: cached, or lost to fragmentation."""
-        return self.reserved - self.allocated
+@dataclass(eq=False, slots=True)
+class MemoryBlock:
+    """A range of addresses within one segment; a link in the segment's chain of neighbours.
+
+    Attributes:
+        address: First byte; unique among the blocks of a device at any time.
+        size: Bytes it covers, at least what was requested.
+        stream: The stream it was allocated on, the only one that may reuse it.
+        pool: Where it goes when it is free.
+        requested: Bytes its user asked for; 0 while it is cached.
+        is_cached: Whether it is free for reuse.
+        used_by: Other streams that use it, by ``record_stream``.
+    """
+
+    address: int
+    size: int
+    stream: int
+    pool: BlockPool
+    requested: int = 0
+    is_cached: bool = False
+    used_by: set[int] | None = None
+    before: MemoryBlock | None = None
+    after: MemoryBlock | None = None
+
+    def split_off(self, size: int) -> MemoryBlock:
+        """Keep ``size`` bytes; the rest becomes a block of its own, which is returned."""
+        rest = MemoryBlock(
+            self.address + size, self.size - size, self.stream, self.pool, before=self, after=self.after
+        )
+        if self.after is not None:
+            self.after.before = rest
+        self.size, self.after = size, rest
+        return rest
+
+    def absorb(self, neighbour: MemoryBlock) -> None:
+        """Take the place of a neighbour as well."""
+        if neighbour is self.before:
+            self.address, self.before = neighbour.address, neighbour.before
+            if self.before is not None:
+                self.before.after = self
+        else:
+            self.after = neighbour.after
+            if self.after is not None:
+                self.after.before = self
+        self.size += neighbour.size
+
+
+class BlockPool:
+    """The free blocks of one stream, small or large ones, ordered by size, then address.
+
+    Attributes:
+        stream: The stream whose requests they serve.
+        least_rest: Bytes from which on the rest of a block is split off.
+        stats: The statistics that count its blocks.
+    """
+
+    def __init__(self, stream: int, least_rest: int, stats: tuple[PoolStats, ...]) -> None:
+        self.stream = stream
+        self.least_rest = least_rest
+        self.stats = stats
+        self._order: list[tuple[int, int, MemoryBlock]] = []
+
+    def add(self, block: MemoryBlock) -> None:
+        """Offer a block for reuse."""
+        block.is_cached = True
+        insort(self._order, (block.size, block.address, block))
+
+    def remove(self, block: MemoryBlock) -> None:
+        """Take back an offered block."""
+        block.is_cached = False
+        del self._order[bisect_left(self._order, (block.size, block.address))]
+
+    def take(self, size: int) -> MemoryBlock | None:
+        """Take the smallest block of at least ``size`` bytes, the lowest address first among equals."""
+        order = self._order
+        position = bisect_left(order, (size,))
+        if position == len(order):
+            return None
+        block = order.pop(position)[2]
+        block.is_cached = False
+        return block
+
+    def whole_segments(self) -> list[MemoryBlock]:
+        """The blocks that cover their segment, in order."""
+        return [block for _, _, block in self._order if block.before is None and block.after is None]
 
 
 class Allocator:
@@ -61,17 +149,20 @@ class Allocator:
         capacity: Bytes of the device.
         ordering: What the host knows of the streams that use a block; decides when it may be reused.
         waited: Called with a number of events that the host has waited for, each a ``cudaEventSynchronize``.
+
+    Attributes:
+        fraction: The part of the capacity that segments may take.
     """
 
     def __init__(self, capacity: int, ordering: Ordering, waited: Callable[[int], None]) -> None:
         self.capacity = capacity
+        self.fraction = 1.0
         self.stats = AllocatorStats()
-        self._limit = capacity
         self._ordering = ordering
         self._waited = waited
-        self._small: dict[int, Pool] = {}
-        self._large: dict[int, Pool] = {}
-        self._waiting: dict[Block, list[Mark]] = {}
+        self._small: dict[int, BlockPool] = {}
+        self._large: dict[int, BlockPool] = {}
+        self._waiting: dict[MemoryBlock, list[StreamMark]] = {}
         self._next_address = 0x7F0000000000
 
     @property
@@ -79,21 +170,7 @@ class Allocator:
         """Bytes in segments now."""
         return self.stats.both.reserved.current
 
-    @property
-    def requested(self) -> int:
-        """Bytes asked for and not yet returned."""
-        return self.stats.both.requested.current
-
-    @property
-    def allocated(self) -> int:
-        """Bytes in blocks handed out now."""
-        return self.stats.both.allocated.current
-
-    def set_fraction(self, fraction: float) -> None:
-        """Let the segments take no more than this part of the capacity."""
-        self._limit = int(self.capacity * fraction)
-
-    def malloc(self, requested: int, stream: int) -> Block | None:
+    def malloc(self, requested: int, stream: int) -> MemoryBlock | None:
         """A block of at least ``requested`` bytes for ``stream``; None for a request of 0 bytes.
 
         Raises:
@@ -102,24 +179,28 @@ class Allocator:
         if not requested:
             return None
         if self._waiting:
-            self._return_finished()
+            complete = self._ordering.is_complete
+            for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
+                del self._waiting[block]
+                self._end_wait(block)
         size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
         pools = self._small if size <= SMALL_REQUEST else self._large
         pool = pools.get(stream) or self._new_pool(pools, stream)
-        block = pool.take(size) or self._segment_or_retry(requested, size, pool)
+        taken = pool.take(size) or self._new_segment(requested, size, pool)
         inactive = inactive_bytes = 0
-        if block.before is not None or block.after is not None:
-            inactive, inactive_bytes = -1, -block.size
-        if block.size - size >= pool.least_rest:
-            rest = block.split_off(size)
+        # A part of a segment was inactive while it was free; the rest that is split off is so from now on.
+        if taken.before is not None or taken.after is not None:
+            inactive, inactive_bytes = -1, -taken.size
+        if taken.size - size >= pool.least_rest:
+            rest = taken.split_off(size)
             pool.add(rest)
             inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
-        block.requested = requested
+        taken.requested = requested
         for stats in pool.stats:
-            stats.hand_out(block.size, requested, inactive, inactive_bytes)
-        return block
+            stats.hand_out(taken.size, requested, inactive, inactive_bytes)
+        return taken
 
-    def free(self, block: Block) -> None:
+    def free(self, block: MemoryBlock) -> None:
         """Take a block back; where other streams use it, it is reused only after they have finished."""
         if not block.used_by:
             for stats in block.pool.stats:
@@ -131,64 +212,70 @@ class Allocator:
         self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
         block.used_by = None
 
-    def record_stream(self, block: Block, stream: int) -> None:
+    def record_stream(self, block: MemoryBlock, stream: int) -> None:
         """Note that ``stream`` uses the block, besides the one it was allocated on."""
         if stream != block.stream:
             block.used_by = (block.used_by or set()) | {stream}
 
     def empty_cache(self) -> None:
         """Wait for the other streams' uses and give every wholly free segment back to the device."""
-        self._wait_for_all()
+        self.stats.num_sync_all_streams += 1
+        for block in list(self._waiting):
+            self._waited(len(self._waiting.pop(block)))
+            self._end_wait(block)
         for pool in (*self._small.values(), *self._large.values()):
             for block in pool.whole_segments():
-                self._release(block)
+                pool.remove(block)
+                self.stats.num_device_free += 1
+                for stats in pool.stats:
+                    stats.hold(-block.size)
 
-    def _new_pool(self, pools: dict[int, Pool], stream: int) -> Pool:
+    def _new_pool(self, pools: dict[int, BlockPool], stream: int) -> BlockPool:
         if pools is self._small:
-            pools[stream] = pool = Pool(stream, BLOCK_ROUNDING, self.stats.that_count("small_pool"))
+            pools[stream] = pool = BlockPool(stream, BLOCK_ROUNDING, self.stats.counting("small_pool"))
             return pool
         if not pools:
+            # With the first large block, the statistics of the small pool are no longer those of both.
             self.stats.divide()
             for small in self._small.values():
-                small.stats = self.stats.that_count("small_pool")
-        pools[stream] = pool = Pool(stream, SMALL_REQUEST + 1, self.stats.that_count("large_pool"))
+                small.stats = self.stats.counting("small_pool")
+        pools[stream] = pool = BlockPool(stream, SMALL_REQUEST + 1, self.stats.counting("large_pool"))
         return pool
 
-    def _segment_or_retry(self, requested: int, size: int, pool: Pool) -> Block:
-        block = self._new_segment(size, pool)
-        if block is None:
+    def _new_segment(self, requested: int, size: int, pool: BlockPool) -> MemoryBlock:
+        """The block of a new segment, for which cached ones may have to go first."""
+        if size <= SMALL_REQUEST:
+            segment = SMALL_SEGMENT
+        elif size < MEDIUM_REQUEST:
+            segment = MEDIUM_SEGMENT
+        else:
+            segment = -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
+        limit = int(self.capacity * self.fraction)
+        if self.reserved + segment > limit:
             self.empty_cache()
             self.stats.num_alloc_retries += 1
-            block = self._new_segment(size, pool)
-        if block is None:
+        if self.reserved + segment > limit:
             self.stats.num_ooms += 1
             raise OutOfMemory(
                 requested=requested,
                 capacity=self.capacity,
-                limit=self._limit,
+                limit=limit,
                 reserved=self.reserved,
-                allocated=self.allocated,
+                allocated=self.stats.both.allocated.current,
             )
-        return block
-
-    def _new_segment(self, size: int, pool: Pool) -> Block | None:
-        size = segment_size(size)
-        if self.reserved + size > self._limit:
-            return None
-        block = Block(self._next_address, size, pool.stream, pool)
-        self._next_address += size
+        block = MemoryBlock(self._next_address, segment, pool.stream, pool)
+        self._next_address += segment
         self.stats.num_device_alloc += 1
         for stats in pool.stats:
-            stats.hold(size)
+            stats.hold(segment)
         return block
 
-    def _release(self, block: Block) -> None:
-        block.pool.remove(block)
-        self.stats.num_device_free += 1
+    def _end_wait(self, block: MemoryBlock) -> None:
         for stats in block.pool.stats:
-            stats.hold(-block.size)
+            stats.end_wait(block.size, block.requested)
+        self._cache(block)
 
-    def _cache(self, block: Block) -> None:
+    def _cache(self, block: MemoryBlock) -> None:
         """Offer a block for reuse, one with its free neighbours."""
         pool = block.pool
         inactive = inactive_bytes = 0
@@ -204,20 +291,3 @@ class Allocator:
         if inactive_bytes:
             for stats in pool.stats:
                 stats.idle(inactive, inactive_bytes)
-
-    def _return_finished(self) -> None:
-        finished = [b for b, marks in self._waiting.items() if all(map(self._ordering.is_complete, marks))]
-        for block in finished:
-            del self._waiting[block]
-            self._end_wait(block)
-
-    def _wait_for_all(self) -> None:
-        self.stats.num_sync_all_streams += 1
-        for block in list(self._waiting):
-            self._waited(len(self._waiting.pop(block)))
-            self._end_wait(block)
-
-    def _end_wait(self, block: Block) -> None:
-        for stats in block.pool.stats:
-            stats.end_wait(block.size, block.requested)
-        self._cache(block)

@@ -12,7 +12,7 @@ ADDS_TO_A_LEAF = 2**64 - 1
 """The number of every node that adds a gradient to a leaf, whenever it was made."""
 
 
-class Current(threading.local):
+class CurrentStreams(threading.local):
     """A thread's current device and streams, as CUDA has them for each thread.
 
     Args:

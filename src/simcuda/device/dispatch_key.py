@@ -30,14 +30,7 @@ class Watcher(Protocol):
         """The result of one operation, given its positional and its named arguments."""
 
 
-class _Nobody:
-    """Lets torch run every operation itself."""
-
-    def run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        return func._op(*args, **kwargs)
-
-
-_watcher: Watcher = _Nobody()
+_watcher: Watcher | None = None
 
 
 @contextmanager
@@ -50,7 +43,7 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
         with watched():
             yield
     finally:
-        _watcher = _Nobody()
+        _watcher = None
 
 
 @contextmanager
@@ -91,8 +84,11 @@ def _register() -> Any:
 
 
 def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:
+    # What the watcher itself does on the way is not watched.
     _exclude(_KEY, True)
     try:
+        if _watcher is None:
+            return operation._op(*args, **kwargs)
         return _watcher.run(operation, args, kwargs)
     finally:
         _exclude(_KEY, False)

@@ -6,8 +6,7 @@ generator with the same seed, and its state has the size of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -78,29 +77,20 @@ class Generators:
         Raises:
             RuntimeError: It was given a generator of another type of device.
         """
-        given = next((v for v in (*args, *kwargs.values()) if isinstance(v, _Generator)), None)
+        given: Any = next((v for v in (*args, *kwargs.values()) if isinstance(v, _Generator)), None)
         if given is not None:
-            _check(given, "cpu" if device == HOST else "cuda")
+            wanted = "cpu" if device == HOST else "cuda"
+            found = _simulated.get(given._cdata, given).device.type
+            if found != wanted:
+                raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{found}'")
         if given is not None or device == HOST:
             return run(*args, **kwargs)
-        with _as_default(self.defaults[device]):
+        # C++ draws from the host's default generator where it is given none.
+        default, own = torch.default_generator, self.defaults[device]
+        state = default.get_state()
+        default.set_state(own.get_state())
+        try:
             return run(*args, **kwargs)
-
-
-def _check(generator: Any, device_type: str) -> None:
-    found = _simulated.get(generator._cdata, generator).device.type
-    if found != device_type:
-        raise RuntimeError(f"Expected a '{device_type}' device type for generator but found '{found}'")
-
-
-@contextmanager
-def _as_default(generator: torch.Generator) -> Iterator[None]:
-    # C++ draws from the host's default generator where it is given none.
-    default = torch.default_generator
-    state = default.get_state()
-    default.set_state(generator.get_state())
-    try:
-        yield
-    finally:
-        generator.set_state(default.get_state())
-        default.set_state(state)
+        finally:
+            own.set_state(default.get_state())
+            default.set_state(state)

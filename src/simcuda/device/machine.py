@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 
 import torch
 
-from simcuda.device.allocator import Allocator, OutOfMemory
-from simcuda.device.current_streams import Current
+from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
+from simcuda.device.current_streams import CurrentStreams
 from simcuda.device.generators import Generators
-from simcuda.device.memory_blocks import Block
-from simcuda.device.messages import out_of_memory_message, warn_or_raise
-from simcuda.device.ordering import Conflict, Mark, Ordering
+from simcuda.device.ordering import Conflict, Ordering, StreamMark
 from simcuda.device.storages import HOST, Storages, Tag
 from simcuda.ledger import Ledger
 from simcuda.measurement import Usage
 from simcuda.profile import Profile
 
 STREAMS_IN_POOL = 32
+WAITS_ARE_ERRORS = 2
+"""The mode of ``torch.cuda.set_sync_debug_mode`` that raises; 1 warns."""
 
 
 class Machine:
@@ -35,10 +36,11 @@ class Machine:
         self.profile = profile
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.ordering = Ordering()
-        self.allocators = tuple(Allocator(capacity, self.ordering, self._waited) for _ in range(count))
+        self.allocators = tuple(
+            Allocator(capacity, self.ordering, self._waited_for_events) for _ in range(count)
+        )
         self._stats = tuple(allocator.stats for allocator in self.allocators)
-        self.fractions = [1.0] * count
-        self.current = Current(count)
+        self.current = CurrentStreams(count)
         self.generators = Generators(self.devices)
         self.stream_devices = list(range(count))
         self.has_side_streams = False
@@ -110,7 +112,7 @@ class Machine:
         self.has_side_streams = True
         return len(self.stream_devices) - 1
 
-    def malloc(self, device: int, nbytes: int) -> Block | None:
+    def malloc(self, device: int, nbytes: int) -> MemoryBlock | None:
         """A block of the current stream; None for no bytes.
 
         Raises:
@@ -120,7 +122,14 @@ class Machine:
             block = self.allocators[device].malloc(nbytes, self.current.streams[device])
         except OutOfMemory as error:
             self.ledger.out_of_memory()
-            raise torch.OutOfMemoryError(out_of_memory_message(device, error)) from None
+            allowed = f"{_in_units(error.limit)} allowed; " if error.limit < error.capacity else ""
+            raise torch.OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {_in_units(error.requested)}. GPU {device} has a "
+                f"total capacity of {_in_units(error.capacity)} of which {_in_units(error.free)} is free. "
+                f"Including non-PyTorch memory, this process has {_in_units(error.reserved)} memory in use. "
+                f"{allowed}Of the allocated memory {_in_units(error.allocated)} is allocated by PyTorch, and "
+                f"{_in_units(error.unallocated)} is reserved by PyTorch but unallocated."
+            ) from None
         if block is not None:
             self.ledger.allocation(nbytes)
         return block
@@ -135,11 +144,11 @@ class Machine:
         if nbytes > self.allocators[device].capacity:
             self.malloc(device, nbytes)
 
-    def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[Block]:
+    def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[MemoryBlock]:
         """Blocks for an operation's temporaries; the caller frees them by ``free``."""
         return [block for size in sizes if (block := self.malloc(device, size)) is not None]
 
-    def free(self, device: int, blocks: Collection[Block]) -> None:
+    def free(self, device: int, blocks: Collection[MemoryBlock]) -> None:
         """Return an operation's temporaries."""
         for block in blocks:
             self.allocators[device].free(block)
@@ -193,20 +202,15 @@ class Machine:
         self.ledger.launch(kernels)
         conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
         if conflicts:
-            self.found(conflicts)
+            self._found(conflicts)
 
     def host_touches(self, data: int, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices."""
-        self.found(self.ordering.host_writes(data) if writes else self.ordering.host_reads(data))
+        self._found(self.ordering.host_touches(data, writes=writes))
 
     def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
         """Copy between two devices, whose current streams wait for each other."""
-        self.found(self.ordering.copy_across(self.stream(source), self.stream(destination), read, written))
-
-    def found(self, conflicts: Collection[Conflict]) -> None:
-        """Count accesses that lack an ordering."""
-        if conflicts:
-            self.ledger.count("hazards", len(conflicts))
+        self._found(self.ordering.copy_across(self.stream(source), self.stream(destination), read, written))
 
     def wait_for_stream(self, stream: int) -> None:
         """The host waits for a stream.
@@ -215,7 +219,10 @@ class Machine:
             RuntimeError: ``torch.cuda.set_sync_debug_mode`` asks for an error.
         """
         if self.sync_debug_mode:
-            warn_or_raise(self.sync_debug_mode)
+            message = "called a synchronizing CUDA operation"
+            if self.sync_debug_mode == WAITS_ARE_ERRORS:
+                raise RuntimeError(message)
+            warnings.warn(message, stacklevel=1)
         self.ledger.count("stream_syncs")
         self.ordering.host_waits_for_streams((stream,))
 
@@ -224,13 +231,18 @@ class Machine:
         self.ledger.count("device_syncs")
         self.ordering.host_waits_for_streams(self.streams_of(device))
 
-    def wait_for_event(self, mark: Mark) -> None:
+    def wait_for_event(self, mark: StreamMark) -> None:
         """The host waits for an event."""
         self.ledger.count("event_syncs")
         self.ordering.host_waits(mark)
 
-    def _waited(self, events: int) -> None:
+    def _waited_for_events(self, events: int) -> None:
         self.ledger.count("event_syncs", events)
+
+    def _found(self, conflicts: Collection[Conflict]) -> None:
+        """Count accesses that lack an ordering."""
+        if conflicts:
+            self.ledger.count("hazards", len(conflicts))
 
     def _owns(self, tag: Tag) -> None:
         if tag.block is not None:
@@ -254,3 +266,10 @@ class Machine:
         self.host_bytes -= tag.nbytes
         if tag.pinned:
             self.ordering.forget(tag.serial)
+
+
+def _in_units(nbytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes} bytes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 
 POOLS = ("small_pool", "large_pool")
 
@@ -22,10 +22,6 @@ class Quantity:
             self.added += amount
             self.peak = max(self.peak, self.current)
 
-    def reset_accumulated(self) -> None:
-        """Count what is added and taken away from here on."""
-        self.added, self.at_reset = 0, self.current
-
     def as_dict(self) -> dict[str, int]:
         """Its four sides by the names PyTorch gives them."""
         freed = self.at_reset + self.added - self.current
@@ -41,6 +37,8 @@ class PoolStats:
         requested: Bytes that were asked for, in blocks handed out or waiting for another stream.
         waiting: Blocks given back that wait for another stream before they can be reused.
         waiting_bytes: Their bytes.
+        most_active: Most blocks handed out or waiting at once, while any waited.
+        most_active_bytes: Their bytes, most at once.
         inactive: Free blocks in segments that are partly in use.
         inactive_bytes: Their bytes.
         segments: Segments held.
@@ -49,7 +47,7 @@ class PoolStats:
 
     __slots__ = (
         *("allocated", "blocks", "inactive", "inactive_bytes", "requested", "reserved", "segments"),
-        *("_most_active", "_most_active_bytes", "waiting", "waiting_bytes"),
+        *("most_active", "most_active_bytes", "waiting", "waiting_bytes"),
     )
 
     def __init__(self) -> None:
@@ -57,7 +55,7 @@ class PoolStats:
         self.inactive, self.inactive_bytes = Quantity(), Quantity()
         self.segments, self.reserved = Quantity(), Quantity()
         self.waiting = self.waiting_bytes = 0
-        self._most_active = self._most_active_bytes = 0
+        self.most_active = self.most_active_bytes = 0
 
     def hand_out(self, size: int, requested: int, inactive: int, inactive_bytes: int) -> None:
         """Count a block that is handed out; the last two are what ``idle`` takes."""
@@ -78,7 +76,7 @@ class PoolStats:
         if inactive_bytes:
             self.idle(inactive, inactive_bytes)
         if self.waiting:
-            self._note_active()
+            self.note_active()
 
     def take_back(self, size: int, requested: int) -> None:
         """Count a block that is given back and free at once."""
@@ -91,7 +89,7 @@ class PoolStats:
         self.take_back(size, 0)
         self.waiting += 1
         self.waiting_bytes += size
-        self._note_active()
+        self.note_active()
 
     def end_wait(self, size: int, requested: int) -> None:
         """Count a block that has waited long enough."""
@@ -119,44 +117,30 @@ class PoolStats:
         self.segments.change(1 if size > 0 else -1)
         self.reserved.change(size)
 
-    def reset_peak(self) -> None:
-        """Let every peak start again from the value now."""
-        for quantity in self.quantities().values():
-            quantity.peak = quantity.current
-        self._most_active = self._most_active_bytes = 0
-        self._note_active()
-
-    def reset_accumulated(self) -> None:
-        """Let every total start again."""
-        for quantity in self.quantities().values():
-            quantity.reset_accumulated()
+    def note_active(self) -> None:
+        """Note a peak of what is active, which is handed out or waits."""
+        self.most_active = max(self.most_active, self.blocks.current + self.waiting)
+        self.most_active_bytes = max(self.most_active_bytes, self.allocated.current + self.waiting_bytes)
 
     def quantities(self) -> dict[str, Quantity]:
         """Every quantity by PyTorch's name for it, those of active blocks as copies."""
+        # Active blocks are only counted while some wait; otherwise they are those handed out.
+        blocks, size = copy(self.blocks), copy(self.allocated)
+        blocks.current += self.waiting
+        blocks.peak = max(self.most_active, blocks.peak)
+        size.current += self.waiting_bytes
+        size.peak = max(self.most_active_bytes, size.peak)
         return {
             "allocation": self.blocks,
             "allocated_bytes": self.allocated,
-            "active": _active(self.blocks, self.waiting, self._most_active),
-            "active_bytes": _active(self.allocated, self.waiting_bytes, self._most_active_bytes),
+            "active": blocks,
+            "active_bytes": size,
             "requested_bytes": self.requested,
             "inactive_split": self.inactive,
             "inactive_split_bytes": self.inactive_bytes,
             "segment": self.segments,
             "reserved_bytes": self.reserved,
         }
-
-    def _note_active(self) -> None:
-        self._most_active = max(self._most_active, self.blocks.current + self.waiting)
-        self._most_active_bytes = max(self._most_active_bytes, self.allocated.current + self.waiting_bytes)
-
-
-def _active(handed_out: Quantity, waiting: int, most_while_waiting: int) -> Quantity:
-    """What is handed out or waits; ``most_while_waiting`` is its peak while anything waited."""
-    active = Quantity()
-    active.current = handed_out.current + waiting
-    active.peak = max(most_while_waiting, handed_out.peak)
-    active.added, active.at_reset = handed_out.added, handed_out.at_reset
-    return active
 
 
 class AllocatorStats:
@@ -193,20 +177,24 @@ class AllocatorStats:
         """Count both pools together apart from the small one: from now on, they differ."""
         self.both = deepcopy(self.pools["small_pool"])
 
-    def that_count(self, pool: str) -> tuple[PoolStats, ...]:
+    def counting(self, pool: str) -> tuple[PoolStats, ...]:
         """The statistics that a block of a pool counts in."""
         own = self.pools[pool]
         return (own,) if own is self.both else (self.both, own)
 
     def reset_peak(self) -> None:
         """Let every peak start again from the value now."""
-        for stats in self._groups():
-            stats.reset_peak()
+        for stats in (self.both, *self.pools.values()):
+            for quantity in stats.quantities().values():
+                quantity.peak = quantity.current
+            stats.most_active = stats.most_active_bytes = 0
+            stats.note_active()
 
     def reset_accumulated(self) -> None:
         """Let every total start again, and the counts of retries and of running out of memory."""
-        for stats in self._groups():
-            stats.reset_accumulated()
+        for stats in (self.both, *self.pools.values()):
+            for quantity in stats.quantities().values():
+                quantity.added, quantity.at_reset = 0, quantity.current
         self.num_alloc_retries = self.num_ooms = 0
 
     def as_nested_dict(self) -> dict[str, object]:
@@ -220,6 +208,3 @@ class AllocatorStats:
         nested |= {name: getattr(self, name) for name in self.COUNTERS}
         unused = Quantity().as_dict()
         return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}
-
-    def _groups(self) -> tuple[PoolStats, ...]:
-        return (self.both, *self.pools.values())

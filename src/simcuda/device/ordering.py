@@ -30,7 +30,7 @@ _UNTOUCHED = (-2, 0, 0)
 """Stands for the accesses to data that nobody has touched yet."""
 
 
-class Mark(NamedTuple):
+class StreamMark(NamedTuple):
     """A place in a stream's queue, as an event records it: the work queued before it, here and elsewhere."""
 
     stream: int
@@ -108,24 +108,23 @@ class Ordering:
         self.wait(destination, self.record(source))
         return conflicts
 
-    def host_reads(self, data: int) -> list[Conflict]:
-        """The conflict of the host reading ``data``, such as the result of an asynchronous copy."""
-        return _read_conflict(data, self._accesses_to(data), HOST, self._host) if self._knows(data) else []
+    def host_touches(self, data: int, *, writes: bool) -> list[Conflict]:
+        """The conflict of the host reading, or writing, what an asynchronous copy still uses."""
+        if data not in self._sole and data not in self._shared:
+            return []
+        conflict = _write_conflict if writes else _read_conflict
+        return conflict(data, self._accesses_to(data), HOST, self._host)
 
-    def host_writes(self, data: int) -> list[Conflict]:
-        """The conflict of the host writing ``data``, such as the source of an asynchronous copy."""
-        return _write_conflict(data, self._accesses_to(data), HOST, self._host) if self._knows(data) else []
-
-    def record(self, stream: int) -> Mark:
+    def record(self, stream: int) -> StreamMark:
         """Mark the work queued on ``stream`` so far."""
         clock = self._clock(stream)
-        return Mark(stream, clock.get(stream, 0), dict(clock))
+        return StreamMark(stream, clock.get(stream, 0), dict(clock))
 
-    def wait(self, stream: int, mark: Mark) -> None:
+    def wait(self, stream: int, mark: StreamMark) -> None:
         """Let what is queued on ``stream`` from now on come after ``mark``."""
         _join(self._clock(stream), mark.clock)
 
-    def host_waits(self, mark: Mark) -> None:
+    def host_waits(self, mark: StreamMark) -> None:
         """The host waits for an event."""
         _join(self._host, mark.clock)
         self._host_version += 1
@@ -135,7 +134,7 @@ class Ordering:
         for stream in streams:
             self.host_waits(self.record(stream))
 
-    def is_complete(self, mark: Mark) -> bool:
+    def is_complete(self, mark: StreamMark) -> bool:
         """Whether the host knows that the work before ``mark`` has finished."""
         return self._host.get(mark.stream, 0) >= mark.tick
 
@@ -181,9 +180,6 @@ class Ordering:
         """Drop host memory, which CUDA keeps until the copies that use it are done."""
         self._sole.pop(data, None)
         self._shared.pop(data, None)
-
-    def _knows(self, data: int) -> bool:
-        return data in self._sole or data in self._shared
 
     def _clock(self, stream: int) -> Clock:
         clock = self._clocks.get(stream)

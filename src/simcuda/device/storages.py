@@ -13,14 +13,35 @@ from typing import Any, cast
 
 import torch
 
-from simcuda.device.memory_blocks import Block
-from simcuda.device.sparse import is_sparse, parts_of
+from simcuda.device.allocator import MemoryBlock
+from simcuda.device.dispatch_key import unwatched
 
 HOST = -1
 """The device index of host memory."""
 
 NO_STORAGE = (NotImplementedError, RuntimeError)
 """What asking a sparse tensor or a functorch wrapper for its storage raises."""
+
+# The dense tensors that a sparse one is made of, whose storages say where it lies.
+_COMPRESSED = {
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+}
+_PARTS = {torch.sparse_coo: ("_indices", "_values"), **_COMPRESSED}
+
+
+def is_sparse(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is of one of PyTorch's sparse layouts, compressed ones among them."""
+    return tensor.layout in _PARTS
+
+
+@unwatched
+def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The dense tensors that a sparse one is made of, its values last; none for any other."""
+    with torch.no_grad():
+        return tuple(getattr(tensor, name)() for name in _PARTS.get(tensor.layout, ()))
 
 
 class Tag(weakref.ref[torch.UntypedStorage]):
@@ -44,7 +65,7 @@ class Tag(weakref.ref[torch.UntypedStorage]):
     serial: int
     device: int
     nbytes: int
-    block: Block | None
+    block: MemoryBlock | None
     pinned: bool
     floating: bool
     owed: int
@@ -68,7 +89,12 @@ class Storages:
         try:
             return self._tags.get(tensor.untyped_storage()._cdata)
         except NO_STORAGE:
-            return self._of_indirect(tensor)
+            if is_sparse(tensor):
+                return self.of(parts_of(tensor)[-1])
+            functorch = torch._C._functorch
+            if not functorch.is_functorch_wrapped_tensor(tensor):
+                return None
+            return self.of(functorch.get_unwrapped(tensor))
         except ValueError:
             # A parameter of a lazy module, which answers little before its first use.
             with torch._C.DisableTorchFunctionSubclass():
@@ -83,7 +109,7 @@ class Storages:
         storage: torch.UntypedStorage,
         device: int,
         nbytes: int,
-        block: Block | None = None,
+        block: MemoryBlock | None = None,
         *,
         pinned: bool = False,
         floating: bool = False,
@@ -105,11 +131,3 @@ class Storages:
         if self._tags.get(tag.key) is tag:
             del self._tags[tag.key]
         self._released(tag)
-
-    def _of_indirect(self, tensor: torch.Tensor) -> Tag | None:
-        if is_sparse(tensor):
-            return self.of(parts_of(tensor)[-1])
-        functorch = torch._C._functorch
-        if not functorch.is_functorch_wrapped_tensor(tensor):
-            return None
-        return self.of(functorch.get_unwrapped(tensor))

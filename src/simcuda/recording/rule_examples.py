@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from simcuda.cost.rules import RULES, Rule
-from simcuda.cost.rules.examples import example_names, run_example
+from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 from simcuda.recording.case import Case, Group, Work, digest, seed_all
 
 
@@ -14,11 +13,11 @@ def groups() -> list[Group]:
     return [Group("rule", lambda: [_case(rule) for rule in RULES])]
 
 
-def _case(rule: Rule) -> Case:
+def _case(rule: CostRule) -> Case:
     return Case(f"rule/{rule.id}", partial(_prepare, rule), digest(rule.example))
 
 
-def _prepare(rule: Rule, seed: int) -> Work:
+def _prepare(rule: CostRule, seed: int) -> Work:
     seed_all(seed)
     names = example_names()
     return lambda: run_example(rule, names)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from simcuda.cost.call import tensors_in
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
-from simcuda.torch_api.autocast_policies import LOWER, RECURRENT, SINGLE, SINGLE_RESULT, WIDEST, WITH_TYPE
 from simcuda.torch_api.patches import Patches
 
 KEY = torch._C.DispatchKey.AutocastCUDA
@@ -27,6 +27,60 @@ _EXCEPT_AUTOCAST = torch._C.DispatchKeySet(KEY)
 _set_enabled: Any = torch.set_autocast_enabled
 _clear_cache: Any = torch.clear_autocast_cache
 Kernel = Callable[..., Any]
+
+# Which operations run in which type, by ATen/autocast_mode.h of torch 2.13.
+LOWER: tuple[str, ...] = (
+    *("_convolution", "_convolution.deprecated", "convolution", "conv1d", "conv2d", "conv3d", "conv_tbc"),
+    *("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "prelu", "addmm", "addmv"),
+    *("addr", "matmul", "einsum", "mm", "mv", "linalg_vecdot", "linear", "addbmm", "baddbmm", "bmm"),
+    *("chain_matmul", "linalg_multi_dot", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell"),
+    *("gru_cell", "rnn_tanh_cell", "rnn_relu_cell", "_scaled_dot_product_flash_attention"),
+    "scaled_dot_product_attention",
+)
+"""In the type of autocast."""
+
+RECURRENT: tuple[str, ...] = tuple(
+    f"{layer}.{overload}"
+    for layer in ("lstm", "gru", "rnn_tanh", "rnn_relu")
+    for overload in ("input", "data")
+)
+"""In the type of autocast: what cuDNN's recurrent layers do, which no other device has."""
+
+SINGLE: tuple[str, ...] = (
+    *("acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal"),
+    *("rsqrt", "sinh", "tan", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus"),
+    *("layer_norm", "native_layer_norm", "rms_norm", "group_norm", "frobenius_norm.dim", "nuclear_norm"),
+    *("nuclear_norm.dim", "cosine_similarity", "poisson_nll_loss", "cosine_embedding_loss", "nll_loss"),
+    *("nll_loss2d", "hinge_embedding_loss", "kl_div", "l1_loss", "smooth_l1_loss", "huber_loss"),
+    *("mse_loss", "margin_ranking_loss", "multilabel_margin_loss", "soft_margin_loss"),
+    *("triplet_margin_loss", "multi_margin_loss", "binary_cross_entropy_with_logits", "dist", "pdist"),
+    *("cdist", "renorm", "logsumexp", "upsample_nearest1d", "_upsample_nearest_exact1d"),
+    *("upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_nearest3d"),
+    *("_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d", "_upsample_bilinear2d_aa"),
+    *("upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bicubic2d_aa"),
+)
+"""In single precision."""
+
+SINGLE_RESULT: tuple[str, ...] = (
+    *("prod", "prod.dim_int", "softmax.int", "log_softmax.int", "cumprod", "cumsum", "sum"),
+    *("sum.dim_IntList", "linalg_vector_norm", "linalg_matrix_norm", "linalg_matrix_norm.str_ord"),
+)
+"""With a result in single precision, unless another type is asked for."""
+
+WITH_TYPE: dict[str, str] = {
+    "norm.Scalar": "norm.ScalarOpt_dtype",
+    "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype",
+}
+"""The same, by an overload that takes a type."""
+
+WIDEST: tuple[str, ...] = (
+    *("addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sampler", "index_put"),
+    *("tensordot", "scatter_add"),
+)
+"""In the widest type among the tensors and that of autocast."""
+
+UNSAFE: tuple[str, ...] = ("binary_cross_entropy",)
+"""Refused, by the error that PyTorch has for it."""
 
 
 class Autocast:
@@ -64,47 +118,29 @@ class Autocast:
     def _reach(self, enabled: bool) -> None:
         """Let the operations of this thread pass through the kernels, or not."""
         if enabled and self._library is None:
-            self._register()
+            library: Any = torch.library.Library
+            self._library = library("aten", "IMPL")
+            kernels = {name: self._casting(name) for name in (*LOWER, *RECURRENT, *SINGLE, *WIDEST)}
+            kernels |= {name: self._single_result(name) for name in SINGLE_RESULT}
+            kernels |= {name: self._with_type(name) for name in WITH_TYPE}
+            with warnings.catch_warnings():
+                # Torch says once in a process that a kernel is replaced, which is meant to be and is undone.
+                warnings.filterwarnings("ignore", message="Warning only once for all operators")
+                for name, kernel in kernels.items():
+                    self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)
         torch._C._dispatch_tls_set_dispatch_key_included(KEY, enabled)
 
-    def _register(self) -> None:
-        library: Any = torch.library.Library
-        self._library = library("aten", "IMPL")
-        for policy, names in (
-            (self._lower, (*LOWER, *RECURRENT)),
-            (self._single, SINGLE),
-            (self._single_result, SINGLE_RESULT),
-            (self._with_type, WITH_TYPE),
-            (self._widest, WIDEST),
-        ):
-            for name in names:
-                self._replace(name, policy(name))
-
-    def _replace(self, name: str, kernel: Kernel) -> None:
-        with warnings.catch_warnings():
-            # Torch says once in a process that a kernel is replaced, which is meant to be and is undone.
-            warnings.filterwarnings("ignore", message="Warning only once for all operators")
-            self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)
-
-    def _lower(self, name: str) -> Kernel:
-        return self._casting(name, lambda _: torch.get_autocast_dtype("cuda"))
-
-    def _single(self, name: str) -> Kernel:
-        return self._casting(name, lambda _: torch.float32)
-
-    def _widest(self, name: str) -> Kernel:
-        def widest(values: Iterable[Any]) -> torch.dtype:
-            single = any(self._is_cast(v) and v.dtype == torch.float32 for v in _flat(values))
-            return torch.float32 if single else torch.get_autocast_dtype("cuda")
-
-        return self._casting(name, widest)
-
-    def _casting(self, name: str, dtype_for: Callable[[Iterable[Any]], torch.dtype]) -> Kernel:
+    def _casting(self, name: str) -> Kernel:
+        """A kernel that casts all arguments to one type, which the name of the operation decides."""
         operation = _operation(name)
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
             with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
-                dtype = dtype_for((*args, *kwargs.values()))
+                dtype = torch.float32
+                if name not in SINGLE:
+                    given = tensors_in((*args, *kwargs.values())) if name in WIDEST else ()
+                    is_single = any(self._is_cast(v) and v.dtype == torch.float32 for v in given)
+                    dtype = torch.float32 if is_single else torch.get_autocast_dtype("cuda")
                 named = {key: self._cast(value, dtype) for key, value in kwargs.items()}
                 return operation(*[self._cast(value, dtype) for value in args], **named)
 
@@ -135,6 +171,7 @@ class Autocast:
         return kernel
 
     def _is_cast(self, value: Any) -> bool:
+        """Whether autocast casts a value: a floating tensor on a device, unless in double precision."""
         if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype == torch.float64:
             return False
         tag = self._machine.storages.of(value)
@@ -145,17 +182,8 @@ class Autocast:
             return [self._cast(element, dtype) for element in value]
         if not self._is_cast(value) or value.dtype == dtype:
             return value
-        if not self._is_kept(value, dtype):
-            return value.to(dtype)
-        source, lowered = self._lowered.get(id(value), (None, None))
-        if source is None or source() is not value:
-            lowered = value.to(dtype)
-            self._lowered[id(value)] = weakref.ref(value), lowered
-        return lowered
-
-    def _is_kept(self, value: Tensor, dtype: torch.dtype) -> bool:
-        """Whether the result is worth keeping: parameters are cast once for a whole autocast region."""
-        return (
+        # Parameters are cast once for a whole autocast region.
+        is_kept = (
             torch.is_autocast_cache_enabled()
             and dtype == torch.get_autocast_dtype("cuda")
             and value.dtype == torch.float32
@@ -163,16 +191,15 @@ class Autocast:
             and value.is_leaf
             and not value._is_view()
         )
+        if not is_kept:
+            return value.to(dtype)
+        source, lowered = self._lowered.get(id(value), (None, None))
+        if source is None or source() is not value:
+            lowered = value.to(dtype)
+            self._lowered[id(value)] = weakref.ref(value), lowered
+        return lowered
 
 
 def _operation(name: str) -> Any:
     packet, _, overload = name.partition(".")
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
-
-
-def _flat(values: Iterable[Any]) -> Iterable[Any]:
-    for value in values:
-        if isinstance(value, list | tuple):
-            yield from _flat(value)
-        else:
-            yield value

@@ -7,6 +7,7 @@ answered here, and the few classes and functions that it cannot run without CUDA
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,7 @@ import torch.cuda
 from simcuda.device.generators import SimulatedGenerator
 from simcuda.device.machine import Machine
 from simcuda.device.memory_stats import AllocatorStats
-from simcuda.profile import Profile
 from simcuda.torch_api import streams
-from simcuda.torch_api.grouping import group_by_device_and_dtype
 from simcuda.torch_api.patches import Patches
 from simcuda.torch_api.refusals import refuse
 
@@ -43,18 +42,6 @@ class DeviceProperties:
     gcnArchName: str = ""  # noqa: N815 - the name CUDA's properties have
 
 
-def properties_of(profile: Profile, capacity: int) -> DeviceProperties:
-    """The properties of a device of this kind with this much memory."""
-    return DeviceProperties(
-        profile.gpu,
-        *profile.capability,
-        total_memory=capacity,
-        multi_processor_count=profile.multiprocessors,
-        max_threads_per_multi_processor=profile.threads_per_multiprocessor,
-        L2_cache_size=profile.l2_cache_bytes,
-    )
-
-
 class _Runtime:
     """The parts of CUDA's runtime that ``torch.cuda.cudart()`` gives to Python; 0 is success."""
 
@@ -76,122 +63,114 @@ class CudaApi:
 
     def end(self) -> None:
         """Let streams and events that outlive the simulation say so."""
-        ended: Any = streams.Ended()
+        ended: Any = streams.EndedMachine()
         self._stream.machine = self._event.machine = ended
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
-        self._install_devices(patches)
-        self._install_memory(patches)
-        self._install_streams(patches)
-        self._install_accelerator(patches)
-        self._install_runtime(patches)
-        patches.set(torch, Generator=SimulatedGenerator)
-        patches.set(torch._C, _group_tensors_by_device_and_dtype=group_by_device_and_dtype)
-
-    def _install_devices(self, patches: Patches) -> None:
-        machine = self.machine
-        kind = properties_of(machine.profile, machine.allocators[0].capacity)
-        count, process = len(machine.devices), os.getpid()
-        patches.set(torch.version, cuda=machine.profile.cuda_version)
-        patches.set(
-            torch.cuda,
-            _initialized=True,
-            _cached_device_count=count,
-            _is_in_bad_fork=lambda: os.getpid() != process,
-            _get_device_properties=lambda _index: kind,
-            _exchange_device=self.exchange_device,
-            _maybe_exchange_device=self.exchange_device,
-            default_generators=machine.generators.defaults,
+        machine, stream, event = self.machine, self._stream, self._event
+        profile, process = machine.profile, os.getpid()
+        properties = DeviceProperties(
+            profile.gpu,
+            *profile.capability,
+            total_memory=machine.allocators[0].capacity,
+            multi_processor_count=profile.multiprocessors,
+            max_threads_per_multi_processor=profile.threads_per_multiprocessor,
+            L2_cache_size=profile.l2_cache_bytes,
         )
-        major, minor = machine.profile.capability
-        patches.set(
-            torch._C,
-            _has_cuda=True,
-            has_cuda=True,
-            _cuda_isInBadFork=lambda: os.getpid() != process,
-            _cuda_getDeviceCount=lambda: count,
-            _cuda_getDevice=lambda: machine.current.device,
-            _cuda_setDevice=self.exchange_device,
-            _cuda_canDeviceAccessPeer=lambda device, peer: device != peer,
-            _cuda_getArchFlags=lambda: f"sm_{major}{minor}",
-            _cuda_synchronize=lambda: machine.wait_for_device(machine.current.device),
-            _cuda_set_sync_debug_mode=self._set_sync_debug_mode,
-            _cuda_get_sync_debug_mode=lambda: machine.sync_debug_mode,
-            _cuda_isCurrentStreamCapturing=lambda: False,
-        )
-        # The name that torch before 2.13 asks by, bound when its module was loaded.
-        patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
-
-    def _install_memory(self, patches: Patches) -> None:
-        patches.set(
-            torch._C,
-            _cuda_memoryStats=self._memory_stats,
-            _cuda_resetPeakMemoryStats=self._reset_peak,
-            _cuda_resetAccumulatedMemoryStats=self._reset_accumulated,
-            _cuda_emptyCache=self.machine.empty_caches,
-            _cuda_setMemoryFraction=self.set_memory_fraction,
-            _cuda_getMemoryFraction=lambda device: self.machine.fractions[device],
-        )
-        patches.set(torch.cuda, mem_get_info=self.memory_info)
-        patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
-
-    def _install_streams(self, patches: Patches) -> None:
-        stream, event = self._stream, self._event
+        patches.set(torch.version, cuda=profile.cuda_version)
         patches.set(
             torch,
+            Generator=SimulatedGenerator,
             Stream=streams.for_any_device(torch.Stream, stream),
             Event=streams.for_any_device(torch.Event, event),
         )
-        patches.set(torch.cuda, Stream=stream, Event=event)
+        patches.set(
+            torch.cuda,
+            _initialized=True,
+            _cached_device_count=len(machine.devices),
+            _is_in_bad_fork=lambda: os.getpid() != process,
+            _get_device_properties=lambda _index: properties,
+            _exchange_device=self.exchange_device,
+            _maybe_exchange_device=self.exchange_device,
+            _cudart=_Runtime,
+            default_generators=machine.generators.defaults,
+            mem_get_info=self.memory_info,
+            Stream=stream,
+            Event=event,
+        )
+        patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
         patches.set(torch.cuda.streams, Stream=stream, Event=event)
+        # The name that torch before 2.13 asks by, bound when its module was loaded.
+        patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
         engine: Any = torch.autograd  # torch has no annotation for the name
-        patches.set(engine, _engine_run_backward=streams.returning(self.machine, engine._engine_run_backward))
-        patches.set(
-            torch._C,
-            _cuda_getCurrentStream=lambda device: self._describe(streams.current(self.machine, device)),
-            _cuda_getDefaultStream=self._describe,
-            _cuda_setStream=self.set_stream,
-        )
+        patches.set(engine, _engine_run_backward=streams.returning(machine, engine._engine_run_backward))
+        patches.set(torch._C, **self._c_functions(process))
 
-    def _install_runtime(self, patches: Patches) -> None:
-        machine = self.machine
-        version = int(float(machine.profile.cuda_version) * 1000)
-        patches.set(torch.cuda, _cudart=_Runtime)
-        patches.set(
-            torch._C,
-            _cuda_init=lambda: None,
-            _cuda_getCompiledVersion=lambda: version,
-            _cuda_getDriverVersion=lambda: version,
-            _cuda_hasPrimaryContext=lambda _: True,
-            _cuda_getAllocatorBackend=lambda: "native",
-            _cuda_isHistoryEnabled=lambda: False,
-            _cuda_ipc_collect=lambda: None,
-            _cuda_sleep=lambda _: machine.run(machine.current.device, 1, (), ()),
-            _cuda_getCublasWorkspaceSize=lambda: machine.profile.cublas_workspace_bytes,
-            _cuda_clearCublasWorkspaces=lambda: None,
-            _cuda_tunableop_is_enabled=lambda: False,
-        )
-
-    def _install_accelerator(self, patches: Patches) -> None:
-        machine = self.machine
-        patches.set(
-            torch._C,
-            _accelerator_getAccelerator=lambda: torch.device("cuda"),
-            _get_accelerator=lambda: torch.device("cuda"),
-            _accelerator_getDeviceIndex=lambda: machine.current.device,
-            _accelerator_setDeviceIndex=self.exchange_device,
-            _accelerator_exchangeDevice=self.exchange_device,
-            _accelerator_maybeExchangeDevice=self.exchange_device,
-            _accelerator_synchronizeDevice=machine.wait_for_device,
-            _accelerator_emptyCache=machine.empty_caches,
-            _accelerator_isAllocatorInitialized=lambda: True,
-            _accelerator_getDeviceStats=self._memory_stats,
-            _accelerator_resetPeakStats=self._reset_peak,
-            _accelerator_getMemoryInfo=self.memory_info,
-            _accelerator_getStream=torch.cuda.current_stream,
-            _accelerator_setStream=torch.cuda.set_stream,
-        )
+    def _c_functions(self, process: int) -> dict[str, Any]:
+        """What C++ is asked, by the names in ``torch._C``; ``process`` alone may use the devices."""
+        machine, profile = self.machine, self.machine.profile
+        major, minor = profile.capability
+        version = int(float(profile.cuda_version) * 1000)
+        devices: dict[str, Any] = {
+            "_has_cuda": True,
+            "has_cuda": True,
+            "_cuda_isInBadFork": lambda: os.getpid() != process,
+            "_cuda_getDeviceCount": lambda: len(machine.devices),
+            "_cuda_getDevice": lambda: machine.current.device,
+            "_cuda_setDevice": self.exchange_device,
+            "_cuda_canDeviceAccessPeer": lambda device, peer: device != peer,
+            "_cuda_getArchFlags": lambda: f"sm_{major}{minor}",
+            "_cuda_synchronize": lambda: machine.wait_for_device(machine.current.device),
+            "_cuda_set_sync_debug_mode": lambda mode: setattr(machine, "sync_debug_mode", mode),
+            "_cuda_get_sync_debug_mode": lambda: machine.sync_debug_mode,
+            "_cuda_isCurrentStreamCapturing": lambda: False,
+        }
+        memory: dict[str, Callable[..., Any]] = {
+            "_cuda_memoryStats": lambda device: self._stats(device).as_nested_dict(),
+            "_cuda_resetPeakMemoryStats": lambda device: self._stats(device).reset_peak(),
+            "_cuda_resetAccumulatedMemoryStats": lambda device: self._stats(device).reset_accumulated(),
+            "_cuda_emptyCache": machine.empty_caches,
+            "_cuda_setMemoryFraction": lambda fraction, device: setattr(
+                machine.allocators[device], "fraction", fraction
+            ),
+            "_cuda_getMemoryFraction": lambda device: machine.allocators[device].fraction,
+        }
+        streams_and_runtime: dict[str, Callable[..., Any]] = {
+            "_cuda_getCurrentStream": lambda device: self._describe(streams.current(machine, device)),
+            "_cuda_getDefaultStream": self._describe,
+            "_cuda_setStream": self.set_stream,
+            "_group_tensors_by_device_and_dtype": group_by_device_and_dtype,
+            "_cuda_init": lambda: None,
+            "_cuda_getCompiledVersion": lambda: version,
+            "_cuda_getDriverVersion": lambda: version,
+            "_cuda_hasPrimaryContext": lambda _: True,
+            "_cuda_getAllocatorBackend": lambda: "native",
+            "_cuda_isHistoryEnabled": lambda: False,
+            "_cuda_ipc_collect": lambda: None,
+            "_cuda_sleep": lambda _: machine.run(machine.current.device, 1, (), ()),
+            "_cuda_getCublasWorkspaceSize": lambda: profile.cublas_workspace_bytes,
+            "_cuda_clearCublasWorkspaces": lambda: None,
+            "_cuda_tunableop_is_enabled": lambda: False,
+        }
+        # ``torch.accelerator`` asks the same by names of its own.
+        accelerator: dict[str, Callable[..., Any]] = {
+            "_accelerator_getAccelerator": lambda: torch.device("cuda"),
+            "_get_accelerator": lambda: torch.device("cuda"),
+            "_accelerator_getDeviceIndex": lambda: machine.current.device,
+            "_accelerator_setDeviceIndex": self.exchange_device,
+            "_accelerator_exchangeDevice": self.exchange_device,
+            "_accelerator_maybeExchangeDevice": self.exchange_device,
+            "_accelerator_synchronizeDevice": machine.wait_for_device,
+            "_accelerator_emptyCache": machine.empty_caches,
+            "_accelerator_isAllocatorInitialized": lambda: True,
+            "_accelerator_getDeviceStats": memory["_cuda_memoryStats"],
+            "_accelerator_resetPeakStats": memory["_cuda_resetPeakMemoryStats"],
+            "_accelerator_getMemoryInfo": self.memory_info,
+            "_accelerator_getStream": torch.cuda.current_stream,
+            "_accelerator_setStream": torch.cuda.set_stream,
+        }
+        return devices | memory | streams_and_runtime | accelerator
 
     def exchange_device(self, index: int) -> int:
         """Make a device current and tell the one before; a negative index changes nothing."""
@@ -205,11 +184,6 @@ class CudaApi:
         self.machine.current.set_stream(device_index, stream_id or device_index)
         self.machine.current.device = device_index
 
-    def set_memory_fraction(self, fraction: float, device: int) -> None:
-        """Let this process use no more than a part of a device's memory."""
-        self.machine.fractions[device] = fraction
-        self.machine.allocators[device].set_fraction(fraction)
-
     def memory_info(self, device: Any = None) -> tuple[int, int]:
         """Bytes of a device that are free, and all of them."""
         index = torch.cuda._utils._get_device_index(device, optional=True)
@@ -221,18 +195,27 @@ class CudaApi:
             raise RuntimeError(f"Invalid device argument {device}: did you call init?")
         return self.machine.allocators[device].stats
 
-    def _memory_stats(self, device: int) -> dict[str, object]:
-        return self._stats(device).as_nested_dict()
-
-    def _reset_peak(self, device: int) -> None:
-        self._stats(device).reset_peak()
-
-    def _reset_accumulated(self, device: int) -> None:
-        self._stats(device).reset_accumulated()
-
     def _describe(self, stream: int) -> tuple[int, int, int]:
+        """A stream as C++ describes it: its number, which is 0 for a default stream, its device and type."""
         stream_id = 0 if stream < len(self.machine.devices) else stream
         return stream_id, self.machine.stream_devices[stream], streams.CUDA_DEVICE_TYPE
 
-    def _set_sync_debug_mode(self, mode: int) -> None:
-        self.machine.sync_debug_mode = mode
+
+def group_by_device_and_dtype(
+    tensor_lists: list[list[Any]], with_indices: bool = False
+) -> dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[int]]]:
+    """The lists cut into groups by the device and type of the first list's tensors, which are all present.
+
+    Multi-tensor optimizers group their tensors so; C++ would see one device only. Tensors at one position of
+    the lists belong together and stay in their order. ``with_indices`` adds the positions.
+    """
+    groups: dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[int]]] = {}
+    for position, tensor in enumerate(tensor_lists[0]):
+        key = (tensor.device, tensor.dtype)
+        lists, indices = groups.setdefault(key, ([[] for _ in tensor_lists], []))
+        for group, tensors in zip(lists, tensor_lists, strict=True):
+            if tensors:
+                group.append(tensors[position])
+        if with_indices:
+            indices.append(position)
+    return groups

@@ -15,8 +15,8 @@ from torch import Tensor
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
+from simcuda.torch_api.factories import read_elements
 from simcuda.torch_api.patches import Patches
-from simcuda.torch_api.python_data import read_elements
 
 CUDNN_VERSION = 91_300
 MEAN = 1
@@ -31,97 +31,75 @@ UNSEEN: tuple[tuple[Any, str], ...] = (
 )
 """Functions that may return memory of their own without having looked at any tensor."""
 
-
-QUANTILES: tuple[tuple[Any, str], ...] = (
-    *((torch, name) for name in ("quantile", "nanquantile")),
-    *((torch.Tensor, name) for name in ("quantile", "nanquantile")),
-)
+QUANTILES = tuple((owner, name) for owner in (torch, torch.Tensor) for name in ("quantile", "nanquantile"))
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
 
 
-def install(patches: Patches, machine: Machine) -> None:
-    """Put every repaired function in place."""
-    one_hot = _one_hot(torch._C._nn.one_hot)
-    patches.set(torch._C._nn, one_hot=one_hot)
-    patches.set(torch.nn.functional, one_hot=one_hot)
-    dropout = _dropout(torch.dropout)
-    patches.set(torch, dropout=dropout)
-    patches.set(torch._VF, dropout=dropout)
-    attention = _attention(torch._C._nn.scaled_dot_product_attention, machine)
-    patches.set(torch._C._nn, scaled_dot_product_attention=attention)
-    patches.set(torch.nn.functional, scaled_dot_product_attention=attention)
-    for owner, name in QUANTILES:
-        patches.set(owner, **{name: _quantile(getattr(owner, name), machine)})
-    patches.set(torch, ctc_loss=_ctc_loss(torch.ctc_loss, machine))
-    for name in FOREACH_BY_TENSOR:
-        patches.set(torch, **{name: _by_host_number(getattr(torch, name))})
-    for owner, name in UNSEEN:
-        patches.set(owner, **{name: _on_device_of_input(getattr(owner, name), machine)})
-    from_dlpack = _from_dlpack(torch.utils.dlpack.from_dlpack)
-    patches.set(torch, from_dlpack=from_dlpack)
-    patches.set(torch.utils.dlpack, from_dlpack=from_dlpack)
-    patches.set(torch.Tensor, __init__=_made_on_host(machine))
-    # cuDNN would warn that it is missing; recurrent layers run without it.
-    patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
-    patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
-    patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
+class _Ranges:
+    """Marks for NVIDIA's profilers, which do nothing here."""
+
+    rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
 
 
-def _one_hot(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+class DeviceBranches:
+    """Replaces these functions."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._one_hot = torch._C._nn.one_hot
+        self._dropout = torch.dropout
+        self._attention = torch._C._nn.scaled_dot_product_attention
+        self._ctc_loss = torch.ctc_loss
+        self._from_dlpack = torch.utils.dlpack.from_dlpack
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        for owner in (torch._C._nn, torch.nn.functional):
+            patches.set(owner, one_hot=self.one_hot, scaled_dot_product_attention=self.attention)
+        for owner in (torch, torch._VF):
+            patches.set(owner, dropout=self.dropout)
+        for owner in (torch, torch.utils.dlpack):
+            patches.set(owner, from_dlpack=self.from_dlpack)
+        patches.set(torch, ctc_loss=self.ctc_loss)
+        for owner, name in QUANTILES:
+            patches.set(owner, **{name: self._quantile(getattr(owner, name))})
+        for name in FOREACH_BY_TENSOR:
+            patches.set(torch, **{name: _by_host_number(getattr(torch, name))})
+        for owner, name in UNSEEN:
+            patches.set(owner, **{name: self._on_device_of_input(getattr(owner, name))})
+        patches.set(torch.Tensor, __init__=self._made_on_host())
+        # cuDNN would warn that it is missing; recurrent layers run without it.
+        patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
+        patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
+        patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
+
+    def one_hot(self, tensor: Tensor, num_classes: int = -1) -> Tensor:
+        """``torch.nn.functional.one_hot``."""
         if not tensor.is_cuda or not tensor.numel():
-            return original(tensor, num_classes)
+            return self._one_hot(tensor, num_classes)
         # On CUDA nothing checks the values, and only an unknown number of classes is read.
         if num_classes < 0:
             num_classes = int(tensor.max().item()) + 1
         made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
         return made.scatter_(-1, tensor.unsqueeze(-1), 1)
 
-    return one_hot
-
-
-def _dropout(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def dropout(input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
+    def dropout(self, input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
+        """``torch.dropout``, for which CUDA has a kernel of its own."""
         if isinstance(p, Tensor):
             p = p.item()  # as C++ code does, once
         if train and 0 < p < 1 and input.is_cuda and input.numel():
             return torch.native_dropout(input, p, train)[0]
-        return original(input, p, train)
+        return self._dropout(input, p, train)
 
-    return dropout
-
-
-def _attention(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
-    def scaled_dot_product_attention(
-        query: Tensor, key: Tensor, value: Tensor, *how: Any, **named: Any
-    ) -> Tensor:
+    def attention(self, query: Tensor, key: Tensor, value: Tensor, *how: Any, **named: Any) -> Tensor:
+        """``torch.nn.functional.scaled_dot_product_attention``."""
         if query.is_cuda:
             # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
-            machine.ledger.approximate("aten.scaled_dot_product_attention.default")
-        return original(query, key, value, *how, **named)
+            self._machine.ledger.approximate("aten.scaled_dot_product_attention.default")
+        return self._attention(query, key, value, *how, **named)
 
-    return scaled_dot_product_attention
-
-
-def _quantile(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
-    def quantile(input: Tensor, q: float | Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
-        if isinstance(q, Tensor) and not q.requires_grad and _are_together(machine, input, q):
-            # As if C++ code had made it of a number, which costs nothing until it meets the device.
-            q = unwatched(torch.clone)(q)
-            machine.place_on_host(q.untyped_storage(), floating=True)
-        return original(input, q, *how, **named)
-
-    return quantile
-
-
-def _are_together(machine: Machine, first: Tensor, second: Tensor) -> bool:
-    one, other = machine.storages.of(first), machine.storages.of(second)
-    is_on_device = one is not None and other is not None and one.device == other.device != HOST
-    return is_on_device and not torch._C._functorch.is_functorch_wrapped_tensor(second)
-
-
-def _ctc_loss(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
     def ctc_loss(
+        self,
         log_probs: Tensor,
         targets: Tensor,
         input_lengths: Any,
@@ -130,25 +108,72 @@ def _ctc_loss(original: Callable[..., Tensor], machine: Machine) -> Callable[...
         reduction: int = MEAN,
         zero_infinity: bool = False,
     ) -> Tensor:
+        """``torch.ctc_loss``."""
         # On CUDA the lengths are brought to the host, unless a dispatch mode is on.
         lengths = [
             n.reshape(-1).tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)
         ]
         if not log_probs.is_cuda:
-            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+            return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
         if not targets.is_cuda:
             if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
                 # Given sequences of full length, cuDNN would do it.
-                machine.ledger.unknown("aten._cudnn_ctc_loss.default")
+                self._machine.ledger.unknown("aten._cudnn_ctc_loss.default")
             targets = targets.to(log_probs.device, torch.int64)
         if reduction != MEAN:
-            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
-        losses = original(log_probs, targets, *lengths, blank, 0, zero_infinity)
+            return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        losses = self._ctc_loss(log_probs, targets, *lengths, blank, 0, zero_infinity)
         # The host's list is copied to the device, which C++ code would not do here.
         divisors = torch.tensor(lengths[1], dtype=losses.dtype, device=losses.device)
         return (losses / divisors.clamp_min(1)).mean()
 
-    return ctc_loss
+    def from_dlpack(self, ext_tensor: Any, **how: Any) -> Tensor:
+        """``torch.from_dlpack``: a capsule would hand over host memory."""
+        is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
+        return ext_tensor.detach() if is_on_device else self._from_dlpack(ext_tensor, **how)
+
+    def _quantile(self, original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        machine = self._machine
+
+        def quantile(input: Tensor, q: float | Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+            if isinstance(q, Tensor) and not q.requires_grad:
+                one, other = machine.storages.of(input), machine.storages.of(q)
+                are_together = one is not None and other is not None and one.device == other.device != HOST
+                if are_together and not torch._C._functorch.is_functorch_wrapped_tensor(q):
+                    # As if C++ code had made it of a number, which costs nothing until it meets the device.
+                    q = unwatched(torch.clone)(q)
+                    machine.place_on_host(q.untyped_storage(), floating=True)
+            return original(input, q, *how, **named)
+
+        return quantile
+
+    def _on_device_of_input(self, original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        machine = self._machine
+
+        def function(input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+            result = original(input, *how, **named)
+            made, given = machine.storages.of(result), machine.storages.of(input)
+            if given is None or given.device == HOST:
+                machine.settle((made,))
+            elif made is None or made.device == HOST:
+                if made is None or not made.floating:
+                    # Python data, which is made on the host.
+                    return result.to(input.device)
+                machine.adopt(made, given.device)
+            return result
+
+        return function
+
+    def _made_on_host(self) -> Callable[..., None]:
+        machine = self._machine
+
+        def __init__(tensor: Tensor, *data: Any, **_: Any) -> None:  # noqa: N807 - the name that is replaced
+            # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+            if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
+                read_elements(data[0])
+            machine.settle((machine.storages.of(tensor),))
+
+        return __init__
 
 
 def _by_host_number(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,44 +184,3 @@ def _by_host_number(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, *others, **named)
 
     return function
-
-
-def _on_device_of_input(original: Callable[..., Tensor], machine: Machine) -> Callable[..., Tensor]:
-    def function(input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
-        result = original(input, *how, **named)
-        made, given = machine.storages.of(result), machine.storages.of(input)
-        if given is None or given.device == HOST:
-            machine.settle((made,))
-        elif made is None or made.device == HOST:
-            if made is None or not made.floating:
-                # Python data, which is made on the host.
-                return result.to(input.device)
-            machine.adopt(made, given.device)
-        return result
-
-    return function
-
-
-def _from_dlpack(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def from_dlpack(ext_tensor: Any, **how: Any) -> Tensor:
-        # The capsule would hand over host memory.
-        is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
-        return ext_tensor.detach() if is_on_device else original(ext_tensor, **how)
-
-    return from_dlpack
-
-
-def _made_on_host(machine: Machine) -> Callable[..., None]:
-    def __init__(tensor: Tensor, *data: Any, **_: Any) -> None:  # noqa: N807 - the name that is replaced
-        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
-        if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
-            read_elements(data[0])
-        machine.settle((machine.storages.of(tensor),))
-
-    return __init__
-
-
-class _Ranges:
-    """Marks for NVIDIA's profilers, which do nothing here."""
-
-    rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names

@@ -8,6 +8,7 @@ means "where the other tensors are", unless Python code asked for it: Python's f
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,26 +16,26 @@ from typing import Any
 import torch
 from torch._library.custom_ops import OPDEFS
 
-from simcuda.cost.call import Call, all_tensors_in, tensors_in
+from simcuda.cost.call import OperationCall, all_tensors_in, tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
-from simcuda.cost.operations import Plan, plan_of
+from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
-from simcuda.device.messages import bytes_the_host_lacks, no_cpu_kernel_message, no_kernel_message
 from simcuda.device.storages import HOST, Tag
-from simcuda.torch_api.backward import is_in_backward, joins_gradients
-from simcuda.torch_api.operand_devices import meet, spread
+from simcuda.torch_api.gradients import is_in_backward, joins_gradients
+from simcuda.torch_api.operand_devices import common_device
 
 CPU = torch.device("cpu")
+HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
 
 
-class _Asked(threading.local):
+class _Destination(threading.local):
     """Where the copy that a thread is about to make goes, where Python code asked for it."""
 
-    destination: int | None = None
+    device: int | None = None
 
 
 class Dispatcher:
@@ -43,129 +44,151 @@ class Dispatcher:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         # By the address of an operation, which torch never frees: hashing one is Python code.
-        self._plans: dict[int, Plan] = {}
+        self._traits: dict[int, OperationTraits] = {}
         self._charges = Charges(machine)
         self._of = machine.storages.of
-        self._asked = _Asked()
+        self.destination = _Destination()
         self._last_device = HOST
 
     def run(self, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run one operation, placing its results where CUDA would."""
-        plan = self._plans.get(id(func))
-        if plan is None:
-            plan = self._plans[id(func)] = plan_of(func)
-        if not plan.is_special:
-            return self._run(plan, func, args, kwargs)
-        if plan.composite is not None:
+        traits = self._traits.get(id(func))
+        if traits is None:
+            traits = self._traits[id(func)] = traits_of(func)
+        if not traits.is_special:
+            return self._run(traits, func, args, kwargs)
+        if traits.composite is not None:
             with watched():
-                return func._op_dk(plan.composite, *args, **kwargs)
-        if plan.is_view:
+                return func._op_dk(traits.composite, *args, **kwargs)
+        if traits.is_view:
             return func._op(*args, **kwargs)
-        if plan.is_foreign:
-            return self._run_inside(plan, func, args, kwargs)
-        if plan.is_copy:
-            return self._copy(plan, func, args, kwargs)
-        if plan.joins_gradients and joins_gradients(args, kwargs):
-            plan, func = plan_of(_ADD_IN_PLACE), _ADD_IN_PLACE
-        return self._run(plan, func, args, kwargs)
-
-    def _run_inside(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
-        definition = OPDEFS.get(plan.op.rpartition(".")[0].replace(".", "::"))
-        kernels = {} if definition is None else definition._backend_fns
-        kernel = kernels.get("cuda", kernels.get(None))
-        if kernel is None:
-            if func.has_kernel_for_dispatch_key("CUDA") and not func.has_kernel_for_dispatch_key("CPU"):
-                raise NotImplementedError(no_cpu_kernel_message(plan.op))
-            return self._run(plan, func, args, kwargs)
-        with watched():
-            return kernel(*args, **kwargs)
+        if traits.is_foreign:
+            return self._run_foreign(traits, func, args, kwargs)
+        if traits.is_copy:
+            return self._copy(traits, func, args, kwargs)
+        if traits.joins_gradients and joins_gradients(args, kwargs):
+            traits, func = traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE
+        return self._run(traits, func, args, kwargs)
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
-        self._asked.destination = device
+        self.destination.device = device
         try:
             return torch.ops.aten._to_copy.default(tensor, **how)  # type: ignore[no-any-return]
         finally:
-            self._asked.destination = None
+            self.destination.device = None
+
+    def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
+        definition = OPDEFS.get(traits.op.rpartition(".")[0].replace(".", "::"))
+        kernels = {} if definition is None else definition._backend_fns
+        kernel = kernels.get("cuda", kernels.get(None))
+        if kernel is not None:
+            with watched():
+                return kernel(*args, **kwargs)
+        if func.has_kernel_for_dispatch_key("CUDA") and not func.has_kernel_for_dispatch_key("CPU"):
+            name = traits.op.removesuffix(".default").replace(".", "::", 1)
+            raise NotImplementedError(
+                f"{name} has a kernel for CUDA alone, which does not run on a simulated CUDA device; "
+                "give it one for the CPU, by torch.library.impl or in Python"
+            )
+        return self._run(traits, func, args, kwargs)
 
     def _run(
-        self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments, *, is_alone: bool = False
+        self,
+        traits: OperationTraits,
+        func: Any,
+        args: Sequence[Any],
+        kwargs: Arguments,
+        *,
+        is_alone: bool = False,
     ) -> Any:
+        machine = self._machine
         asked, pinned = None, False
-        if kwargs and plan.takes_device:
-            kwargs, asked, pinned = self._take_device(plan, kwargs)
-        if plan.value >= 0:
-            args = self._bring_value(plan.value, args)
+        if kwargs and traits.takes_device:
+            kwargs, asked, pinned = self._take_device(traits, kwargs)
+        if traits.value >= 0:
+            args = self._bring_value(traits.value, args)
         inputs = all_tensors_in(args, kwargs)
         tags = [self._of(tensor) for tensor in inputs]
-        if plan.is_foreach and not is_alone and spread(tags):
-            return self._one_by_one(plan, func, args, kwargs)
+        if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
+            return self._run_one_by_one(traits, func, args, kwargs)
         # One tensor meets nobody, and most operations have one.
         device = (
             asked
             if asked is not None
             else tags[0].device
             if len(tags) == 1 and tags[0] is not None
-            else meet(self._machine, plan, args, kwargs, inputs, tags)
+            else common_device(machine, traits, args, kwargs, inputs, tags)
         )
-        if device != HOST and plan.may_be_refused:
-            self._refuse(plan, args, kwargs, device)
-        operation = self._drawing(func, device) if plan.draws else func._op
+        if device != HOST and traits.may_be_refused:
+            self._refuse(traits, args, kwargs, device)
         try:
-            result = operation(*args, **kwargs)
+            if traits.draws:
+                result = machine.generators.draw(func._op, args, kwargs, device)
+            else:
+                result = func._op(*args, **kwargs)
         except RuntimeError as error:
-            self._refuse_for_memory(device, error)
+            # Where the host lacks memory and the device has not as much either, it is the device that fails.
+            if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
+                machine.refuse_more_than_all(device, int(lacking[1]))
             raise
         outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
-        floating = device == HOST and _is_floating(plan, kwargs, tags)
-        if floating and plan.makes and is_in_backward():
+        floating = device == HOST and _is_floating(traits, kwargs, tags)
+        if floating and traits.makes and is_in_backward():
+            # A formula makes its constants where it works.
             device = self._last_device
         self._last_device = device
-        machine = self._machine
         if device != HOST and machine.has_side_streams and is_in_backward():
             machine.follow_forward(device, torch._C._current_graph_task_id())
-        if plan.is_plain and device != HOST and not machine.has_sparse:
-            self._charges.one_kernel(plan, inputs, outputs, tags, device)
+        if traits.is_plain and device != HOST and not machine.has_sparse:
+            self._charges.one_kernel(traits, inputs, outputs, tags, device)
             return result
-        call = Call(
-            plan.op, plan.names, args, kwargs, inputs, outputs, machine.storages, machine.profile, is_alone
+        call = OperationCall(
+            traits.op,
+            traits.names,
+            args,
+            kwargs,
+            inputs,
+            outputs,
+            machine.storages,
+            machine.profile,
+            is_alone,
         )
         if device == HOST:
-            self._charges.on_host(plan, call, tags, pinned=pinned, floating=floating)
+            self._charges.on_host(traits, call, tags, pinned=pinned, floating=floating)
         else:
-            self._charges.on_device(plan, call, tags, device)
+            self._charges.on_device(traits, call, tags, device)
         return result
 
-    def _refuse(self, plan: Plan, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
+    def _refuse(self, traits: OperationTraits, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
         """Fail as CUDA does, for want of a kernel or of memory, before the host has done the work."""
-        if plan.is_host_only:
-            raise NotImplementedError(no_kernel_message(plan.op))
-        if plan.makes:
-            self._machine.refuse_more_than_all(device, _bytes_to_make(plan, args, kwargs))
+        if traits.is_host_only:
+            name = traits.op.removesuffix(".default").replace(".", "::", 1)
+            raise NotImplementedError(
+                f"Could not run '{name}' with arguments from the 'CUDA' backend. "
+                "PyTorch has this operation for other backends only."
+            )
+        if traits.makes:
+            names = traits.names[: len(args)]
+            size = args[names.index("size")] if "size" in names else ()
+            dtype = kwargs.get("dtype") or torch.get_default_dtype()
+            self._machine.refuse_more_than_all(device, math.prod(size) * dtype.itemsize)
 
-    def _refuse_for_memory(self, device: int, error: RuntimeError) -> None:
-        """Fail for want of memory where the host did, if the device has not as much either."""
-        if device != HOST:
-            self._machine.refuse_more_than_all(device, bytes_the_host_lacks(str(error)))
-
-    def _drawing(self, func: Any, device: int) -> Any:
-        """The operation, drawing its random numbers as on a device or on ``HOST``."""
-        draw = self._machine.generators.draw
-        return lambda *args, **kwargs: draw(func._op, args, kwargs, device)
-
-    def _one_by_one(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+    def _run_one_by_one(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
+    ) -> Any:
         """Walk lists that are spread over devices as CUDA does, tensor by tensor."""
-        if plan.op.startswith("aten._foreach_copy_."):
+        if traits.op.startswith("aten._foreach_copy_."):
             copy = torch.ops.aten.copy_.default
             for to, source in zip(args[0], args[1], strict=True):
-                self._copy(plan_of(copy), copy, (to, source, *args[2:]), kwargs)
+                self._copy(traits_of(copy), copy, (to, source, *args[2:]), kwargs)
             return None
         results = []
         for position in range(len(args[0])):
             own = [[value[position]] if isinstance(value, list | tuple) else value for value in args]
             named = {n: [v[position]] if isinstance(v, list | tuple) else v for n, v in kwargs.items()}
-            results.append(self._run(plan, func, own, named, is_alone=True))
+            results.append(self._run(traits, func, own, named, is_alone=True))
         return None if results[0] is None else [tensor for result in results for tensor in result]
 
     def _bring_value(self, place: int, args: Sequence[Any]) -> Sequence[Any]:
@@ -178,14 +201,14 @@ class Dispatcher:
         with watched():
             return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
 
-    def _take_device(self, plan: Plan, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
+    def _take_device(self, traits: OperationTraits, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
         """The arguments for the CPU, the device that they ask for, and whether they ask for pinned memory."""
         pinned = bool(kwargs.get("pin_memory"))
         if pinned:
             kwargs = {**kwargs, "pin_memory": False}
         asked = kwargs.get("device")
         if asked is None:
-            return kwargs, HOST if plan.makes else None, pinned
+            return kwargs, HOST if traits.makes else None, pinned
         index = self._machine.index(asked)
         if index == HOST and asked.type != "cpu":
             # Another kind of device, such as ``meta``, is as little simulated as the host.
@@ -193,15 +216,15 @@ class Dispatcher:
         if index != HOST and pinned:
             raise RuntimeError("Only dense CPU tensors can be pinned")
         is_from_python = "pin_memory" in kwargs
-        meant = index != HOST or plan.makes or is_from_python
+        meant = index != HOST or traits.makes or is_from_python
         return {**kwargs, "device": CPU}, index if meant else None, pinned
 
-    def _copy(self, plan: Plan, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        makes_its_target = plan.op == "aten._to_copy.default"
+    def _copy(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        makes_its_target = traits.op == "aten._to_copy.default"
         source = args[0] if makes_its_target else args[1]
-        destination, self._asked.destination = self._asked.destination, None
-        if plan.takes_device and destination is None:
-            kwargs, destination, _ = self._take_device(plan, kwargs)
+        destination, self.destination.device = self.destination.device, None
+        if traits.takes_device and destination is None:
+            kwargs, destination, _ = self._take_device(traits, kwargs)
         target = kwargs.get("device", CPU)
         if target is not None and target.type not in ("cpu", "cuda"):
             return func._op(*args, **kwargs)
@@ -214,18 +237,14 @@ class Dispatcher:
             if destination is not None:
                 self._machine.settle((tag,))
             floating = tag is not None and tag.floating
+            # A copy to the host that it need not wait for goes to pinned memory.
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
 
 
-def _bytes_to_make(plan: Plan, args: Sequence[Any], kwargs: Arguments) -> int:
-    size = args[plan.names.index("size")] if "size" in plan.names[: len(args)] else ()
-    dtype = kwargs.get("dtype") or torch.get_default_dtype()
-    return math.prod(size) * dtype.itemsize
-
-
-def _is_floating(plan: Plan, kwargs: Arguments, tags: Sequence[Tag | None]) -> bool:
-    if plan.makes:
-        return plan.takes_device and "pin_memory" not in kwargs
+def _is_floating(traits: OperationTraits, kwargs: Arguments, tags: Sequence[Tag | None]) -> bool:
+    """Whether C++ code makes a tensor that may be for any device; see ``Tag``."""
+    if traits.makes:
+        return traits.takes_device and "pin_memory" not in kwargs
     return bool(tags) and all(tag is not None and tag.floating for tag in tags)

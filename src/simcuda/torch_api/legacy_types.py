@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from simcuda.device.machine import Machine
+from simcuda.torch_api.factories import Factories, read_elements
 from simcuda.torch_api.patches import Patches
-from simcuda.torch_api.python_data import PythonData, read_elements
 from simcuda.torch_api.refusals import NotSimulatedError
 from simcuda.torch_api.tensor_api import DeviceLike, device_of
 
 _KIND: Any = type(torch.FloatTensor)
 DEFAULTS = "torch.set_default_dtype() and torch.set_default_device()"
+KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
+"""What a type that stands in for one of torch has of it."""
 
 
 class LegacyType(type):
@@ -41,15 +42,26 @@ class LegacyType(type):
 class LegacyTypes:
     """Replaces the types in ``torch`` and ``torch.cuda``, which C++ code makes for real devices alone."""
 
-    def __init__(self, machine: Machine, python_data: PythonData) -> None:
+    def __init__(self, machine: Machine, factories: Factories) -> None:
         self._machine = machine
-        self._python_data = python_data
+        self._factories = factories
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
         for module, make in ((torch, self._on_host), (torch.cuda, self._on_device)):
-            patches.set(module, **{t.__name__: _stand_in(t, make) for t in _types_in(module)})
-        patches.set(torch._C, _set_default_tensor_type=_set_default(torch._C._set_default_tensor_type))
+            for original in [value for value in vars(module).values() if type(value) is _KIND]:
+                known = {name: getattr(original, name) for name in KEPT}
+                known |= {"original": original, "make": staticmethod(make)}
+                patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
+        set_original: Any = torch._C._set_default_tensor_type
+
+        def set_default(kind: Any) -> None:
+            if kind.is_cuda:
+                message = f"A default type on a simulated CUDA device does not run; use {DEFAULTS}"
+                raise NotSimulatedError(message)
+            set_original(getattr(kind, "original", kind))
+
+        patches.set(torch._C, _set_default_tensor_type=set_default)
 
     def _on_host(self, kind: LegacyType, *data: Any, **how: Any) -> Tensor:
         if data and isinstance(data[0], list | tuple):
@@ -68,28 +80,9 @@ class LegacyTypes:
         if isinstance(values, Tensor):
             _check(kind, values)
             return values.detach()
-        return self._python_data.tensor(values, dtype=kind.dtype, device=where)
-
-
-def _types_in(module: ModuleType) -> list[Any]:
-    return [value for value in vars(module).values() if type(value) is _KIND]
-
-
-def _stand_in(original: Any, make: Callable[..., Tensor]) -> LegacyType:
-    names = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
-    kept = {name: getattr(original, name) for name in names}
-    return LegacyType(original.__name__, (), {**kept, "original": original, "make": staticmethod(make)})
+        return self._factories.tensor(values, dtype=kind.dtype, device=where)
 
 
 def _check(kind: LegacyType, tensor: Tensor) -> None:
     if not isinstance(tensor, kind):
         raise TypeError(f"expected {kind.__module__}.{kind.__name__} (got {tensor.type()})")
-
-
-def _set_default(original: Callable[[Any], None]) -> Callable[[Any], None]:
-    def set_default(kind: Any) -> None:
-        if kind.is_cuda:
-            raise NotSimulatedError(f"A default type on a simulated CUDA device does not run; use {DEFAULTS}")
-        original(getattr(kind, "original", kind))
-
-    return set_default

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -16,45 +17,42 @@ from types import ModuleType
 from simcuda.torch_api.patches import Patches
 from simcuda.torch_api.refusals import REFUSED_ON_IMPORT, imported
 
+_TORCH = "torch."
 
+
+@dataclass
 class _OutsideLoader(Loader):
-    def __init__(self, loader: Loader, patches: Patches) -> None:
-        self._loader = loader
-        self._patches = patches
+    loader: Loader
+    patches: Patches
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+        return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        # Nothing is to know later that it was loaded in a special way.
         if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        module.__loader__ = self._loader
-        if _is_of_torch(module.__name__):
-            with self._patches.suspended():
-                self._loader.exec_module(module)
-        else:
-            self._loader.exec_module(module)
-        imported(module, self._patches)
+            module.__spec__.loader = self.loader
+        module.__loader__ = self.loader
+        is_of_torch = module.__name__.startswith(_TORCH)
+        with self.patches.suspended() if is_of_torch else nullcontext():
+            self.loader.exec_module(module)
+        imported(module, self.patches)
 
 
+@dataclass
 class _OutsideFinder:
-    def __init__(self, patches: Patches) -> None:
-        self._patches = patches
+    patches: Patches
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """A spec that suspends the simulation while a module of torch runs; None for most others."""
-        if not _is_of_torch(name) and name not in REFUSED_ON_IMPORT:
+        if not name.startswith(_TORCH) and name not in REFUSED_ON_IMPORT:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _OutsideLoader(spec.loader, self._patches)
+            spec.loader = _OutsideLoader(spec.loader, self.patches)
         return spec
-
-
-def _is_of_torch(module: str) -> bool:
-    return module.startswith("torch.")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from simcuda.cost.call import tensors_in
-from simcuda.cost.operations import Plan
+from simcuda.cost.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, Tag
 
@@ -18,20 +18,17 @@ CHECKED_BY = {"stack": "cat"}
 """Operations whose tensors another one checks, which CUDA's message names."""
 
 
-def spread(tags: Sequence[Tag | None]) -> bool:
-    """Whether tensors lie on several devices, the host among them."""
-    return len({HOST if tag is None else tag.device for tag in tags}) > 1
-
-
-def meet(
+def common_device(
     machine: Machine,
-    plan: Plan,
+    traits: OperationTraits,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     tensors: Sequence[torch.Tensor],
     tags: Sequence[Tag | None],
 ) -> int:
     """The index of the device an operation runs on, or ``HOST``.
+
+    What C++ code made for itself comes to the device that it meets here.
 
     Raises:
         RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations,
@@ -42,62 +39,58 @@ def meet(
         return devices.pop()
     device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
     if device == HOST:
-        if (
-            len(tags) > 1
-            and any(tag is not None and tag.floating for tag in tags)
-            and _has_host_tensor(tensors, tags)
-        ):
+        floats = [tag is not None and tag.floating for tag in tags]
+        # Tensors without dimensions may be numbers, which C++ code makes tensors of for any device.
+        meets_host = any(
+            tensor.dim() and not is_floating for tensor, is_floating in zip(tensors, floats, strict=True)
+        )
+        if len(tags) > 1 and any(floats) and meets_host:
             machine.settle(tags)
         return device
     for tensor, tag in zip(tensors, tags, strict=True):
         if tag is not None and tag.device == device:
             continue
         if tag is None or tag.device == HOST:
-            if _may_stay(plan, args, tensor, tag, device):
+            if _may_stay_on_host(traits, args, tensor, tag, device):
                 continue
             if tag is not None and tag.floating:
                 machine.adopt(tag, device)
                 continue
         other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
-        raise RuntimeError(_message(plan, args, kwargs, tensor, other, str(machine.devices[device])))
+        raise RuntimeError(_message(traits, args, kwargs, tensor, other, str(machine.devices[device])))
     return device
 
 
-def _may_stay(
-    plan: Plan, args: Sequence[Any], host_tensor: torch.Tensor, tag: Tag | None, device: int
+def _may_stay_on_host(
+    traits: OperationTraits, args: Sequence[Any], host_tensor: torch.Tensor, tag: Tag | None, device: int
 ) -> bool:
-    if plan.op.startswith(INDEXING) and not (tag is not None and tag.floating):
-        _check_indexed(args, host_tensor, device)
+    if traits.op.startswith(INDEXING) and not (tag is not None and tag.floating):
+        # Indices may lie on the host, but what is indexed and what is written there have to be together.
+        indexed, indices, value = (*args, None)[:3]
+        if host_tensor is indexed and any(index is not None and index.is_cuda for index in indices):
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+            )
+        if host_tensor is indexed or (host_tensor is value and value.dim()):
+            raise RuntimeError(f"{EXPECTED} found at least two devices, cuda:{device} and cpu!")
     # Lists that are spread over devices are walked by elementwise operations.
-    takes_scalars = plan.takes_host_scalars or plan.is_foreach
-    return plan.takes_host_tensors or (takes_scalars and not host_tensor.dim())
-
-
-def _check_indexed(args: Sequence[Any], host_tensor: torch.Tensor, device: int) -> None:
-    """Indices may lie on the host, but what is indexed and what is written there have to be together."""
-    indexed, indices, value = (*args, None)[:3]
-    if host_tensor is indexed and any(index is not None and index.is_cuda for index in indices):
-        raise RuntimeError(
-            "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
-        )
-    if host_tensor is indexed or (host_tensor is value and value.dim()):
-        raise RuntimeError(f"{EXPECTED} found at least two devices, cuda:{device} and cpu!")
-
-
-def _has_host_tensor(tensors: Sequence[torch.Tensor], tags: Sequence[Tag | None]) -> bool:
-    # Those without dimensions may be numbers, which C++ code makes tensors of for any device.
-    pairs = zip(tensors, tags, strict=True)
-    return any(tensor.dim() and (tag is None or not tag.floating) for tensor, tag in pairs)
+    takes_scalars = traits.takes_host_scalars or traits.is_foreach
+    return traits.takes_host_tensors or (takes_scalars and not host_tensor.dim())
 
 
 def _message(
-    plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any], tensor: torch.Tensor, other: str, device: str
+    traits: OperationTraits,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    tensor: torch.Tensor,
+    other: str,
+    device: str,
 ) -> str:
-    if plan.takes_host_scalars:
+    if traits.takes_host_scalars:
         return f"{EXPECTED} found at least two devices, {device} and {other}!"
-    values = {**dict(zip(plan.names, args, strict=False)), **kwargs}
+    values = {**dict(zip(traits.names, args, strict=False)), **kwargs}
     name = next((n for n, v in values.items() if any(tensor is t for t in tensors_in((v,)))), "tensors")
-    method = plan.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
+    method = traits.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
     return (
         f"{EXPECTED} got {name} is on {other}, different from other tensors on {device} "
         f"(when checking argument in method wrapper_CUDA_{CHECKED_BY.get(method, method)})"

@@ -1,12 +1,23 @@
-"""Names of torch that the simulation replaces, and their return."""
+"""Names of torch that the simulation replaces, and their return.
+
+Other modules may have bound them by name, as in ``from torch import tensor``: these bindings follow.
+
+Known limitations:
+    Names in classes and functions, as for the default of an argument, stay bound to what they were.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 _MISSING = object()
+_OURS = ("torch", "simcuda")
+# Most modules have none of these names, by their number of names when that was found out.
+_without_any: dict[str, tuple[int, int]] = {}
 
 
 class Patches:
@@ -19,6 +30,7 @@ class Patches:
     def set(self, owner: Any, **values: Any) -> None:
         """Give a module or class these attributes until ``restore``."""
         for name, value in values.items():
+            # An inherited attribute is not the owner's: it comes back by deleting the one set here.
             self._replaced.append((owner, name, vars(owner).get(name, _MISSING)))
             setattr(owner, name, value)
 
@@ -48,9 +60,42 @@ class Patches:
                 _put(owner, name, value)
             self._is_suspended = False
 
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Bind every module's names to what replaces them, and afterwards to what was replaced."""
+        pairs = [
+            (original, vars(owner)[name])
+            for owner, name, original in self._replaced
+            # Numbers and the like are others' too.
+            if isinstance(owner, ModuleType) and callable(original)
+        ]
+        _rebind({id(original): simulated for original, simulated in pairs})
+        try:
+            yield
+        finally:
+            # Of a name that was replaced twice, the first original is torch's.
+            _rebind({id(simulated): original for original, simulated in reversed(pairs)})
+
 
 def _put(owner: Any, name: str, value: Any) -> None:
     if value is _MISSING:
         delattr(owner, name)
     else:
         setattr(owner, name, value)
+
+
+def _rebind(others: dict[int, Any]) -> None:
+    """Bind every name of a module outside torch that has a value in ``others``, by id, to the other one."""
+    found = []
+    for key, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or key.partition(".")[0] in _OURS:
+            continue
+        names = vars(module)
+        if _without_any.get(key) == (id(module), len(names)):
+            continue
+        bound = [(module, name, value) for name, value in list(names.items()) if id(value) in others]
+        if not bound:
+            _without_any[key] = (id(module), len(names))
+        found += bound
+    for module, name, value in found:
+        setattr(module, name, others[id(value)])

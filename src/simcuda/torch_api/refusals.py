@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +36,8 @@ REFUSED: tuple[tuple[Any, str, str, str], ...] = (
 )
 """Owner, name, what it is, and what to do instead."""
 
+NCCL = "use the backend gloo, or one process"
+
 REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
     (torch.utils.dlpack, "to_dlpack", "Export by DLPack", COPIED),
     (torch.Tensor, "__dlpack__", "Export by DLPack", COPIED),
@@ -56,7 +58,7 @@ C_FUNCTIONS: dict[str, str] = {
     "_cuda_memorySnapshot": WITH_STATISTICS,
     "_cuda_record_memory_history": WITH_STATISTICS,
     "_cuda_hostMemoryStats": WITH_STATISTICS,
-    "_nccl_": "use the backend gloo, or one process",
+    "_nccl_": NCCL,
     "_broadcast": "copy by Tensor.to",
     "_scatter": "copy by Tensor.to",
     "_gather": "copy by Tensor.to",
@@ -77,16 +79,38 @@ def install(patches: Patches) -> None:
     for owner, name, what, instead in REFUSED:
         patches.set(owner, **{name: refuse(what, instead)})
     for owner, name, what, instead in REFUSED_ON_DEVICE:
-        patches.set(owner, **{name: _refuse_on_device(getattr(owner, name), what, instead)})
-    patches.set(torch, compile=_never_compiling(torch.compile))
+        patches.set(owner, **{name: refuse_if(_is_on_device, getattr(owner, name), what, instead)})
     interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
-    share = _refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
+    share = refuse_if(_is_on_device, interface.__get__, "Export to other libraries", COPIED)
     patches.set(torch.Tensor, __cuda_array_interface__=property(share))
-    profile = torch.autograd.profiler.profile
-    patches.set(profile, __init__=_profile_host_only(profile.__init__))
+    compiling = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", NOT_COMPILED)
+    patches.set(torch, compile=compiling)
+    profile: Any = torch.autograd.profiler.profile
+    asks_for_cuda = refuse_if(
+        lambda *_, use_cuda=False, use_device=None, **__: use_cuda or use_device == "cuda",
+        profile.__init__,
+        "Profiling of CUDA",
+        "profile with activities=[ProfilerActivity.CPU]",
+    )
+    patches.set(profile, __init__=asks_for_cuda)
     parallel: Any = torch.nn.parallel.DistributedDataParallel
-    patches.set(parallel, __init__=_parallel_host_only(parallel.__init__))
-    _refuse_nccl(patches)
+    is_spread = refuse_if(
+        lambda _, module, *__, **___: any(parameter.is_cuda for parameter in module.parameters()),
+        parallel.__init__,
+        "DistributedDataParallel",
+        ALONE,
+    )
+    patches.set(parallel, __init__=is_spread)
+    distributed: Any = torch.distributed
+    if distributed.is_available():
+        asks_for_nccl = refuse_if(
+            lambda backend=None, *_, **__: "nccl" in str(backend).lower(),
+            distributed.init_process_group,
+            "NCCL",
+            NCCL,
+        )
+        patches.set(distributed, init_process_group=asks_for_nccl)
+        patches.set(distributed.distributed_c10d, init_process_group=asks_for_nccl)
     for module in (*REFUSED_ON_IMPORT, DYNAMO):
         if module in sys.modules:
             imported(sys.modules[module], patches)
@@ -95,13 +119,15 @@ def install(patches: Patches) -> None:
 def refuse_c_functions(patches: Patches) -> None:
     """Refuse what C++ would do for a real device, apart from what is answered already."""
     replaced = {name for owner, name, _ in patches.replaced() if owner is torch._C}
-    for name, instead in _c_functions(vars(torch._C)):
-        if name not in replaced and not any(part in name for part in C_SETTINGS):
+    for name in list(vars(torch._C)):
+        instead = _instead_of_c_function(name)
+        if instead and name not in replaced and not any(part in name for part in C_SETTINGS):
             patches.set(torch._C, **{name: refuse(f"torch._C.{name}", instead)})
 
     def missing(name: str) -> Any:
-        for _, instead in _c_functions((name,)):
-            raise NotSimulatedError(_message(f"torch._C.{name}", instead))
+        # A build without CUDA lacks most of these functions.
+        if instead := _instead_of_c_function(name):
+            refuse(f"torch._C.{name}", instead)()
         raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
 
     patches.set(torch._C, __getattr__=missing)
@@ -109,55 +135,14 @@ def refuse_c_functions(patches: Patches) -> None:
 
 def imported(module: ModuleType, patches: Patches) -> None:
     """Refuse what is in a module that was loaded before, or has just been."""
-    if module.__name__ == DYNAMO:
-        original = getattr(module, "_callback_from_stance", None)
-        if original is not None:
-            patches.set(module, _callback_from_stance=_never_compiled(original))
-    elif module.__name__ in REFUSED_ON_IMPORT:
+    if module.__name__ in REFUSED_ON_IMPORT:
         owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
         patches.set(getattr(module, owner) if owner else module, **{name: refuse(what, instead)})
+        return
+    original = getattr(module, "_callback_from_stance", None)
+    if module.__name__ != DYNAMO or original is None:
+        return
 
-
-def refuse(what: str, instead: str) -> Callable[..., Any]:
-    """A function that raises the error which says that ``what`` does not run, and what to do ``instead``."""
-
-    def refused(*_: Any, **__: Any) -> Any:
-        raise NotSimulatedError(_message(what, instead))
-
-    return refused
-
-
-def _message(what: str, instead: str) -> str:
-    return f"{what} does not run on a simulated CUDA device; {instead}"
-
-
-def _c_functions(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Those of the names that are refused, with what to do instead."""
-    fitting = (
-        (name, next((i for p, i in C_FUNCTIONS.items() if name.startswith(p)), None)) for name in names
-    )
-    return [(name, instead) for name, instead in fitting if instead is not None]
-
-
-def _refuse_on_device(original: Callable[..., Any], what: str, instead: str) -> Callable[..., Any]:
-    def function(tensor: torch.Tensor, *how: Any, **named: Any) -> Any:
-        if tensor.is_cuda:
-            raise NotSimulatedError(_message(what, instead))
-        return original(tensor, *how, **named)
-
-    return function
-
-
-def _never_compiling(original: Callable[..., Any]) -> Callable[..., Any]:
-    refused = refuse("torch.compile", NOT_COMPILED)
-
-    def compile(*how: Any, **named: Any) -> Any:  # noqa: A001 - the name that is replaced
-        return refused() if _compiles() else original(*how, **named)
-
-    return compile
-
-
-def _never_compiled(original: Callable[..., Any]) -> Callable[..., Any]:
     refused = refuse("What torch.compile has made", NOT_COMPILED)
 
     def callback_from_stance(callback: Any) -> Any:
@@ -166,7 +151,37 @@ def _never_compiled(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(callback)
         return refused() if _compiles() else None
 
-    return callback_from_stance
+    patches.set(module, _callback_from_stance=callback_from_stance)
+
+
+def refuse(what: str, instead: str) -> Callable[..., Any]:
+    """A function that raises the error which says that ``what`` does not run, and what to do ``instead``."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise NotSimulatedError(f"{what} does not run on a simulated CUDA device; {instead}")
+
+    return refused
+
+
+def refuse_if(
+    is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
+) -> Callable[..., Any]:
+    """The original, but for calls that ``is_refused``, given their arguments, is true for."""
+    refused = refuse(what, instead)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return refused() if is_refused(*args, **kwargs) else original(*args, **kwargs)
+
+    return function
+
+
+def _is_on_device(tensor: torch.Tensor, *_: Any, **__: Any) -> bool:
+    return tensor.is_cuda
+
+
+def _instead_of_c_function(name: str) -> str | None:
+    """What to do instead of a C++ function that is refused; None for any other."""
+    return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)
 
 
 def _compiles() -> bool:
@@ -176,39 +191,3 @@ def _compiles() -> bool:
         return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
     dynamo: Any = torch._dynamo
     return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
-
-
-def _refuse_nccl(patches: Patches) -> None:
-    distributed: Any = torch.distributed
-    if not distributed.is_available():
-        return
-    original = distributed.init_process_group
-    nccl = refuse("NCCL", "use the backend gloo, or one process")
-
-    def init_process_group(backend: str | None = None, *how: Any, **named: Any) -> Any:
-        return nccl() if "nccl" in str(backend).lower() else original(backend, *how, **named)
-
-    patches.set(distributed, init_process_group=init_process_group)
-    patches.set(distributed.distributed_c10d, init_process_group=init_process_group)
-
-
-def _parallel_host_only(original: Callable[..., None]) -> Callable[..., None]:
-    refused = refuse("DistributedDataParallel", ALONE)
-
-    def __init__(parallel: Any, module: torch.nn.Module, *how: Any, **named: Any) -> None:  # noqa: N807 - the name that is replaced
-        if any(parameter.is_cuda for parameter in module.parameters()):
-            refused()
-        original(parallel, module, *how, **named)
-
-    return __init__
-
-
-def _profile_host_only(original: Callable[..., None]) -> Callable[..., None]:
-    refused = refuse("Profiling of CUDA", "profile with activities=[ProfilerActivity.CPU]")
-
-    def __init__(profile: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - the name that is replaced
-        if kwargs.get("use_cuda") or kwargs.get("use_device") == "cuda":
-            refused()
-        original(profile, *args, **kwargs)
-
-    return __init__

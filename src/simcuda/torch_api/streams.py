@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from simcuda.device.machine import Machine
-from simcuda.device.ordering import Mark
-from simcuda.torch_api.backward import is_in_backward
+from simcuda.device.ordering import StreamMark
+from simcuda.torch_api.gradients import is_in_backward
 from simcuda.torch_api.refusals import refuse
 
 CUDA_DEVICE_TYPE = 1
@@ -25,13 +25,22 @@ _FIRST_HANDLE = 0x5550000000
 
 
 class Stream:
-    """A queue of work on one device; ``bind`` makes the class for a machine."""
+    """A queue of work on one device; ``bind`` makes the class for a machine.
+
+    Attributes:
+        number: Its number on the machine; a default stream has that of its device.
+        device: Its device.
+        device_type: The number of the device type ``cuda``.
+        stream_id: Its number among the streams of its device; 0 for the default stream.
+        cuda_stream: A made-up handle; 0 for the default stream.
+    """
 
     machine: Machine
     event: type[Event]
-    _context: Any
-    number: int
-    priority: int
+    device_type = CUDA_DEVICE_TYPE
+    priority_range = staticmethod(lambda: (LEAST_PRIORITY, GREATEST_PRIORITY))
+    # A CUDA graph cannot be recorded on a simulated device.
+    is_capturing = staticmethod(lambda: False)
 
     def __init__(self, device: Any = None, priority: int = 0, **known: int) -> None:
         self.priority = priority
@@ -42,35 +51,16 @@ class Stream:
                 torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
             )
             self.number = self.machine.new_stream(self.machine.index(target))
+        self.device = self.machine.devices[self.device_index]
+        self.stream_id = 0 if self.number < len(self.machine.devices) else self.number
+        self.cuda_stream = self.stream_id and _FIRST_HANDLE + self.stream_id
+        self._as_parameter_ = ctypes.c_void_p(self.cuda_stream)
+        self._context: Any = None
 
     @property
     def device_index(self) -> int:
-        """Index of its device."""
+        """Index of its device; asked before the stream is made current, which fails after the simulation."""
         return self.machine.stream_devices[self.number]
-
-    @property
-    def device(self) -> torch.device:
-        """Its device."""
-        return self.machine.devices[self.device_index]
-
-    @property
-    def device_type(self) -> int:
-        """The number of the device type ``cuda``."""
-        return CUDA_DEVICE_TYPE
-
-    @property
-    def stream_id(self) -> int:
-        """Its number among the streams of its device; 0 for the default stream."""
-        return 0 if self.number < len(self.machine.devices) else self.number
-
-    @property
-    def cuda_stream(self) -> int:
-        """A made-up handle; 0 for the default stream."""
-        return self.stream_id and _FIRST_HANDLE + self.stream_id
-
-    @property
-    def _as_parameter_(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p(self.cuda_stream)
 
     def synchronize(self) -> None:
         """Let the host wait for it."""
@@ -80,10 +70,6 @@ class Stream:
         """Whether its work is done, which it is."""
         self.machine.ordering.host_waits_for_streams((self.number,))
         return True
-
-    def is_capturing(self) -> bool:
-        """Whether a CUDA graph is being recorded, which cannot be simulated."""
-        return False
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark its work so far by an event."""
@@ -99,11 +85,6 @@ class Stream:
     def wait_stream(self, stream: Stream) -> None:
         """Let its later work come after the work of another stream so far."""
         self.wait_event(stream.record_event())
-
-    @staticmethod
-    def priority_range() -> tuple[int, int]:
-        """The least and the greatest priority, as PyTorch limits them."""
-        return LEAST_PRIORITY, GREATEST_PRIORITY
 
     def __enter__(self) -> Stream:
         make_context: Any = torch.cuda.StreamContext
@@ -121,13 +102,18 @@ class Stream:
         return hash(self.number)
 
     def __repr__(self) -> str:
-        if isinstance(self.machine, Ended):
+        if isinstance(self.machine, EndedMachine):
             return "<torch.cuda.Stream of a simulation that has ended>"
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
 class Event:
-    """A mark in a stream's queue; ``bind`` makes the class for a machine."""
+    """A mark in a stream's queue; ``bind`` makes the class for a machine.
+
+    Attributes:
+        cuda_event: A made-up handle; 0 before it is recorded.
+        device: Device of the stream it was recorded on; None before.
+    """
 
     machine: Machine
 
@@ -140,26 +126,18 @@ class Event:
     ) -> None:
         self.enable_timing, self.blocking = enable_timing, blocking
         self.interprocess, self.external = interprocess, external
-        self._mark: Mark | None = None
+        self.cuda_event = 0
+        self.device: torch.device | None = None
+        self._mark: StreamMark | None = None
         self._recorded_at = 0.0
-
-    @property
-    def cuda_event(self) -> int:
-        """A made-up handle; 0 before it is recorded."""
-        return 0 if self._mark is None else id(self)
-
-    @property
-    def device(self) -> torch.device | None:
-        """Device of the stream it was recorded on."""
-        if self._mark is None:
-            return None
-        return self.machine.devices[self.machine.stream_devices[self._mark.stream]]
 
     def record(self, stream: Stream | None = None) -> None:
         """Mark the work of a stream so far, by default of the current one."""
         number = current(self.machine) if stream is None else stream.number
         self._mark = self.machine.ordering.record(number)
         self._recorded_at = time.perf_counter()
+        self.cuda_event = id(self)
+        self.device = self.machine.devices[self.machine.stream_devices[number]]
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of a stream come after it; nothing where it was never recorded."""
@@ -220,7 +198,7 @@ def returning(machine: Machine, run_backward: Callable[..., Any]) -> Callable[..
     return run
 
 
-class Ended:
+class EndedMachine:
     """In place of the machine of a simulation that has ended."""
 
     def __getattr__(self, name: str) -> Any:

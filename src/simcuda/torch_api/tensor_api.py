@@ -16,7 +16,11 @@ from simcuda.torch_api.dispatch import Dispatcher
 from simcuda.torch_api.patches import Patches
 
 _Base: Any = torch._C.TensorBase
+_text: Any = torch._tensor_str._str_intern
 DeviceLike = torch.device | str | int
+
+METHODS = ("to", "cuda", "type", "numpy", "tolist", "pin_memory", "is_pinned", "record_stream")
+"""Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
 class CrossDeviceCopy(torch.autograd.Function):
@@ -37,14 +41,6 @@ class CrossDeviceCopy(torch.autograd.Function):
 
 _copy_with_gradient: Any = CrossDeviceCopy.apply
 
-_text: Any = torch._tensor_str._str_intern
-
-METHODS = (
-    *("to", "cuda", "cpu", "get_device", "type", "type_as", "numpy", "tolist"),
-    *("pin_memory", "is_pinned", "record_stream"),
-)
-"""Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
-
 
 class TensorApi:
     """Replaces attributes of ``torch.Tensor``."""
@@ -60,8 +56,14 @@ class TensorApi:
             device=property(self.device),
             is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
             is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
+            get_device=as_method(self.index_of),
+            # It moves the tensor to where the other one is, too.
+            type_as=as_method(self.to),
+            cpu=lambda tensor, memory_format=torch.preserve_format: self.to(
+                tensor, torch.device("cpu"), memory_format=memory_format
+            ),
+            **{name: as_method(getattr(self, name)) for name in METHODS},
         )
-        patches.set(torch.Tensor, **{name: as_method(getattr(self, name)) for name in METHODS})
         patches.set(torch._tensor_str, _str=self.text)
         # These need a tensor that Python has not seen yet: nothing may look at them.
         for name in ("_make_subclass", "as_subclass"):
@@ -74,33 +76,27 @@ class TensorApi:
         tag = self.machine.storages.of(tensor)
         return HOST if tag is None else tag.device
 
-    def get_device(self, tensor: Tensor) -> int:
-        """``torch.Tensor.get_device``."""
-        return self.index_of(tensor)
-
-    def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
-        """``torch.Tensor.type``; without a type, the name of the tensor's own."""
-        if dtype is None:
-            return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
-        asked = _legacy_type(dtype) if isinstance(dtype, str) else dtype
-        if not hasattr(asked, "is_cuda"):
-            return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
-        stays = asked.is_cuda == (self.index_of(tensor) != HOST)
-        device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
-        return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
-
-    def type_as(self, tensor: Tensor, other: Tensor) -> Tensor:
-        """``torch.Tensor.type_as``, which also moves the tensor to where the other one is."""
-        return self.to(tensor, other)
-
     def device(self, tensor: Tensor) -> torch.device:
         """The device a tensor is on."""
         index = self.index_of(tensor)
         return _Base.device.__get__(tensor) if index == HOST else self.machine.devices[index]
 
-    def on_host(self, tensor: Tensor) -> Tensor:
-        """The tensor itself, or a copy of it on the host that the host has waited for."""
-        return tensor if self.index_of(tensor) == HOST else self.dispatcher.copy(tensor.detach(), HOST)
+    def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
+        """``torch.Tensor.type``; without a type, the name of the tensor's own."""
+        if dtype is None:
+            return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
+        asked = dtype
+        if isinstance(dtype, str):
+            # A name such as ``torch.cuda.FloatTensor``; names of host types may stay names.
+            module, _, kind = dtype.rpartition(".")
+            if module == "torch.cuda" and not hasattr(torch.cuda, kind):
+                raise ValueError(f"invalid type: '{dtype}'")
+            asked = getattr({"torch": torch, "torch.cuda": torch.cuda}.get(module), kind, dtype)
+        if not hasattr(asked, "is_cuda"):
+            return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
+        stays = asked.is_cuda == (self.index_of(tensor) != HOST)
+        device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
+        return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
         """The tensor on a device, itself where nothing changes."""
@@ -115,7 +111,16 @@ class TensorApi:
 
     def to(self, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """``torch.Tensor.to``."""
-        asked = _named(args, kwargs)
+        names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
+        if args and isinstance(args[0], Tensor):
+            names = ("other", "non_blocking", "copy")
+        elif args and isinstance(args[0], torch.dtype):
+            names = ("dtype", "non_blocking", "copy")
+        if len(args) > len(names):
+            raise TypeError(
+                f"to() takes at most {len(names)} positional arguments here, {len(args)} were given"
+            )
+        asked = dict(zip(names, args, strict=False)) | kwargs
         other = asked.pop("other", None)
         if other is not None:
             asked |= {"device": other.device, "dtype": other.dtype}
@@ -138,10 +143,6 @@ class TensorApi:
         target = torch.device("cuda") if device is None else device_of(device)
         return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
 
-    def cpu(self, tensor: Tensor, memory_format: torch.memory_format = torch.preserve_format) -> Tensor:
-        """``torch.Tensor.cpu``."""
-        return self.to(tensor, torch.device("cpu"), memory_format=memory_format)
-
     def is_pinned(self, tensor: Tensor, device: DeviceLike | None = None) -> bool:  # noqa: ARG002 - deprecated
         """``torch.Tensor.is_pinned``."""
         tag = self.machine.storages.of(tensor)
@@ -161,20 +162,18 @@ class TensorApi:
 
     def tolist(self, tensor: Tensor) -> Any:
         """``torch.Tensor.tolist``."""
-        self._read_by_host(tensor)
-        return _Base.tolist(self.on_host(tensor))
+        return _Base.tolist(self._read_by_host(tensor))
 
     def numpy(self, tensor: Tensor, *, force: bool = False) -> Any:
         """``torch.Tensor.numpy``, which refuses what is not on the host."""
-        if force:
-            return _Base.numpy(self.on_host(tensor), force=True)
-        if self.index_of(tensor) != HOST:
+        is_on_host = self.index_of(tensor) == HOST
+        if not is_on_host and not force:
             raise TypeError(
                 f"can't convert {self.device(tensor)} device type tensor to numpy. "
                 "Use Tensor.cpu() to copy the tensor to host memory first."
             )
-        self._read_by_host(tensor)
-        return _Base.numpy(tensor)
+        source = tensor if is_on_host and force else self._read_by_host(tensor)
+        return _Base.numpy(source, force=force)
 
     def record_stream(self, tensor: Tensor, stream: Any) -> None:
         """``torch.Tensor.record_stream``."""
@@ -187,25 +186,15 @@ class TensorApi:
         with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
             return str(_text(tensor, tensor_contents=tensor_contents))
 
-    def _read_by_host(self, tensor: Tensor) -> None:
+    def _read_by_host(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, or a copy of it on the host that the host has waited for."""
         tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.device != HOST:
+            return self.dispatcher.copy(tensor.detach(), HOST)
         if tag is not None and tag.pinned:
+            # A copy may still be writing there.
             self.machine.host_touches(tag.serial, writes=False)
-
-
-def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    if not args:
-        return dict(kwargs)
-    first, rest = args[0], args[1:]
-    if isinstance(first, Tensor):
-        names: tuple[str, ...] = ("other", "non_blocking", "copy")
-    elif isinstance(first, torch.dtype):
-        names = ("dtype", "non_blocking", "copy")
-    else:
-        names = ("device", "dtype", "non_blocking", "copy")
-    if len(rest) >= len(names):
-        raise TypeError(f"to() takes at most {len(names)} positional arguments here, {len(args)} were given")
-    return dict(zip(names, args, strict=False)) | kwargs
+        return tensor
 
 
 def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,15 +209,6 @@ def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
 def device_of(device: DeviceLike) -> torch.device:
     """The device that ``cuda:1``, or 1, or a device means."""
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-
-
-def _legacy_type(name: str) -> Any:
-    """The type of a name such as ``torch.cuda.FloatTensor``; names of host types may stay names."""
-    module, _, kind = name.rpartition(".")
-    owner = {"torch": torch, "torch.cuda": torch.cuda}.get(module)
-    if owner is torch.cuda and not hasattr(owner, kind):
-        raise ValueError(f"invalid type: '{name}'")
-    return getattr(owner, kind, name)
 
 
 def _type_name(tensor: Tensor) -> str:

@@ -1,43 +1,44 @@
 """What operations cost on CUDA, one module a topic."""
 
 from simcuda.cost.rules import (
-    comparisons,
     copying,
-    counting,
-    factories,
+    data_dependent,
     factorizing,
     foreach,
-    histograms,
-    host_booleans,
+    host_reads,
     indexing,
-    joining,
     kernels,
     normalizing,
     reducing,
     sampling,
-    scalars,
     sequences,
     sorting,
-    viewing,
 )
-from simcuda.cost.rules.registry import RULES, Registry, Rule
+from simcuda.cost.rules.rule import CostRule, example_names, run_example
 
-_TOPICS = (
-    *(
-        scalars,
-        factories,
-        comparisons,
-        reducing,
-        joining,
-        copying,
-        foreach,
-        indexing,
-        host_booleans,
-        counting,
-    ),
-    *(histograms, kernels, normalizing, sampling, sorting, factorizing, viewing, sequences),
+RULES: tuple[CostRule, ...] = (
+    *host_reads.TOPIC,
+    *kernels.TOPIC,
+    *reducing.TOPIC,
+    *copying.TOPIC,
+    *foreach.TOPIC,
+    *indexing.TOPIC,
+    *data_dependent.TOPIC,
+    *normalizing.TOPIC,
+    *sampling.TOPIC,
+    *sorting.TOPIC,
+    *factorizing.TOPIC,
+    *sequences.TOPIC,
 )
-for _topic in _TOPICS:
-    RULES.add(*_topic.TOPIC)
+"""Every rule of the simulated device."""
 
-__all__ = ["RULES", "Registry", "Rule"]
+
+def rules_for(op: str) -> tuple[CostRule, ...]:
+    """The rules for an operation with overload, those that name it most closely first."""
+    packet = op.rpartition(".")[0]
+    # Exact names beat stars, and a name with its overload beats one without.
+    named = [rule for name in (op, packet) for rule in RULES if name in rule.ops]
+    return (*named, *(rule for rule in RULES if rule.names(op) and rule not in named))
+
+
+__all__ = ["RULES", "CostRule", "example_names", "rules_for", "run_example"]

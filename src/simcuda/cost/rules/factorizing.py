@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import torch
 
-from simcuda.cost.call import FREE, Call, Cost, nbytes
-from simcuda.cost.launches import elementwise
-from simcuda.cost.rules.host_booleans import read_all
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.host_reads import check_error_codes
+from simcuda.cost.rules.rule import CostRule
 
 UNCHECKED = (
     *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),
@@ -37,7 +37,7 @@ def _matrices(tensor: torch.Tensor) -> int:
     return tensor.shape[:-2].numel()
 
 
-def _avoids_magma(call: Call) -> bool:
+def _avoids_magma(call: OperationCall) -> bool:
     """Square matrices that are single, small, or few and of medium size; others are left to MAGMA."""
     matrix = call.inputs[0]
     rows, columns = matrix.shape[-2:]
@@ -46,34 +46,31 @@ def _avoids_magma(call: Call) -> bool:
     return bool(rows == columns and (count == 1 or rows <= SMALL_MATRIX or few))
 
 
-def _factorized(call: Call) -> Cost:
+def _factorized(call: OperationCall) -> OpCost:
     if call.argument("check_errors", default=False):
         return _checked(call)
-    return Cost(launches=1 if any(tensor.numel() for tensor in call.inputs) else 0)
+    return OpCost(1 if any(tensor.numel() for tensor in call.inputs) else 0)
 
 
-def _checked(call: Call) -> Cost:
+def _checked(call: OperationCall) -> OpCost:
     matrix = call.inputs[0]
     if not matrix.numel():
         return FREE
     codes = _matrices(matrix)
-    answer = read_all(codes, call.profile)
-    # A single error code is converted by a kernel, and the truth value copied; several are reduced.
-    converted = 1 if codes == 1 else 0
-    held = (CODE_BYTES * codes, *((1,) if converted else ()), *answer.temporaries)
-    return replace(answer, launches=1 + converted + answer.launches, temporaries=held)
+    return OpCost(1, temporaries=(CODE_BYTES * codes,)) + check_error_codes(codes, call.profile)
 
 
-def _singular_values(call: Call) -> Cost:
-    checked = _checked(call)
-    if checked is FREE:
+def _singular_values(call: OperationCall) -> OpCost:
+    matrix = call.inputs[0]
+    if not matrix.numel():
         return FREE
-    # Before that, all error codes are copied to see whether the iteration converged.
-    codes = CODE_BYTES * _matrices(call.inputs[0])
-    return replace(checked, waits=2, copies=(("d2h", codes), *checked.copies))
+    # Before the check, all error codes are copied to see whether the iteration converged.
+    checked = _checked(call)
+    convergence = ("d2h", CODE_BYTES * _matrices(matrix))
+    return replace(checked, waits=2, copies=(convergence, *checked.copies))
 
 
-def _exponential(call: Call) -> Cost:
+def _exponential(call: OperationCall) -> OpCost:
     """Norms choose the degree of a polynomial for each matrix, on the host for a single one.
 
     A single matrix has its norm read, and its place copied back. Those of large norm, and all of a batch, are
@@ -81,7 +78,7 @@ def _exponential(call: Call) -> Cost:
     """
     matrix = call.args[0]
     if matrix.shape[-1] <= 1 or not matrix.numel():
-        return Cost(elementwise(matrix.numel(), matrix.element_size()))
+        return OpCost(kernels_over(matrix))
     count = _matrices(matrix)
     norms = matrix.abs().sum(-2).amax(-1).reshape(-1)
     limit = LARGE_NORM.get(matrix.dtype, LARGE_DOUBLE_NORM)
@@ -91,15 +88,11 @@ def _exponential(call: Call) -> Cost:
     if count > 1 or float(norms.max()) >= limit:
         groups = int((norms / limit).log2().ceil().clamp(min=0).unique().numel())
         copies = (*copies, ("d2h", INDEX_BYTES), ("d2h", 2 * INDEX_BYTES * groups))
-    return Cost(1, len(copies), 0, copies, temporaries=(nbytes(matrix),))
-
-
-def _cross(call: Call) -> Cost:
-    return Cost(launches=1 if call.outputs[0].numel() else 0)
+    return OpCost(1, waits=len(copies), copies=copies, temporaries=(nbytes(matrix),))
 
 
 TOPIC = (
-    Rule(
+    CostRule(
         id="factorize-unchecked",
         ops=tuple(f"aten.{name}" for name in UNCHECKED),
         counts=_factorized,
@@ -108,7 +101,7 @@ TOPIC = (
         example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="factorize-by-lu",
         ops=tuple(f"aten.{name}" for name in BY_LU),
         counts=_factorized,
@@ -118,7 +111,7 @@ TOPIC = (
         when=_avoids_magma,
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="factorize-indefinite",
         ops=("aten.linalg_ldl_factor_ex",),
         counts=_factorized,
@@ -127,7 +120,7 @@ TOPIC = (
         when=lambda call: not call.argument("hermitian", default=False),
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="factorize-checked",
         ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
         counts=_checked,
@@ -135,7 +128,7 @@ TOPIC = (
         example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="singular-values",
         ops=("aten._linalg_svd",),
         counts=_singular_values,
@@ -144,7 +137,7 @@ TOPIC = (
         when=lambda call: call.argument("driver") is None,
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="matrix-exponential",
         ops=("aten.linalg_matrix_exp",),
         counts=_exponential,
@@ -153,10 +146,10 @@ TOPIC = (
         example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="cross-product",
         ops=("aten.linalg_cross",),
-        counts=_cross,
+        counts=lambda call: OpCost(1 if call.outputs[0].numel() else 0),
         source="ATen/native/cuda/CrossKernel.cu: one kernel",
         example="torch.linalg.cross(torch.ones(3, device='cuda'), torch.ones(3, device='cuda'))",
     ),

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import Call, Cost, tensors_in
-from simcuda.cost.copies import same_bytes
-from simcuda.cost.launches import elementwise, foreach_norm, multi_tensor
+from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
+from simcuda.cost.copies import copied_within, same_bytes
+from simcuda.cost.launches import foreach_norm, kernels_over, multi_tensor
 from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.registry import Rule
-from simcuda.cost.rules.viewing import copied as copied_within
+from simcuda.cost.rules.rule import CostRule
 
 FAST_NORMS = (1.0, 2.0, float("inf"))
 STATE_STEPS = "state_steps"
 
 
-def _lists(call: Call) -> list[list[torch.Tensor]]:
+def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
     values = (call.argument(name) for name in call.names if name != STATE_STEPS)
     lists = (list(tensors_in(value)) for value in values if isinstance(value, list | tuple))
     return [tensors for tensors in lists if tensors]
@@ -34,41 +33,31 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     return True
 
 
-def _multi_tensor(call: Call) -> Cost:
+def _multi_tensor(call: OperationCall) -> OpCost:
     lists, results = _lists(call), call.outputs
-    elements = [tensor.numel() for tensor in lists[0]]
+    if not lists:
+        return FREE
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
     is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
     if call.is_alone or is_promoted or not _walks_side_by_side(lists):
-        return Cost(launches=sum(elementwise(t.numel(), t.element_size()) for t in lists[0]))
+        return OpCost(sum(map(kernels_over, lists[0])))
+    elements = [tensor.numel() for tensor in lists[0]]
     scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
     depth = len(lists) + int(makes_results)
-    return Cost(launches=multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
+    return OpCost(multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
 
 
-def _copy(call: Call) -> Cost:
+def _copy(call: OperationCall) -> OpCost:
     """Side by side where the lists are laid out alike, even of two types; else one copy for each tensor."""
     to, source = list(tensors_in(call.args[0])), list(tensors_in(call.args[1]))
     alike = all(a.shape == b.shape and a.stride() == b.stride() for a, b in zip(to, source, strict=True))
     one_type = all(len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source))
     if alike and one_type:
-        elements = [tensor.numel() for tensor in to]
-        return Cost(multi_tensor(elements, call.profile.multi_tensor, depth=2))
-    costs = [copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)]
-    return Cost(
-        sum(cost.launches for cost in costs), copies=tuple(copy for cost in costs for copy in cost.copies)
-    )
+        return OpCost(multi_tensor([t.numel() for t in to], call.profile.multi_tensor, depth=2))
+    return sum((copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)), FREE)
 
 
-def _unscale(call: Call) -> Cost:
-    gradients = list(tensors_in(call.argument("self")))
-    elements = [tensor.numel() for tensor in gradients]
-    if not call.is_alone and _walks_side_by_side([gradients]):
-        return Cost(multi_tensor(elements, call.profile.multi_tensor, depth=1))
-    return Cost(sum(elementwise(t.numel(), t.element_size()) for t in gradients))
-
-
-def _norm(call: Call) -> Cost:
+def _norm(call: OperationCall) -> OpCost:
     tensors, results = _lists(call)[0], call.outputs
     fast = not call.is_alone and _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
     if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
@@ -76,35 +65,32 @@ def _norm(call: Call) -> Cost:
             reduce("norm", tensor, tuple(range(tensor.dim())), result, call.profile)
             for tensor, result in zip(tensors, results, strict=True)
         ]
-        return Cost(launches=sum(cost.launches for cost in costs), workspaces=_largest(costs))
+        # One after another: only the largest workspaces show in the peak.
+        workspaces = max((cost.workspaces for cost in costs), key=sum, default=())
+        return OpCost(sum(cost.launches for cost in costs), workspaces=workspaces)
     accumulator = 8 if tensors[0].dtype == torch.float64 else 4
     elements = [tensor.numel() for tensor in tensors]
     work = foreach_norm(elements, call.profile.multi_tensor, accumulator_bytes=accumulator)
     spare = (results[0].element_size(),) * work.spare_results
-    return Cost(launches=work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
-
-
-def _largest(costs: list[Cost]) -> tuple[int, ...]:
-    # One after another: only the largest shows in the peak.
-    return max((cost.workspaces for cost in costs), key=sum, default=())
+    return OpCost(work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
 
 
 TOPIC = (
-    Rule(
+    CostRule(
         id="foreach-norm",
         ops=("aten._foreach_norm",),
         counts=_norm,
         source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial norms, cleared, filled and added up",
         example="torch._foreach_norm([x, x])",
     ),
-    Rule(
+    CostRule(
         id="foreach-copy",
         ops=("aten._foreach_copy_",),
         counts=_copy,
         source="ATen/native/cuda/ForeachBinaryOpList.cu: one walk over both lists; copy_ where they differ",
         example="torch._foreach_copy_([x, x], [x, x])",
     ),
-    Rule(
+    CostRule(
         id="foreach",
         ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
         counts=_multi_tensor,
@@ -112,10 +98,10 @@ TOPIC = (
         "types or strides differ, and where the results have another type",
         example="torch._foreach_add_([x, x], 1.0)",
     ),
-    Rule(
+    CostRule(
         id="unscale",
         ops=("aten._amp_foreach_non_finite_check_and_unscale_",),
-        counts=_unscale,
+        counts=_multi_tensor,
         source="ATen/native/cuda/AmpKernels.cu: one walk over dense gradients of one type",
         example="torch._amp_foreach_non_finite_check_and_unscale_([x, x], value, value)",
     ),

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import torch
 
-from simcuda.cost.call import Call, Cost, nbytes
-from simcuda.cost.copies import same_bytes
-from simcuda.cost.indexing import LARGEST_OFFSET
-from simcuda.cost.launches import elementwise
-from simcuda.cost.rules.counting import contiguous
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.copies import contiguous, copied_within
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.kernels import one_kernel
+from simcuda.cost.rules.rule import CostRule
 from simcuda.cost.rules.sorting import sort
+from simcuda.cost.tensor_iterator import LARGEST_OFFSET
 
 MASKS = (torch.bool, torch.uint8)
 INDEX_BYTES = 8
@@ -23,120 +23,93 @@ INDICES_OF_A_PART = 10
 HALF_BYTES = 2
 
 
-def _indices(call: Call) -> list[torch.Tensor]:
+def _indices(call: OperationCall) -> list[torch.Tensor]:
     return [index for index in call.argument("indices") if index is not None]
 
 
-def _kernels(tensor: torch.Tensor) -> int:
-    return elementwise(tensor.numel(), tensor.element_size())
-
-
-def find_true(mask: torch.Tensor, found: int) -> Cost:
+def find_true(mask: torch.Tensor, found: int) -> OpCost:
     """The cost of ``nonzero``: a sum and a selection by CUB, and a wait for how many elements there are.
 
-    Of CUB's kernels the fewest are counted: one that adds up, two that select.
+    Of CUB's kernels the fewest are counted: one that adds up, two that select. The indices come last among
+    the temporaries.
     """
     chunks = 1 if mask.numel() < LARGEST_OFFSET else -(-mask.numel() // CHUNK_ELEMENTS)
-    dense_kernels, dense = contiguous(mask)
     select = 2 * chunks if mask.dim() else 0
     unravel = 1 if found and mask.dim() > 1 else 0
-    return Cost(
-        launches=dense_kernels + chunks + select + unravel,
+    count = COUNT_BYTES * chunks
+    return contiguous(mask) + OpCost(
+        launches=chunks + select + unravel,
         waits=1,
-        copies=(("d2h", COUNT_BYTES * chunks),),
-        temporaries=(*dense, COUNT_BYTES * chunks, found * mask.dim() * INDEX_BYTES),
+        copies=(("d2h", count),),
+        temporaries=(count, found * mask.dim() * INDEX_BYTES),
     )
 
 
-def _resolve(call: Call) -> Cost:
+def _resolve(call: OperationCall) -> OpCost:
     """Copying host indices to the device, and turning masks into indices."""
-    steps = [_resolve_one(index, on_host=call.is_on_host(index)) for index in _indices(call)]
-    return Cost(
-        launches=sum(step.launches for step in steps),
-        waits=sum(step.waits for step in steps),
-        copies=tuple(copy for step in steps for copy in step.copies),
-        temporaries=tuple(size for step in steps for size in step.temporaries),
-    )
+    cost = FREE
+    for index in _indices(call):
+        is_mask = index.dtype in MASKS
+        found = int(index.count_nonzero()) if is_mask else index.numel()
+        if call.is_on_host(index):
+            # A host mask becomes an index for each of its dimensions before anything is copied.
+            size = found * INDEX_BYTES
+            copied = (size,) * (index.dim() if is_mask else 1) if size else ()
+            cost += OpCost(waits=len(copied), copies=tuple(("h2d", n) for n in copied), temporaries=copied)
+        elif is_mask:
+            cost += find_true(index, found)
+    return cost
 
 
-def _resolve_one(index: torch.Tensor, *, on_host: bool) -> Cost:
-    is_mask = index.dtype in MASKS
-    if is_mask and not on_host:
-        return find_true(index, int(index.count_nonzero()))
-    if not on_host:
-        return Cost()
-    found = int(index.count_nonzero()) if is_mask else index.numel()
-    # A host mask becomes an index for each of its dimensions before anything is copied.
-    sizes = (found * INDEX_BYTES,) * (index.dim() if is_mask else 1)
-    copied = tuple(size for size in sizes if size)
-    return Cost(waits=len(copied), copies=tuple(("h2d", size) for size in copied), temporaries=copied)
-
-
-def _read(call: Call) -> Cost:
-    first = _resolve(call)
-    return Cost(first.launches + _kernels(call.outputs[0]), first.waits, 0, first.copies, first.temporaries)
-
-
-def _is_by_mask(call: Call) -> bool:
+def _is_by_mask(call: OperationCall) -> bool:
     """Whether a mask on the device is searched, which CUB does."""
     return any(index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call))
 
 
-def _writes_one_value_by_mask(call: Call) -> bool:
+def _writes_one_value_by_mask(call: OperationCall) -> bool:
     value = call.argument("values")
-    indices = _indices(call)
     return (
         value.numel() == 1
         and call.is_on_host(value)
-        and len(indices) == 1
-        and indices[0].dtype in MASKS
-        and not call.is_on_host(indices[0])
+        and len(_indices(call)) == 1
+        and _is_by_mask(call)
         and not call.argument("accumulate", default=False)
     )
 
 
-def _write(call: Call) -> Cost:
-    first = _resolve(call)
+def _write(call: OperationCall) -> OpCost:
     value = call.argument("values")
-    copies, waits = first.copies, first.waits
-    temporaries = first.temporaries
+    resolved = _resolve(call)
     if call.is_on_host(value):
-        copies, waits = (*copies, ("h2d", nbytes(value))), waits + 1
-        temporaries = (*temporaries, nbytes(value))
-    copied = _copied(call)
-    kernels = first.launches + copied.launches + int(value.numel() > 0)
-    return Cost(kernels, waits, 0, (*copies, *copied.copies), temporaries)
+        resolved += OpCost(waits=1, copies=(("h2d", nbytes(value)),), temporaries=(nbytes(value),))
+    return resolved + _copied(call) + OpCost(int(value.numel() > 0))
 
 
-def _accumulate(call: Call) -> Cost:
+def _accumulate(call: OperationCall) -> OpCost:
     """Indices become places, which are sorted with where they came from; one kernel adds up what meets.
 
     For each index the remainder, its product with a stride, and the sum with those before; then the division
     by what one place holds, a range, the sort, and the addition. Unless they are trusted, assertions on the
     device compare the largest and the least with the bounds.
     """
-    first = _write(call)
     indices = _indices(call)
     elements = max((index.numel() for index in indices), default=0)
     checks = 0 if call.argument("unsafe", default=False) else 6 * len(indices)
     places = 3 * len(indices) - 1
     # The places, sorted and not, where they came from, sorted and not, and the sort's copies of both.
-    buffers = (elements * INDEX_BYTES,) * 6
-    kernels = first.launches + checks + places + 3
-    return Cost(kernels, first.waits, 0, first.copies, (*first.temporaries, *buffers))
+    return _write(call) + OpCost(checks + places + 3, temporaries=(elements * INDEX_BYTES,) * 6)
 
 
-def _embedding_backward(call: Call) -> Cost:
+def _embedding_backward(call: OperationCall) -> OpCost:
     """Few indices add up in place; many are sorted, and each run of equal ones is added up in parts."""
     gradient, indices, result = call.args[0], call.args[1], call.outputs[0]
-    dense, copied = contiguous(gradient)
-    cleared = _kernels(result)
+    cleared = contiguous(gradient) + one_kernel(call)
     by_frequency = call.argument("scale_grad_by_freq", default=False)
     count, rows = indices.numel(), result.shape[0]
     if not count:
-        return Cost(dense + cleared, temporaries=copied)
+        return cleared
     if count <= FEW_INDICES and not by_frequency:
-        return Cost(dense + cleared + 1, temporaries=copied)
+        return cleared + OpCost(1)
     held = (count * INDEX_BYTES,) * (3 if by_frequency else 2)
     segments = min(count, rows)
     parts = count // INDICES_OF_A_PART + segments
@@ -146,98 +119,80 @@ def _embedding_backward(call: Call) -> Cost:
     # Half precision adds up in a single-precision copy of the result.
     widened = (2 * nbytes(result),) if result.element_size() == HALF_BYTES else ()
     # A range and a sort; unique places, parts, their running sum, count and offsets; the sums, and their sum.
-    kernels = dense + cleared + 2 + 2 + 1 + 2 + 2 + 2 + 2 * len(widened) + (2 if by_frequency else 0)
+    kernels = 2 + 2 + 1 + 2 + 2 + 2 + 2 * len(widened) + (2 if by_frequency else 0)
     # While sorting: both copies of the indices and where they came from, a range, and the sort's own.
     sorting = (count * INDEX_BYTES,) * 3
-    return Cost(
-        kernels, passing=(*held, *sorting), temporaries=(*copied, *held), workspaces=(*workspaces, *widened)
+    return cleared + OpCost(
+        kernels, temporaries=held, workspaces=(*workspaces, *widened), passing=(*held, *sorting)
     )
 
 
-def _nonzero(call: Call) -> Cost:
+def _nonzero(call: OperationCall) -> OpCost:
     cost = find_true(call.args[0], len(call.outputs[0]))
     # The indices are the result.
     return replace(cost, temporaries=cost.temporaries[:-1])
 
 
-def _select(call: Call) -> Cost:
-    tensor, mask, result = call.args[0], call.argument("mask"), call.outputs[0]
-    shape = torch.broadcast_shapes(tensor.shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
-    found = find_true(mask.expand(shape), result.numel())
-    return Cost(found.launches + _kernels(result), found.waits, 0, found.copies, found.temporaries)
-
-
-def _gather_selected(call: Call) -> Cost:
+def _gather_selected(call: OperationCall) -> OpCost:
     """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
-    gradient, mask, result = call.args[0], call.argument("mask"), call.outputs[0]
-    shape = torch.broadcast_shapes(gradient.shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
-    mask = mask.expand(shape)
+    result, mask = call.outputs[0], _broadcast_mask(call)
     selected = int(mask.count_nonzero())
-    found = find_true(mask, selected)
     missing = result.numel() - selected
-    temporaries = (
-        *found.temporaries,
-        *(s * result.element_size() for s in (selected, missing) if missing > 0),
-    )
-    filled = 2 if missing > 0 else 0
-    return Cost(found.launches + int(selected > 0) + filled, found.waits, 0, found.copies, temporaries)
+    joined = FREE
+    if missing > 0:
+        joined = OpCost(2, temporaries=tuple(s * result.element_size() for s in (selected, missing)))
+    return find_true(mask, selected) + OpCost(int(selected > 0)) + joined
 
 
-def _shorten(call: Call) -> Cost:
+def _broadcast_mask(call: OperationCall) -> torch.Tensor:
+    """The mask, as large as what it selects from."""
+    mask: torch.Tensor = call.argument("mask")
+    shape = torch.broadcast_shapes(call.args[0].shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
+    return mask.expand(shape)
+
+
+def _shorten(call: OperationCall) -> OpCost:
     """The indices are sorted, and each row that is named is scaled once."""
     indices = call.argument("indices")
     if not indices.numel():
-        return Cost()
+        return FREE
     ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
     pair = (nbytes(indices), indices.numel() * INDEX_BYTES)
     temporaries = (*pair, *ordered.workspaces, nbytes(indices), INDEX_BYTES)
     # CUB's selection of what is unique is two kernels.
-    return Cost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
+    return OpCost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
 
 
-def _fill_selected(call: Call) -> Cost:
-    result, value = call.outputs[0], call.argument("value")
-    copied = _copied(call)
+def _fill_selected(call: OperationCall) -> OpCost:
+    result, value, index = call.outputs[0], call.argument("value"), call.argument("index")
+    read = FREE
     if isinstance(value, torch.Tensor) and not call.is_on_host(value):
-        read = ("d2h", value.element_size())
-        return Cost(copied.launches + _selected(call, result), 1, 0, (read, *copied.copies))
-    return Cost(copied.launches + _selected(call, result), copies=copied.copies)
+        read = OpCost(waits=1, copies=(("d2h", value.element_size()),))
+    selected = kernels_over(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
+    return read + _copied(call) + OpCost(selected)
 
 
-def _selected(call: Call, result: torch.Tensor) -> int:
-    index = call.argument("index")
-    return _kernels(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
-
-
-def _copied(call: Call) -> Cost:
+def _copied(call: OperationCall) -> OpCost:
     """The copy of the first argument in which an operation works that is not in place."""
     tensor, result = call.args[0], call.outputs[0]
-    if result is tensor or not result.numel():
-        return Cost()
-    if same_bytes(result, tensor):
-        return Cost(copies=(("d2d", nbytes(result)),))
-    return Cost(_kernels(result))
-
-
-def _copy_then_one_kernel(call: Call) -> Cost:
-    copied = _copied(call)
-    return replace(copied, launches=copied.launches + int(call.argument("index").numel() > 0))
+    return FREE if result is tensor else copied_within(result, tensor)
 
 
 WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
 _INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
 
+
 TOPIC = (
-    Rule(
+    CostRule(
         id="write-one-value-by-mask",
         ops=WRITES,
         when=_writes_one_value_by_mask,
-        counts=lambda call: Cost(_kernels(call.args[0])),
+        counts=lambda call: OpCost(kernels_over(call.args[0])),
         source="ATen/native/TensorAdvancedIndexing.cpp: one host value under one mask is a masked_fill",
         example="x[x > 0] = 1.0",
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="accumulate-by-index",
         ops=WRITES,
         when=lambda call: bool(call.argument("accumulate", default=False)),
@@ -247,7 +202,7 @@ TOPIC = (
         approximate=True,
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="write-by-mask",
         ops=WRITES,
         when=_is_by_mask,
@@ -257,7 +212,7 @@ TOPIC = (
         approximate=True,
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="write-by-index",
         ops=WRITES,
         counts=_write,
@@ -265,25 +220,25 @@ TOPIC = (
         example="x[index] = y",
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="read-by-mask",
         ops=("aten.index", "aten._unsafe_index"),
         when=_is_by_mask,
-        counts=_read,
+        counts=lambda call: _resolve(call) + one_kernel(call),
         source="ATen/native/IndexingUtils.h, as for writing",
         example="x[x > 0]",
         approximate=True,
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="read-by-index",
         ops=("aten.index", "aten._unsafe_index"),
-        counts=_read,
+        counts=lambda call: _resolve(call) + one_kernel(call),
         source="ATen/native/IndexingUtils.h, as for writing",
         example="x[index]",
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="nonzero",
         ops=("aten.nonzero", "aten.argwhere"),
         counts=_nonzero,
@@ -291,15 +246,15 @@ TOPIC = (
         example="(x > 0).nonzero()",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="masked-select",
         ops=("aten.masked_select",),
-        counts=_select,
+        counts=lambda call: find_true(_broadcast_mask(call), call.outputs[0].numel()) + one_kernel(call),
         source="ATen/native/cuda/IndexKernel.cpp: index with the mask",
         example="x.masked_select(x > 0)",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="gradient-of-masked-scatter",
         ops=("aten.masked_scatter_backward",),
         counts=_gather_selected,
@@ -307,7 +262,7 @@ TOPIC = (
         example="torch.ops.aten.masked_scatter_backward(x, x > 0, [8])",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="shorten-rows",
         ops=("aten.embedding_renorm_",),
         counts=_shorten,
@@ -315,7 +270,7 @@ TOPIC = (
         example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="gradient-of-embedding-few",
         ops=("aten.embedding_dense_backward",),
         counts=_embedding_backward,
@@ -326,7 +281,7 @@ TOPIC = (
             and not call.argument("scale_grad_by_freq", default=False)
         ),
     ),
-    Rule(
+    CostRule(
         id="gradient-of-embedding",
         ops=("aten.embedding_dense_backward",),
         counts=_embedding_backward,
@@ -334,31 +289,31 @@ TOPIC = (
         example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, True)",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="fill-selected",
         ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
         counts=_fill_selected,
         source="ATen/native/cuda/Indexing.cu: a device value is read by the host first",
         example="x.masked_fill_(x > 0, value)",
     ),
-    Rule(
+    CostRule(
         id="read-along-dimension",
         ops=("aten.gather", "aten.index_select", "aten.take", "aten.embedding"),
-        counts=lambda call: Cost(_kernels(call.outputs[0])),
+        counts=one_kernel,
         source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
         example="x.index_select(0, index)",
     ),
-    Rule(
+    CostRule(
         id="write-along-dimension",
         ops=tuple(f"aten.{name}{end}" for name in _INTO_COPIES for end in ("", "_")),
-        counts=_copy_then_one_kernel,
+        counts=lambda call: _copied(call) + OpCost(int(call.argument("index").numel() > 0)),
         source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel",
         example="x.index_add_(0, index, y)",
     ),
-    Rule(
+    CostRule(
         id="put",
         ops=("aten.masked_scatter_", "aten.masked_scatter"),
-        counts=lambda call: Cost(3, workspaces=(call.args[0].numel() * INDEX_BYTES,)),
+        counts=lambda call: OpCost(3, workspaces=(call.args[0].numel() * INDEX_BYTES,)),
         source="ATen/native/cuda/IndexKernel.cpp: a prefix sum of the mask, then one kernel",
         example="x.masked_scatter_(x > 0, x)",
         approximate=True,

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
-from simcuda.cost.call import ONE_KERNEL, Call, Cost, nbytes
-from simcuda.cost.launches import elementwise
+from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall, nbytes
+from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.rules.rule import CostRule
 
 HALF_BYTES = 2
 POSITION_BYTES = 8
+
+UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
+FILLED = (
+    *("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"),
+    *("zero_", "scalar_tensor", "arange", "linspace.default", "linspace.out"),
+    *("logspace.default", "logspace.out"),
+    *("rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "uniform_", "normal_"),
+    "random_",
+    *("bernoulli_", "bernoulli", "exponential_", "cauchy_", "geometric_", "log_normal_"),
+)
 
 UNTAGGED = (
     *("abs_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "gcd_", "lcm_", "heaviside_", "copysign_"),
@@ -50,51 +58,80 @@ FILLED_FIRST = (
 )
 
 
-def _one(call: Call) -> Cost:
-    return Cost(max((elementwise(t.numel(), t.element_size()) for t in call.outputs), default=0))
+def one_kernel(call: OperationCall) -> OpCost:
+    """One kernel over the result, or over the largest of several results."""
+    return OpCost(max(map(kernels_over, call.outputs), default=0))
 
 
-def _fill_then_kernel(call: Call) -> Cost:
-    return Cost(2 if call.outputs[0].numel() else 0)
+def _range_between_tensors(call: OperationCall) -> OpCost:
+    ends = [end for end in call.args[:2] if isinstance(end, torch.Tensor) and not call.is_on_host(end)]
+    reads = tuple(("d2h", end.element_size()) for end in ends)
+    return OpCost(waits=len(ends), copies=reads) + one_kernel(call)
 
 
-def _loss(call: Call) -> Cost:
+def _isinf(call: OperationCall) -> OpCost:
+    (tensor,) = call.inputs
+    if not tensor.is_floating_point():
+        return OpCost(kernels_over(tensor))
+    # The absolute values are kept for the comparison.
+    return OpCost(2 * kernels_over(tensor), temporaries=(nbytes(tensor),))
+
+
+def _loss(call: OperationCall) -> OpCost:
+    """The losses of the elements and, unless they are asked for, their reduction."""
     tensor = call.args[0]
-    reduced = _reduced(call, tensor)
-    if reduced is None:
-        return _one(call)
-    return replace(reduced, workspaces=(nbytes(tensor), *reduced.workspaces))
-
-
-def _cross_entropy(call: Call) -> Cost:
-    """Reduced into a tensor of its own, which is copied over the elements' losses."""
-    tensor = call.args[0]
-    reduced = _reduced(call, tensor)
-    if reduced is None:
-        return _one(call)
-    size = tensor.element_size()
-    return replace(reduced, copies=(("d2d", size),), workspaces=(size, *reduced.workspaces))
-
-
-def _reduced(call: Call, tensor: torch.Tensor) -> Cost | None:
     if not call.argument("reduction", 1):
-        return None
+        return one_kernel(call)
+    size = tensor.element_size()
+    if call.op.startswith("aten.binary_cross_entropy."):
+        # Reduced into a tensor of its own, which is copied over the elements' losses.
+        around = OpCost(copies=(("d2d", size),), workspaces=(size,))
+    else:
+        around = OpCost(workspaces=(nbytes(tensor),))
     if not tensor.numel():
-        return ONE_KERNEL
-    how = arithmetic("sum", tensor.element_size(), half=tensor.element_size() == HALF_BYTES)
-    work = reduce_all(tensor.numel(), how, call.profile)
-    kernels = elementwise(tensor.numel(), tensor.element_size())
-    return Cost(kernels + work.launches, workspaces=work.workspaces)
+        return around + ONE_KERNEL
+    work = reduce_all(tensor.numel(), arithmetic("sum", size, half=size == HALF_BYTES), call.profile)
+    return around + OpCost(kernels_over(tensor) + work.launches, workspaces=work.workspaces)
 
 
-def _search_by_order(call: Call) -> Cost:
+def _search_by_order(call: OperationCall) -> OpCost:
     """The least and the largest position in the given order are read before anything is searched."""
     ends = (("d2h", POSITION_BYTES),) * 2
-    return Cost(1 + _one(call).launches, 2, 0, ends, (POSITION_BYTES,) * 2)
+    checks = OpCost(launches=1, waits=2, copies=ends, temporaries=(POSITION_BYTES,) * 2)
+    return checks + one_kernel(call)
 
 
 TOPIC = (
-    Rule(
+    CostRule(
+        id="make-unfilled",
+        ops=tuple(f"aten.{name}" for name in (*UNFILLED, "resize_", "set_")),
+        counts=FREE,
+        source="ATen/native/cuda/TensorFactories.cu: an allocation only",
+        example="torch.empty(4, device='cuda')",
+    ),
+    CostRule(
+        id="make-filled",
+        ops=tuple(f"aten.{name}" for name in FILLED),
+        counts=one_kernel,
+        source="ATen/native/TensorFactories.cpp: empty, then one kernel that fills",
+        example="torch.zeros(4, device='cuda')",
+    ),
+    CostRule(
+        id="range-between-tensors",
+        ops=("aten.linspace.*Tensor*", "aten.logspace.*Tensor*"),
+        counts=_range_between_tensors,
+        source="ATen/native/RangeFactories.cpp: each end that is a tensor is read",
+        example="torch.linspace(value, value, 4, device='cuda')",
+    ),
+    CostRule(
+        id="isinf",
+        ops=("aten.isinf",),
+        counts=_isinf,
+        source="ATen/native/TensorCompare.cpp: abs, then eq; a fill for integers",
+        example="torch.isinf(x)",
+        when=lambda call: not call.inputs[0].is_complex(),
+    ),
+    CostRule(
         id="search-by-order",
         ops=("aten.searchsorted",),
         when=lambda call: call.argument("sorter") is not None and bool(call.argument("sorter").numel()),
@@ -102,38 +139,38 @@ TOPIC = (
         source="ATen/native/BucketizationUtils.h: the positions given are checked, by two reads",
         example="torch.searchsorted(y, x, sorter=index)",
     ),
-    Rule(
+    CostRule(
         id="assertion",
         ops=("aten._assert_async",),
         counts=ONE_KERNEL,
         source="ATen/native/cuda/TensorCompare.cu: the device itself complains",
         example="torch._assert_async(value > -1)",
     ),
-    Rule(
+    CostRule(
         id="one-kernel",
         ops=tuple(f"aten.{name}" for name in ONE),
-        counts=_one,
+        counts=one_kernel,
         source="ATen/native/cuda: one kernel, the results the only allocations",
         example="torch.trace(x[:4].view(2, 2))",
     ),
-    Rule(
+    CostRule(
         id="fill-then-kernel",
         ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
-        counts=_fill_then_kernel,
+        counts=lambda call: OpCost(2 if call.outputs[0].numel() else 0),
         source="ATen/native: a fill, then one kernel on a part",
         example="torch.eye(3, device='cuda')",
     ),
-    Rule(
+    CostRule(
         id="elementwise-loss",
         ops=("aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss"),
         counts=_loss,
         source="ATen/native/Loss.cpp: the elements' losses in a temporary, then a reduction",
         example="torch.nn.functional.mse_loss(x, x + 1)",
     ),
-    Rule(
+    CostRule(
         id="binary-cross-entropy",
         ops=("aten.binary_cross_entropy",),
-        counts=_cross_entropy,
+        counts=_loss,
         source="ATen/native/cuda/Loss.cu: the losses, their reduction, and a copy of it over the losses",
         example="torch.nn.functional.binary_cross_entropy(x, x)",
     ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import Call, Cost
+from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.copies import contiguous
 from simcuda.cost.reductions import arithmetic, reduction
-from simcuda.cost.rules.counting import contiguous
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.rules.rule import CostRule
 
 VECTOR = 4
 HALVES = (torch.float16, torch.bfloat16)
@@ -18,38 +18,21 @@ ROWS_OF_A_BLOCK = 32
 MOST_BLOCKS = 32 * 1024
 
 
-def _dense(*tensors: torch.Tensor | None) -> Cost:
-    costs = [contiguous(tensor) for tensor in tensors if tensor is not None]
-    return Cost(
-        sum(kernels for kernels, _ in costs), temporaries=tuple(b for _, sizes in costs for b in sizes)
-    )
+def _dense(*tensors: torch.Tensor | None) -> OpCost:
+    return sum((contiguous(tensor) for tensor in tensors if tensor is not None), FREE)
 
 
-def _softmax(call: Call) -> Cost:
-    dense = _dense(call.args[0])
-    return Cost(dense.launches + int(call.outputs[0].numel() > 0), temporaries=dense.temporaries)
-
-
-def _softmax_backward(call: Call) -> Cost:
-    dense = _dense(call.args[0], call.args[1])
-    return Cost(dense.launches + int(call.outputs[0].numel() > 0), temporaries=dense.temporaries)
-
-
-def _columns(call: Call) -> int:
-    return int(torch.Size(call.argument("normalized_shape")).numel())
-
-
-def _layer_norm(call: Call) -> Cost:
+def _layer_norm(call: OperationCall) -> OpCost:
     """One kernel where rows are whole vectors of 4, else the moments by one and the result by another."""
     tensor = call.args[0]
     dense = _dense(tensor, call.argument("weight"), call.argument("bias"))
     if not tensor.numel():
         return dense
-    whole = _columns(call) % VECTOR == 0 and tensor.dtype in VECTORIZED
-    return Cost(dense.launches + (1 if whole else 2), temporaries=dense.temporaries)
+    columns = torch.Size(call.argument("normalized_shape")).numel()
+    return dense + OpCost(1 if columns % VECTOR == 0 and tensor.dtype in VECTORIZED else 2)
 
 
-def _layer_norm_backward(call: Call) -> Cost:
+def _layer_norm_backward(call: OperationCall) -> OpCost:
     """The gradient of the input by one kernel, those of weight and bias by another.
 
     Many short rows are added up in parts: a partial sum for each block, and a reduction for each gradient.
@@ -59,47 +42,45 @@ def _layer_norm_backward(call: Call) -> Cost:
     if not tensor.numel():
         return dense
     parameters = sum(1 for wanted in mask[1:] if wanted)
-    kernels = dense.launches + int(mask[0]) + int(parameters > 0)
-    columns = _columns(call)
+    cost = dense + OpCost(int(mask[0]) + int(parameters > 0))
+    columns = int(torch.Size(call.argument("normalized_shape")).numel())
     rows = tensor.numel() // columns
+    # Wide rows keep half of the device busy without being cut up.
     resident = call.profile.multiprocessors // 2
     if not parameters or rows <= MANY_ROWS or columns // COLUMNS_OF_A_BLOCK >= resident:
-        return Cost(kernels, temporaries=dense.temporaries)
+        return cost
     across = -(-columns // COLUMNS_OF_A_BLOCK)
     parts = min(MOST_BLOCKS // across, -(-rows // ROWS_OF_A_BLOCK))
     size = tensor.element_size()
     how = arithmetic("sum", size, half=tensor.dtype in HALVES)
     work = reduction((parts, columns), (columns, 1), (0,), how, call.profile, size)
-    return Cost(
-        kernels + parameters * work.launches,
-        temporaries=dense.temporaries,
-        workspaces=(*(parts * columns * size,) * parameters, *work.workspaces),
-    )
+    sums = (parts * columns * size,) * parameters
+    return cost + OpCost(parameters * work.launches, workspaces=(*sums, *work.workspaces))
 
 
 TOPIC = (
-    Rule(
+    CostRule(
         id="softmax",
         ops=("aten._softmax", "aten._log_softmax"),
-        counts=_softmax,
+        counts=lambda call: _dense(call.args[0]) + OpCost(int(call.outputs[0].numel() > 0)),
         source="ATen/native/cuda/SoftMax.cu: one kernel on contiguous memory",
         example="x.softmax(0)",
     ),
-    Rule(
+    CostRule(
         id="gradient-of-softmax",
         ops=("aten._softmax_backward_data", "aten._log_softmax_backward_data"),
-        counts=_softmax_backward,
+        counts=lambda call: _dense(*call.args[:2]) + OpCost(int(call.outputs[0].numel() > 0)),
         source="ATen/native/cuda/SoftMax.cu: one kernel on a contiguous gradient and result",
         example="torch.ops.aten._softmax_backward_data(x, x, 0, x.dtype)",
     ),
-    Rule(
+    CostRule(
         id="layer-norm",
         ops=("aten.native_layer_norm",),
         counts=_layer_norm,
         source="ATen/native/cuda/layer_norm_kernel.cu: one kernel for rows of whole vectors, else two",
         example="torch.nn.functional.layer_norm(x, (8,))",
     ),
-    Rule(
+    CostRule(
         id="gradient-of-layer-norm",
         ops=("aten.native_layer_norm_backward",),
         counts=_layer_norm_backward,

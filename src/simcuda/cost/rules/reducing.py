@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
 import torch
 
-from simcuda.cost.call import Call, Cost, nbytes
-from simcuda.cost.launches import elementwise
+from simcuda.cost.call import OpCost, OperationCall, nbytes
+from simcuda.cost.launches import elementwise, kernels_over
 from simcuda.cost.reductions import arithmetic, reduction
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.rules.rule import CostRule
 from simcuda.profile import Profile
 
 FAMILIES = {
@@ -24,6 +23,7 @@ FAMILIES = {
     "aminmax": ("aminmax",),
 }
 FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for name in names}
+# Overloads of one name that are of different families.
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
 CONVERTED = ("sum", "norm")
@@ -32,10 +32,10 @@ HALVES = (torch.float16, torch.bfloat16)
 
 def reduce(
     family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
-) -> Cost:
+) -> OpCost:
     """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``."""
     if not tensor.numel():
-        return Cost(launches=elementwise(result.numel(), result.element_size()))
+        return OpCost(kernels_over(result))
     return _cost(family, tensor.shape, tensor.stride(), dimensions, tensor.dtype, result.dtype, profile)
 
 
@@ -48,74 +48,61 @@ def _cost(
     dtype: torch.dtype,
     result_dtype: torch.dtype,
     profile: Profile,
-) -> Cost:
-    elements = prod(shape)
-    converted = family in CONVERTED and _is_converted(dtype, result_dtype)
-    read = result_dtype if converted else dtype
+) -> OpCost:
+    # Half precision is added up in single precision as it is read; other types are converted before.
+    is_read_as_it_is = dtype.is_complex or dtype == result_dtype or family not in CONVERTED
+    is_widened_in_passing = dtype in HALVES and result_dtype == torch.float32
+    is_converted = not is_read_as_it_is and not is_widened_in_passing
+    read = result_dtype if is_converted else dtype
     how = arithmetic(family, read.itemsize, half=read in HALVES)
     work = reduction(tuple(shape), strides, dimensions, how, profile, result_dtype.itemsize)
-    kernels = work.launches
-    workspaces = [*([work.accumulator_bytes] if work.accumulator_bytes else []), *work.workspaces]
-    if converted:
-        kernels += elementwise(elements, read.itemsize)
-        workspaces.insert(0, elements * read.itemsize)
-    return Cost(launches=kernels, workspaces=tuple(workspaces))
+    accumulator = (work.accumulator_bytes,) if work.accumulator_bytes else ()
+    cost = OpCost(work.launches, workspaces=(*accumulator, *work.workspaces))
+    if not is_converted:
+        return cost
+    elements = prod(shape)
+    return OpCost(elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)) + cost
 
 
-def _is_converted(dtype: torch.dtype, result: torch.dtype) -> bool:
-    if dtype.is_complex or dtype == result:
-        return False
-    return not (dtype in HALVES and result == torch.float32)
-
-
-def _family(op: str) -> str:
-    if op in WHOLE:
-        return "extremum"
-    return "argument" if op in ALONG else FAMILY_OF[op.rpartition(".")[0]]
-
-
-def _reduce(call: Call) -> Cost:
+def _reduce(call: OperationCall) -> OpCost:
     tensor, result = call.args[0], call.outputs[0]
-    family = _family(call.op)
+    if call.op in WHOLE:
+        family = "extremum"
+    else:
+        family = "argument" if call.op in ALONG else FAMILY_OF[call.op.rpartition(".")[0]]
     if family == "logical" and tensor.numel() == 1:
-        return _one_value(tensor)
+        # A single value is copied, as a truth value.
+        if tensor.dtype == torch.bool:
+            return OpCost(copies=(("d2d", nbytes(tensor)),))
+        return OpCost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
     return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
 
 
-def _one_value(tensor: torch.Tensor) -> Cost:
-    if tensor.dtype == torch.bool:
-        return Cost(copies=(("d2d", nbytes(tensor)),))
-    return Cost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
-
-
-def _count_nonzero(call: Call) -> Cost:
+def _count_nonzero(call: OperationCall) -> OpCost:
     """Truth values, which are widened to be added up."""
     tensor, result = call.args[0], call.outputs[0]
     truths = torch.empty_like(tensor, dtype=torch.bool, device="meta")
     total = reduce("sum", truths, _dimensions(call, tensor), result, call.profile)
-    compared = elementwise(tensor.numel(), tensor.element_size())
-    return replace(total, launches=compared + total.launches, temporaries=(truths.numel(),))
+    return OpCost(kernels_over(tensor), temporaries=(truths.numel(),)) + total
 
 
-def _logsumexp(call: Call) -> Cost:
+def _logsumexp(call: OperationCall) -> OpCost:
     """The maxima, of which infinite ones become 0; the exponentials of what exceeds them, and their sum."""
     tensor, result = call.args[0], call.outputs[0]
     dimensions = _dimensions(call, tensor)
     if not tensor.numel():
-        return Cost(launches=2 * elementwise(result.numel(), result.element_size()))
+        return OpCost(2 * kernels_over(result))
     maxima = reduce("extremum", tensor, dimensions, result, call.profile)
     total = reduce("sum", tensor, dimensions, result, call.profile)
-    of_result = elementwise(result.numel(), result.element_size())
-    of_tensor = elementwise(tensor.numel(), tensor.element_size())
-    return Cost(
-        launches=maxima.launches + total.launches + 5 * of_result + 2 * of_tensor,
+    around = OpCost(
+        maxima.launches + 5 * kernels_over(result) + 2 * kernels_over(tensor),
         passing=(nbytes(result), nbytes(result), result.numel()),
         temporaries=(nbytes(result), nbytes(tensor)),
-        workspaces=total.workspaces,
     )
+    return around + total
 
 
-def _dimensions(call: Call, tensor: torch.Tensor) -> tuple[int, ...]:
+def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
     dim = call.argument("dim")
     if dim is None or dim == []:
         return tuple(range(tensor.dim()))
@@ -124,7 +111,7 @@ def _dimensions(call: Call, tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 TOPIC = (
-    Rule(
+    CostRule(
         id="reduce",
         ops=(*FAMILY_OF, *WHOLE, *ALONG),
         counts=_reduce,
@@ -133,14 +120,14 @@ TOPIC = (
         "except half to single; any and all copy a single value",
         example="x.sum()",
     ),
-    Rule(
+    CostRule(
         id="count-nonzero",
         ops=("aten.count_nonzero",),
         counts=_count_nonzero,
         source="ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
         example="torch.count_nonzero(x)",
     ),
-    Rule(
+    CostRule(
         id="logsumexp",
         ops=("aten.logsumexp",),
         counts=_logsumexp,

@@ -6,30 +6,30 @@ import math
 
 import torch
 
-from simcuda.cost.call import Call, Cost, nbytes
-from simcuda.cost.launches import elementwise
+from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.rules.rule import CostRule
 
 INDEX_BYTES = 8
 
 
-def _normal(call: Call) -> Cost:
+def _normal(call: OperationCall) -> OpCost:
     result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
     if not isinstance(deviations, torch.Tensor):
         # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
-        return Cost(2 * _kernels(result), workspaces=(nbytes(result),))
+        return OpCost(2 * kernels_over(result), workspaces=(nbytes(result),))
     # Drawn, multiplied, added; a mean that is a number becomes a tensor first.
-    drawing = 3 * _kernels(result)
+    drawing = 3 * kernels_over(result)
     mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
     if not deviations.numel():
-        return Cost(drawing + len(mean_bytes), workspaces=mean_bytes)
+        return OpCost(drawing + len(mean_bytes), workspaces=mean_bytes)
     # The function checks the deviations, then calls the one with a result given, which does so again.
     checks = 1 if call.op.endswith("_out") else 2
     half = deviations.dtype in (torch.float16, torch.bfloat16)
     how = arithmetic("extremum", deviations.element_size(), half=half)
     least = reduce_all(deviations.numel(), how, call.profile)
-    return Cost(
+    return OpCost(
         launches=checks * (least.launches + 1) + drawing + len(mean_bytes),
         waits=checks,
         copies=(("d2h", 1),) * checks,
@@ -38,22 +38,18 @@ def _normal(call: Call) -> Cost:
     )
 
 
-def _kernels(tensor: torch.Tensor) -> int:
-    return elementwise(tensor.numel(), tensor.element_size())
-
-
-def _permutation(call: Call) -> Cost:
+def _permutation(call: OperationCall) -> OpCost:
     """Random keys, long enough that few are alike, are sorted with the numbers; those alike are shuffled."""
     length = call.outputs[0].numel()
     if not length:
-        return Cost()
+        return FREE
     bits = math.ceil(math.log2(length - (6 * length**2 + 1) / (12 * math.log(0.9))))
     key = 4 if bits <= 32 else INDEX_BYTES
     pairs = length * (key + INDEX_BYTES)
-    return Cost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
+    return OpCost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
 
 
-def _weighted(call: Call) -> Cost:
+def _weighted(call: OperationCall) -> OpCost:
     """Weights are checked by two assertions on the device, then divided by random numbers and ranked.
 
     The checks: extrema, two comparisons, their conjunction, the assertion; the sums, compared with 0, over
@@ -62,24 +58,24 @@ def _weighted(call: Call) -> Cost:
     weights, result = call.args[0], call.outputs[0]
     samples = call.argument("num_samples")
     if not result.numel():
-        return Cost()
+        return FREE
     if samples > 1 and call.argument("replacement", default=False):
         # Copied twice, each row normalised and summed up, then every sample searched by one kernel.
         size = nbytes(weights)
-        return Cost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
+        return OpCost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
     checks = 9 + int(weights.dim() > 1)
     ranks = 1 if samples == 1 else 2
     values = () if samples == 1 else (weights.element_size() * result.numel(),)
     size = weights.element_size()
-    return Cost(
-        launches=checks + 2 * _kernels(weights) + ranks,
+    return OpCost(
+        launches=checks + 2 * kernels_over(weights) + ranks,
         passing=(size, size, 1, 1, 1),
         workspaces=(nbytes(weights), *values),
     )
 
 
 TOPIC = (
-    Rule(
+    CostRule(
         id="weighted-sample",
         ops=("aten.multinomial",),
         counts=_weighted,
@@ -87,14 +83,14 @@ TOPIC = (
         example="torch.multinomial(torch.ones(3, device='cuda'), 1)",
         approximate=True,
     ),
-    Rule(
+    CostRule(
         id="normal-with-tensors",
         ops=("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*"),
         counts=_normal,
         source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
         example="torch.normal(0.0, x.abs())",
     ),
-    Rule(
+    CostRule(
         id="permutation",
         ops=("aten.randperm",),
         counts=_permutation,

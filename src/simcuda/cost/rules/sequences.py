@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import Call, Cost, nbytes
+from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall, nbytes
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.registry import Rule
+from simcuda.cost.rules.rule import CostRule
 
 INDEX_BYTES = 8
 SEGMENT_KERNELS = 4
 
 
-def _lengths(call: Call) -> Cost:
+def _lengths(call: OperationCall) -> OpCost:
     """Both lengths and where each target begins, copied to the device from host lists one after the other.
 
     Lengths that are device tensors are read first.
@@ -21,26 +21,14 @@ def _lengths(call: Call) -> Cost:
     size = INDEX_BYTES * call.args[0 if call.op.startswith("aten._ctc_loss.") else 1].shape[1]
     read = [n for n in lengths if isinstance(n, torch.Tensor) and not call.is_on_host(n)]
     copies = (*(("d2h", nbytes(n)) for n in read), *((("h2d", size),) * 3 if size else ()))
-    return Cost(waits=len(copies), copies=copies, temporaries=(size,) * 3)
+    return OpCost(waits=len(copies), copies=copies, temporaries=(size,) * 3)
 
 
-def _align(call: Call) -> Cost:
-    lengths = _lengths(call)
-    return Cost(1, lengths.waits, 0, lengths.copies, lengths.temporaries)
-
-
-def _align_backward(call: Call) -> Cost:
-    """Filled twice, walked backward, then the probabilities of all labels; beside the likelihoods forward."""
-    lengths = _lengths(call)
-    backward = nbytes(call.argument("log_alpha"))
-    return Cost(4, lengths.waits, 0, lengths.copies, lengths.temporaries, workspaces=(backward,))
-
-
-def _reduce_segments(call: Call) -> Cost:
+def _reduce_segments(call: OperationCall) -> OpCost:
     """The least length and whether the lengths add up are read, unless they are trusted."""
     lengths = call.argument("lengths")
     if lengths is None or call.argument("unsafe", default=False):
-        return Cost(SEGMENT_KERNELS if lengths is not None else 1)
+        return OpCost(SEGMENT_KERNELS if lengths is not None else 1)
     least = reduce_all(lengths.numel(), arithmetic("extremum", INDEX_BYTES), call.profile)
     sums = lengths.numel() // max(lengths.shape[-1], 1)
     # One truth value is copied, several are reduced.
@@ -48,10 +36,12 @@ def _reduce_segments(call: Call) -> Cost:
     kernels = least.launches + 2 + (1 - len(copied))
     copies = (("d2h", lengths.element_size()), *copied, ("d2h", 1))
     offsets = (lengths.numel() + sums) * lengths.element_size()
-    return Cost(SEGMENT_KERNELS + kernels, 2, 0, copies, (offsets,), passing=(lengths.element_size(),))
+    return OpCost(
+        SEGMENT_KERNELS + kernels, 2, copies, temporaries=(offsets,), passing=(lengths.element_size(),)
+    )
 
 
-def _pack(call: Call) -> Cost:
+def _pack(call: OperationCall) -> OpCost:
     """The sequences, one after another, by a kernel at least; the sizes of the steps stay on the host.
 
     Raises:
@@ -63,11 +53,11 @@ def _pack(call: Call) -> Cost:
             f"{lengths.dim()}D {lengths.device} {lengths.type().split('.')[-1].removesuffix('Tensor')} tensor"
         )
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {where}")
-    return Cost(1)
+    return OpCost(1)
 
 
 TOPIC = (
-    Rule(
+    CostRule(
         id="pack-sequences",
         ops=("aten._pack_padded_sequence",),
         counts=_pack,
@@ -76,25 +66,26 @@ TOPIC = (
         approximate=True,
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="align-sequences",
         ops=("aten._ctc_loss",),
-        counts=_align,
+        counts=lambda call: _lengths(call) + ONE_KERNEL,
         source="ATen/native/cuda/LossCTC.cu: two at::tensor and one cuda() of host lists, then one kernel",
         example="torch.ops.aten._ctc_loss(torch.rand(5, 1, 3, device='cuda'), index[None, 1:], [5], [2])",
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="gradient-of-alignment",
         ops=("aten._ctc_loss_backward",),
-        counts=_align_backward,
+        # Filled twice, walked backward, then the probabilities of all labels; beside the likelihoods forward.
+        counts=lambda call: _lengths(call) + OpCost(4, workspaces=(nbytes(call.argument("log_alpha")),)),
         source="ATen/native/cuda/LossCTC.cu: the lists are copied again",
         example="torch.nn.functional.ctc_loss(torch.rand(5, 1, 3, device='cuda').requires_grad_(), "
         "index[None, 1:], [5], [2]).backward()",
         approximate=True,
         takes_host_tensors=True,
     ),
-    Rule(
+    CostRule(
         id="reduce-segments",
         ops=("aten.segment_reduce",),
         counts=_reduce_segments,

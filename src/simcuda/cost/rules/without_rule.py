@@ -1,11 +1,45 @@
-"""Operations without a rule that are known never to make the host wait, and why that is known.
+"""Operations without a rule: those that ATen makes of others, that never wait, and that CUDA lacks.
 
-Their kernels and workspaces are approximate. What is in neither table nor rule might wait: it is reported as
-unknown. Whether ATen's shared code reads a value was seen by running PyTorch's own samples of every operation
-on the host under its profiler, and looking for reads within it; what CUDA's own code reads is listed in
-its binary's callers of ``item``.
+What is in none of these tables and has no rule might wait: it is reported as unknown.
 """
 
+from __future__ import annotations
+
+# Autograd has formulas of its own for these, so they arrive whole. Running ATen's shared code again, with the
+# simulation watching, counts every operation within it, waits and temporaries included.
+TAKEN_APART: dict[str, tuple[str, ...]] = {
+    "ATen/native/TensorCompare.cpp: isclose, all, and one read": ("allclose",),
+    "ATen/native/LinearAlgebra.cpp: the singular values, or the eigenvalues of a hermitian matrix": (
+        "linalg_pinv",
+    ),
+    "ATen/native/BinaryOps.cpp: a power of 2, then a product": ("ldexp", "ldexp_"),
+    "ATen/native/UnaryOps.cpp: a range, sums, lgamma, and a sum": ("mvlgamma", "mvlgamma_"),
+    "ATen/native/Distance.cpp: a difference, then a norm; for two lists, a product of matrices": (
+        "dist",
+        "_euclidean_dist",
+    ),
+    "ATen/native/TensorTransformations.cpp: flips and transpositions, copied": ("rot90",),
+    "ATen/native/TensorShape.cpp: zeros, and a copy of each matrix into its place": ("block_diag",),
+    "ATen/native/TensorFactories.cpp: a range, then a few elementwise operations on it": (
+        *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
+        *("fft_fftfreq", "fft_rfftfreq"),
+    ),
+    "ATen/native/Loss.cpp: a few elementwise operations, then a reduction": (
+        *("binary_cross_entropy_with_logits", "soft_margin_loss", "soft_margin_loss_backward"),
+    ),
+    "ATen/native/transformers/attention.cpp: softmax, and zeros for rows that are masked altogether": (
+        "_safe_softmax",
+    ),
+    "ATen/native/TensorAdvancedIndexing.cpp: indices within bounds, then indexing and a fill": (
+        *("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate"),
+    ),
+}
+
+TAKEN_APART_NAMES = frozenset(f"aten.{name}" for names in TAKEN_APART.values() for name in names)
+
+# Whether ATen's shared code reads a value was seen by running PyTorch's own samples of every operation on the
+# host under its profiler, and looking for reads within it; what CUDA's own code reads is listed in its
+# binary's callers of ``item``. Kernels and workspaces of these operations are approximate.
 NEVER_WAITING: dict[str, tuple[str, ...]] = {
     "ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device": (
         *("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_"),
@@ -93,9 +127,26 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
     ),
 }
 
-_NAMES = frozenset(f"aten.{name}" for names in NEVER_WAITING.values() for name in names)
+_NEVER_WAITING_NAMES = frozenset(f"aten.{name}" for names in NEVER_WAITING.values() for name in names)
 
 
 def never_waits(packet: str) -> bool:
     """Whether an operation, named without overload, is known never to make the host wait."""
-    return packet in _NAMES or packet.startswith("aten._foreach_")
+    return packet in _NEVER_WAITING_NAMES or packet.startswith("aten._foreach_")
+
+
+# Found by asking a CUDA build's dispatcher for each operation. Those are left out by which the host's own
+# code does what CUDA does by another operation, such as attention.
+HOST_ONLY = frozenset(
+    f"aten.{name}"
+    for name in (
+        *(
+            "histogram",
+            "_histogramdd_bin_edges",
+            "_histogramdd_from_bin_cts",
+            "_histogramdd_from_bin_tensors",
+        ),
+        *("_add_relu", "_add_relu_", "_spdiags", "to_mkldnn", "quantized_gru", "quantized_lstm"),
+        *("_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward"),
+    )
+)

@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from simcuda.cost.rules import RULES, Rule
-from simcuda.cost.rules.composites import TAKEN_APART_NAMES
-from simcuda.cost.rules.host_only import HOST_ONLY
-from simcuda.cost.rules.never_waiting import never_waits
+from simcuda.cost.rules import CostRule, rules_for
+from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -39,7 +37,7 @@ TAKE_HOST_SCALARS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class OperationTraits:
     """One operation with overload.
 
     Attributes:
@@ -94,7 +92,7 @@ class Plan:
     takes_host_tensors: bool
     value: int
     host_result: int
-    rules: tuple[Rule, ...]
+    rules: tuple[CostRule, ...]
     is_unknown: bool
     is_one_kernel: bool
     is_host_only: bool
@@ -104,22 +102,37 @@ class Plan:
 
 
 @cache
-def plan_of(operation: Any) -> Plan:
-    """The plan of an operator overload."""
-    schema = operation._schema
+def traits_of(operation: Any) -> OperationTraits:
+    """The traits of an operator overload."""
+    schema, tag = operation._schema, torch.Tag
     op = f"{operation.namespace}.{schema.name.partition('::')[2]}.{operation._overloadname}"
     packet = op.rpartition(".")[0]
-    rules = RULES.of(op)
-    pointwise = torch.Tag.pointwise in operation.tags
-    is_one_kernel = any(_is_tagged(packet, tag) for tag in (torch.Tag.pointwise, torch.Tag.reduction))
+    rules = rules_for(op)
     names = tuple(argument.name for argument in schema.arguments)
-    composite = _composite(operation.name(), packet)
-    is_view = _is_view(schema) and packet not in HANDS_OUT
-    is_foreign = not op.startswith("aten.")
     written = tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write)
+    has_out = any(argument.is_out for argument in schema.arguments)
     makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
+    # Any overload's tag counts: those that write to a given result have none.
+    overloads = getattr(getattr(torch.ops, operation.namespace), packet.partition(".")[2])
+    tags = {tag for overload in overloads.overloads() for tag in getattr(overloads, overload).tags}
+    is_one_kernel = tag.pointwise in tags or tag.reduction in tags
+    # The first of the kernels that make it of other operations.
+    keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
+    registered = torch._C._dispatch_has_kernel_for_dispatch_key
+    composite = next((key for key in keys if registered(operation.name(), key.name)), None)
+    if packet in OWN_KERNELS:
+        composite = None
+    # A view's results are aliases that nothing is written to.
+    aliases = [result.alias_info for result in schema.returns]
+    is_view = (
+        bool(aliases)
+        and all(alias is not None and not alias.is_write for alias in aliases)
+        and packet not in HANDS_OUT
+    )
+    is_foreign = not op.startswith("aten.")
     joins_gradients = op == "aten.add.Tensor"
-    return Plan(
+    value = next((place for place, name in enumerate(names) if name in ("value", "values")), -1)
+    return OperationTraits(
         op=op,
         names=names,
         composite=composite,
@@ -129,16 +142,16 @@ def plan_of(operation: Any) -> Plan:
         hands_out=packet in HANDS_OUT,
         joins_gradients=joins_gradients,
         makes=makes,
-        takes_device=any(argument.name == "device" for argument in schema.arguments),
-        draws=torch.Tag.nondeterministic_seeded in operation.tags,
+        takes_device="device" in names,
+        draws=tag.nondeterministic_seeded in operation.tags,
         reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
         written=written,
         writes_first=written == names[:1],
-        resizes=any(argument.is_out for argument in schema.arguments) or packet in RESIZING,
+        resizes=has_out or packet in RESIZING,
         is_foreach=packet.startswith("aten._foreach_"),
-        takes_host_scalars=pointwise or packet in TAKE_HOST_SCALARS,
+        takes_host_scalars=tag.pointwise in operation.tags or packet in TAKE_HOST_SCALARS,
         takes_host_tensors=packet in TAKE_HOST_TENSORS or any(rule.takes_host_tensors for rule in rules),
-        value=_position(names, "value", "values") if packet in TAKE_DEVICE_VALUES else -1,
+        value=value if packet in TAKE_DEVICE_VALUES else -1,
         host_result=HOST_RESULTS.get(packet, -1),
         rules=rules,
         is_unknown=not (is_one_kernel or never_waits(packet)),
@@ -148,33 +161,8 @@ def plan_of(operation: Any) -> Plan:
         is_plain=is_one_kernel
         and not rules
         and written in ((), names[:1])
-        and not any(argument.is_out for argument in schema.arguments)
+        and not has_out
         and packet not in RESIZING
         and packet not in HOST_RESULTS,
         is_special=composite is not None or is_view or is_foreign or packet in COPIES or joins_gradients,
     )
-
-
-def _composite(name: str, packet: str) -> Any:
-    if packet in OWN_KERNELS:
-        return None
-    keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
-    registered = torch._C._dispatch_has_kernel_for_dispatch_key
-    return next((key for key in keys if registered(name, key.name)), None)
-
-
-def _position(names: tuple[str, ...], *wanted: str) -> int:
-    return next((place for place, name in enumerate(names) if name in wanted), -1)
-
-
-def _is_view(schema: Any) -> bool:
-    infos = [result.alias_info for result in schema.returns]
-    return bool(infos) and all(info is not None and not info.is_write for info in infos)
-
-
-@cache
-def _is_tagged(packet: str, tag: torch.Tag) -> bool:
-    """Whether any overload of an operation has a tag: those that write to a given result have none."""
-    namespace, _, name = packet.partition(".")
-    overloads = getattr(getattr(torch.ops, namespace), name)
-    return any(tag in getattr(overloads, overload).tags for overload in overloads.overloads())
