@@ -11,7 +11,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import torch
 import torch.cuda._gpu_trace as gpu_trace
@@ -72,6 +74,41 @@ class Marks:
         finally:
             _listening.remove(self)
 
+    @contextmanager
+    def following_lines(self) -> Iterator[None]:
+        """Leave a mark whenever this thread comes to another line of user code.
+
+        Where a debugger or a coverage tool follows the thread already, it goes on doing so instead.
+        """
+        if sys.gettrace() is not None:
+            yield
+            return
+
+        # Python asks the first function about every call, and in user code the second about every line.
+        def called(frame: FrameType, event: str, argument: Any) -> Any:
+            return within(frame, event, argument) if is_user_code(frame.f_code.co_filename) else None
+
+        def within(frame: FrameType, event: str, _: Any) -> Any:
+            self.leave(LINE, place_of(frame.f_back if event == "return" else frame))
+            return within
+
+        # The functions that are under way are asked about only if that is said of each of them.
+        under_way: list[FrameType] = []
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if is_user_code(frame.f_code.co_filename):
+                frame.f_trace = within
+                under_way.append(frame)
+            frame = frame.f_back
+        self.leave(LINE, place_of(sys._getframe()))
+        sys.settrace(called)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+            for frame in under_way:
+                frame.f_trace = None
+
     def leave(self, kind: str, place: Place) -> None:
         """Leave a mark of a place."""
         number = self._numbers.setdefault(place, len(self.places))
@@ -88,14 +125,14 @@ class Marks:
 
 @functools.cache
 def _register() -> None:
-    """PyTorch has no way to forget a callback."""
-    gpu_trace.register_callback_for_stream_synchronization(lambda _: _announce("stream_syncs"))
-    gpu_trace.register_callback_for_event_synchronization(lambda _: _announce("event_syncs"))
-    gpu_trace.register_callback_for_device_synchronization(lambda: _announce("device_syncs"))
+    # Once for the whole process: PyTorch has no way to forget a callback.
+    gpu_trace.register_callback_for_stream_synchronization(partial(_announce, "stream_syncs"))
+    gpu_trace.register_callback_for_event_synchronization(partial(_announce, "event_syncs"))
+    gpu_trace.register_callback_for_device_synchronization(partial(_announce, "device_syncs"))
     gpu_trace.register_callback_for_memory_allocation(_allocated)
 
 
-def _announce(what: str) -> None:
+def _announce(what: str, *_: Any) -> None:
     for marks in _listening:
         marks.leave(what, marks.place())
 

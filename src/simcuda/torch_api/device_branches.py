@@ -49,11 +49,12 @@ class DeviceBranches:
         self._one_hot = torch._C._nn.one_hot
         self._dropout = torch.dropout
         self._attention = torch._C._nn.scaled_dot_product_attention
-        self._ctc_loss = torch.ctc_loss
+        self._ctc_loss: Callable[..., Tensor] = torch.ctc_loss
         self._from_dlpack = torch.utils.dlpack.from_dlpack
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
+        owner: Any
         for owner in (torch._C._nn, torch.nn.functional):
             patches.set(owner, one_hot=self.one_hot, scaled_dot_product_attention=self.attention)
         for owner in (torch, torch._VF):

@@ -48,7 +48,8 @@ class LegacyTypes:
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
-        for module, make in ((torch, self._on_host), (torch.cuda, self._on_device)):
+        makers: dict[Any, Callable[..., Tensor]] = {torch: self._on_host, torch.cuda: self._on_device}
+        for module, make in makers.items():
             for original in [value for value in vars(module).values() if type(value) is _KIND]:
                 known = {name: getattr(original, name) for name in KEPT}
                 known |= {"original": original, "make": staticmethod(make)}

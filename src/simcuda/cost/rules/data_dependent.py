@@ -42,7 +42,7 @@ def _unique(call: OperationCall) -> OpCost:
     # inverse the peak is while pairs are sorted: beside both copies of values and positions, the radix sort
     # takes as much again.
     size, positions = nbytes(tensor), INDEX_BYTES * tensor.numel()
-    buffers = (size, size - _held(values))
+    buffers: tuple[int, ...] = (size, size - _held(values))
     if inverse:
         buffers = (size, size + positions, positions - _held(values))
     # Sorted; the first of each; and for the inverse positions, neighbours compared, running sums, a scatter.
