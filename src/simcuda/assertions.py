@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from simcuda.gpu import gpu_at_hand
-from simcuda.measurement import METRICS, Measurement, counted, place, source
+from simcuda import simulation
+from simcuda.measurement import METRICS, Gpu, Measurement, counted, place, source
 
 BEHIND = {
     "syncs": ("stream_syncs", "event_syncs", "device_syncs"),
@@ -48,6 +48,23 @@ class Limits(TypedDict, total=False):
     host_peak_bytes: int
     hazards: int
     ooms: int
+
+
+def gpu_at_hand() -> AbstractContextManager[Gpu]:
+    """The simulated device that is active, else the real one.
+
+    Raises:
+        RuntimeError: There is neither.
+    """
+    __tracebackhide__ = True  # pytest then points to the line that needs a device
+    if simulated := simulation.active():
+        return nullcontext(simulated)
+    # Most tests run on simulated devices, and need not wait for what counts on real ones to load.
+    from simcuda import real
+
+    if reason := real.why_not():
+        raise RuntimeError(f"there is no device to count on: enter simcuda.device() first ({reason})")
+    return real.real_device()
 
 
 def assert_no_syncs() -> AbstractContextManager[Measurement]:
@@ -100,24 +117,20 @@ class _AtMost:
 
 
 def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
-    """What is wrong, in lines."""
+    """What is wrong, in lines: each limit that is exceeded with the source lines behind it."""
     for metric, limit in limits.items():
         count = counted(cost, metric)
         if count is None:
             yield f"{metric}: not counted on this device, so that the limit of {limit} is not sure to hold"
         elif count > limit:
             yield f"{metric}: {count}, at most {limit} allowed"
-            yield from _lines_behind(cost, metric)
+            kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
+            sites = sorted((s for s in cost.sites if s.what in kinds), key=lambda site: -site.count)
+            for site in sites[:MOST_LINES]:
+                yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
+            if len(sites) > MOST_LINES:
+                yield f"  and {len(sites) - MOST_LINES} more lines"
     if cost.unknown:
         unknown = ", ".join(cost.unknown)
         yield f"whether the host waits in {unknown} is not known, so that no limit is sure to hold"
         yield "  keep it out of the block, or count what is known with gpu.measure()"
-
-
-def _lines_behind(cost: Measurement, metric: str) -> Iterator[str]:
-    kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
-    sites = sorted((site for site in cost.sites if site.what in kinds), key=lambda site: -site.count)
-    for site in sites[:MOST_LINES]:
-        yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
-    if len(sites) > MOST_LINES:
-        yield f"  and {len(sites) - MOST_LINES} more lines"

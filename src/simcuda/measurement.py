@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
+
+from simcuda.profile import Profile
 
 METRICS = (
     "syncs",
@@ -135,6 +139,20 @@ class Measurement:
             self.peak_allocated_bytes = allocated - entry[1]
         if host - entry[2] > self.host_peak_bytes:
             self.host_peak_bytes = host - entry[2]
+
+
+class Gpu(Protocol):
+    """The devices of a machine, simulated or real, as the code that measures sees them."""
+
+    @property
+    def profile(self) -> Profile:
+        """The figures of the device."""
+
+    def measure(self) -> AbstractContextManager[Measurement]:
+        """Count what the code in a block costs; the measurement is final once the block has ended."""
+
+    def live_bytes(self) -> int:
+        """Requested bytes that are live now, on all devices together."""
 
 
 HEAVIEST_FIRST = (

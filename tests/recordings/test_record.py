@@ -14,20 +14,18 @@ import pytest
 import torch
 
 import simcuda
+from simcuda import Gpu, Measurement
 from simcuda import record as command
 from simcuda.cost.rules import RULES
-from simcuda.gpu import Gpu
-from simcuda.measurement import Measurement
 from simcuda.real import CannotCountError
 from simcuda.recording import file, operators, optimizers
 from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, Work, seed_all
-from simcuda.recording.devices import Real, Simulated, profile_from
+from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
-from simcuda.recording.measuring import TRIES, outcome
 from simcuda.recording.recorder import record
 from simcuda.recording.selection import Selection
-from simcuda.recording.supervising import Progress, _messages
-from simcuda.recording.worker import Order, run_group
+from simcuda.recording.suite_runner import SuiteProgress, _messages
+from simcuda.recording.worker import TRIES, SuiteOrder, outcome, run_group
 
 Profile = dict[str, Any]
 
@@ -109,8 +107,8 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
         raise ValueError("not today")
 
     told: list[dict[str, Any]] = []
-    devices = Simulated(simcuda.PROFILES["h200-cuda13"])
-    order = Order("x", Selection(1), None)
+    devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
+    order = SuiteOrder("x", Selection(1), None)
     assert run_group(Group("verifier/mine", broken), order, devices, told.append)
     assert {"case": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
 
@@ -219,7 +217,7 @@ class Poisoned:
     """Devices on which the first case makes an illegal access, after which CUDA refuses everything."""
 
     def __init__(self) -> None:
-        self._simulated = Simulated(simcuda.PROFILES["h200-cuda13"])
+        self._simulated = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
         self.is_healthy = iter((True, False)).__next__
 
     @contextmanager
@@ -233,7 +231,7 @@ def test_a_process_ends_with_its_device() -> None:
     """After a case that leaves the device unusable its process runs no other, and does not say it is done."""
     cases = [Case(f"group/{n}", nothing, "00000000") for n in range(3)]
     told: list[dict[str, Any]] = []
-    order = Order("group", Selection(1), None)
+    order = SuiteOrder("group", Selection(1), None)
     devices: Any = Poisoned()
     assert not run_group(Group("group", lambda: cases), order, devices, told.append)
     assert ["group/0", "group/1"] == [message["case"] for message in told if "outcome" in message]
@@ -293,7 +291,7 @@ def test_what_a_profiler_lost_is_measured_again() -> None:
 
 def test_a_new_process_goes_on_after_the_last_case() -> None:
     """What is done, and what was under way when a process ended, is not run again."""
-    progress = Progress()
+    progress = SuiteProgress()
     for message in (
         *({"group": "a"}, {"case": "a/0"}, {"case": "a/0", "outcome": {}}),
         *({"group": "b"}, {"case": "b/0"}, {"case": "b/0", "outcome": {}}, {"case": "b/1"}),
@@ -305,7 +303,7 @@ def test_a_new_process_goes_on_after_the_last_case() -> None:
 
 def test_a_group_that_ends_its_process_before_its_first_case_is_skipped() -> None:
     """The next process goes on with the group after it."""
-    progress = Progress()
+    progress = SuiteProgress()
     for message in ({"group": "a"}, {"group": "b"}):
         progress.follow(message)
     assert "b" == progress.lose()
@@ -316,10 +314,10 @@ def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytes
     """On real devices such a case is recorded as not run, with the numbers."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     case = Case("x/two", nothing, "00000000", devices=2)
-    devices: Any = Real()
+    devices: Any = RealDevices()
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
-    run_group(Group("x", lambda: [case]), Order("x", Selection(1), None), devices, told.append)
+    run_group(Group("x", lambda: [case]), SuiteOrder("x", Selection(1), None), devices, told.append)
     assert "needs 2 devices, and there are 1" == told[-1]["outcome"]["not_run"]
 
 

@@ -55,7 +55,10 @@ def write(recording: Recording, path: Path) -> None:
         "left_out": recording.left_out,
     }
     # A line for each case, so that two recordings can be compared by eye.
-    lines = (f"{json.dumps(id_)}: {_compact(case)}" for id_, case in recording.cases.items())
+    lines = (
+        f"{json.dumps(id_)}: {json.dumps(case, separators=(',', ':'))}"
+        for id_, case in recording.cases.items()
+    )
     text = f'{{"header": {json.dumps(header)},\n"cases": {{\n' + ",\n".join(lines) + "\n}}\n"
     data = text.encode()
     # Without a name and a time of its own, the same content is the same file.
@@ -79,7 +82,3 @@ def read(path: Path) -> Recording:
     except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile) as error:
         raise NotARecordingError(f"{path}: not a recording: {error}") from None
     return Recording(header, selection, left_out, cases)
-
-
-def _compact(case: dict[str, Any]) -> str:
-    return json.dumps(case, separators=(",", ":"))

@@ -10,11 +10,8 @@ from simcuda.recording.case import Case, Group, Work, digest, seed_all
 
 def groups() -> list[Group]:
     """One group with a case for every rule."""
-    return [Group("rule", lambda: [_case(rule) for rule in RULES])]
-
-
-def _case(rule: CostRule) -> Case:
-    return Case(f"rule/{rule.id}", partial(_prepare, rule), digest(rule.example))
+    cases = [Case(f"rule/{rule.id}", partial(_prepare, rule), digest(rule.example)) for rule in RULES]
+    return [Group("rule", lambda: cases)]
 
 
 def _prepare(rule: CostRule, seed: int) -> Work:

@@ -45,10 +45,14 @@ class Selection:
 
     def may_have_of(self, group: str) -> bool:
         """Whether a group may hold cases that are selected, by its name."""
+        # A pattern may match if what it says before its first wildcard agrees with how the ids begin.
+        beginning = f"{group}/"
+        literals = (
+            [WILDCARD.split(p)[0] for p in patterns] for patterns in (self.only, self.within) if patterns
+        )
         return all(
-            any(_may_match(f"{group}/", pattern) for pattern in patterns)
-            for patterns in (self.only, self.within)
-            if patterns
+            any(beginning.startswith(literal) or literal.startswith(beginning) for literal in some)
+            for some in literals
         )
 
     def suites(self) -> list[str]:
@@ -67,27 +71,19 @@ class Selection:
         Raises:
             ImportError: The suite needs something that is not installed.
         """
-        return [group for group in _groups_of(suite, self.samples) if self.may_have_of(group.name)]
+        match suite:
+            case "operators":
+                groups = operators.groups(self.samples)
+            case "rules":
+                groups = rule_examples.groups()
+            case "optimizers":
+                groups = optimizers.groups()
+            case "workloads":
+                groups = workloads.groups()
+            case _:
+                groups = verifiers.groups(Path(suite))
+        return [group for group in groups if self.may_have_of(group.name)]
 
 
 GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimizer", "operators": "op"}
 """How the names of groups begin, by suite; the long one comes last, where time may run out."""
-
-
-def _groups_of(suite: str, samples: int) -> list[Group]:
-    match suite:
-        case "operators":
-            return operators.groups(samples)
-        case "rules":
-            return rule_examples.groups()
-        case "optimizers":
-            return optimizers.groups()
-        case "workloads":
-            return workloads.groups()
-    return verifiers.groups(Path(suite))
-
-
-def _may_match(beginning: str, pattern: str) -> bool:
-    """Whether a pattern may match anything that begins so."""
-    literal = WILDCARD.split(pattern)[0]
-    return beginning.startswith(literal) or literal.startswith(beginning)

@@ -11,22 +11,45 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from simcuda.recording.case import Case, Group, NotRunError
-from simcuda.recording.devices import Devices, Real, Simulated, profile_from
-from simcuda.recording.measuring import in_words, outcome
+import torch
+
+from simcuda.measurement import Gpu
+from simcuda.real import CannotCountError
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError
+from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.selection import Selection
 
 Tell = Callable[[dict[str, Any]], None]
+Devices = SimulatedDevices | RealDevices
+
+COUNTS = (
+    "stream_syncs",
+    "event_syncs",
+    "device_syncs",
+    "implicit_syncs",
+    *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
+    "launches",
+    "allocations",
+    "peak_bytes",
+)
+"""What is recorded of a measurement, by the names of its attributes."""
+
+TRIES = 3
+LONGEST_ERROR = 200
+ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 @dataclass(frozen=True)
-class Order:
+class SuiteOrder:
     """What a worker is to do.
 
     Attributes:
@@ -48,16 +71,18 @@ class Order:
         return json.dumps({**vars(self), "selection": vars(self.selection)}, default=sorted)
 
     @classmethod
-    def from_json(cls, text: str) -> Order:
+    def from_json(cls, text: str) -> SuiteOrder:
         """The order that ``to_json`` wrote."""
         fields = json.loads(text)
         done = {name: frozenset(fields[name]) for name in ("groups_done", "cases_done")}
         return cls(**{**fields, **done, "selection": Selection.from_json(fields["selection"])})
 
 
-def work(order: Order, tell: Tell) -> None:
+def work(order: SuiteOrder, tell: Tell) -> None:
     """Run what is ordered and tell of each case."""
-    devices: Devices = Real() if order.profile is None else Simulated(profile_from(order.profile))
+    devices: Devices = (
+        RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
+    )
     if reason := devices.why_not():
         tell({"why_not": reason})
         return
@@ -72,7 +97,7 @@ def work(order: Order, tell: Tell) -> None:
         tell({"end": True})
 
 
-def run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> bool:
+def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> bool:
     """Run the cases of a group, as long as the devices work; whether they still do."""
     tell({"group": group.name})
     try:
@@ -83,22 +108,80 @@ def run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> bool:
     for case in cases:
         if case.id not in order.cases_done:
             tell({"case": case.id})
-            tell({"case": case.id, "outcome": _run(case, devices)})
+            gc.collect()
+            # What is left between two cases is there to stay: the next collection need not look at it.
+            gc.freeze()
+            try:
+                with devices.for_case(case) as gpu:
+                    ended = outcome(case, gpu)
+            except NotRunError as reason:
+                ended = {"not_run": str(reason)}
+            tell({"case": case.id, "outcome": {"digest": case.digest, **ended}})
             if not devices.is_healthy():
                 return False
     return True
 
 
-def _run(case: Case, devices: Devices) -> dict[str, Any]:
-    gc.collect()
-    # What is left between two cases is there to stay: the next collection need not look at it.
-    gc.freeze()
+def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
+    """How a case ended in a steady state, as a recording holds it.
+
+    ``counts`` holds what is not 0, with ``unknown`` and ``approximate`` operations where there are any;
+    ``error`` is the exception with which the case ended, and ``not_run`` why there was nothing to run, or
+    nothing was counted.
+    """
+    tries = count(1)
+    while True:
+        try:
+            with _steady_state():
+                try:
+                    case.prepare(WARM_UP)()
+                except NotRunError:
+                    raise
+                except Exception:  # noqa: S110 - how it ends on other data does not matter
+                    pass
+            with _steady_state():
+                work = case.prepare(MEASURED)
+                result = error = None
+                with gpu.measure() as cost:
+                    try:
+                        result = work()
+                    except Exception as raised:
+                        error = in_words(raised)
+                # The result is retained by the work, and gone before the next case.
+                del result, work
+                if error is not None:
+                    return {"error": error}
+                counts = {name: value for name in COUNTS if (value := getattr(cost, name))}
+                unsure = {"unknown": list(cost.unknown), "approximate": list(cost.approximate)}
+                return {"counts": counts, **{name: ops for name, ops in unsure.items() if ops}}
+        except NotRunError as reason:
+            return {"not_run": str(reason)}
+        except CannotCountError as failure:
+            # A profiler loses something now and then.
+            if next(tries) == TRIES:
+                return {"not_run": f"not counted: {failure}"}
+        except Exception as failure:
+            return {"error": in_words(failure)}
+
+
+def in_words(error: BaseException) -> str:
+    """An exception in one line: its type, and the first line of what it says."""
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return ADDRESS.sub("0x", text)[:LONGEST_ERROR]
+
+
+@contextmanager
+def _steady_state() -> Iterator[None]:
+    """Collect no garbage within, so that peaks do not depend on when that happens; put settings back."""
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    gc.disable()
     try:
-        with devices.for_case(case) as gpu:
-            ended = outcome(case, gpu)
-    except NotRunError as reason:
-        ended = {"not_run": str(reason)}
-    return {"digest": case.digest, **ended}
+        yield
+    finally:
+        gc.enable()
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
 
 
 def main() -> None:
@@ -110,7 +193,7 @@ def main() -> None:
             pipe.write(json.dumps(message) + "\n")
             pipe.flush()
 
-        work(Order.from_json(sys.stdin.read()), tell)
+        work(SuiteOrder.from_json(sys.stdin.read()), tell)
 
 
 if __name__ == "__main__":

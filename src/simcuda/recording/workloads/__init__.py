@@ -9,22 +9,19 @@ from functools import partial
 import torch
 
 from simcuda.recording.case import Case, Group, Work, digest, seed_all
-from simcuda.recording.workloads import data, learning, models, telemetry, training
+from simcuda.recording.workloads import models, telemetry, training
 
 Workload = Callable[[torch.Generator], Work]
 
 
 def groups() -> list[Group]:
     """One group with a case for each workload."""
-    modules = (training, models, learning, telemetry, data)
-    return [
-        Group("workload", lambda: [_case(workload) for module in modules for workload in module.WORKLOADS])
-    ]
-
-
-def _case(workload: Workload) -> Case:
-    name = workload.__name__.replace("_", "-")
-    return Case(f"workload/{name}", partial(_prepare, workload), digest(inspect.getsource(workload)))
+    cases = []
+    for workload in (w for module in (training, models, telemetry) for w in module.WORKLOADS):
+        name = workload.__name__.replace("_", "-")
+        source = digest(inspect.getsource(workload))
+        cases.append(Case(f"workload/{name}", partial(_prepare, workload), source))
+    return [Group("workload", lambda: cases)]
 
 
 def _prepare(workload: Workload, seed: int) -> Work:

@@ -1,4 +1,4 @@
-"""Models and losses of several kinds, forward and backward."""
+"""Models, losses and reinforcement learning: policies, advantages, updates and replay."""
 
 # Many of torch's methods have no types.
 # mypy: allow-untyped-calls
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.distributions import Categorical, Normal, kl_divergence
 from torch.nn import functional as F  # noqa: N812 - its usual name
 
 from simcuda.recording.case import Work
-from simcuda.recording.workloads.tensors import flags, integers, uniform
+from simcuda.recording.workloads.tensors import flags, integers, perceptron, uniform
 
 
 def convnet_training_step(generator: torch.Generator) -> Work:
@@ -85,10 +86,110 @@ def beam_search_step(generator: torch.Generator) -> Work:
     return step
 
 
+def recurrent_policy(generator: torch.Generator) -> Work:
+    """An LSTM cell over six steps that forgets where an episode ended, and an action read at each."""
+    cell, head = nn.LSTMCell(8, 16).to("cuda"), nn.Linear(16, 4).to("cuda")
+    observations, ended = uniform(generator, 6, 2, 8), flags(generator, 6, 2)
+
+    @torch.no_grad()
+    def play() -> list[list[int]]:
+        hidden = cell_state = torch.zeros(2, 16, device="cuda")
+        actions = []
+        for observation, over in zip(observations, ended, strict=True):
+            alive = (~over)[:, None].float()
+            hidden, cell_state = cell(observation, (hidden * alive, cell_state * alive))
+            actions.append(head(hidden).argmax(-1).tolist())
+        return actions
+
+    return play
+
+
+def recurrent_training_step(generator: torch.Generator) -> Work:
+    """A two-layer LSTM over a whole sequence, forward and backward."""
+    model = nn.LSTM(8, 16, num_layers=2, batch_first=True).to("cuda")
+    sequence = uniform(generator, 3, 7, 8)
+    return lambda: model(sequence)[0].square().mean().backward()
+
+
+def advantages_in_a_loop(generator: torch.Generator) -> Work:
+    """Generalized advantages from the last step to the first, normalized."""
+    rewards, values = uniform(generator, 10, 4), uniform(generator, 11, 4)
+    going_on = (~flags(generator, 10, 4)).float()
+
+    def advantages() -> torch.Tensor:
+        result, running = torch.zeros_like(rewards), torch.zeros(4, device="cuda")
+        for t in reversed(range(len(rewards))):
+            delta = rewards[t] + 0.99 * values[t + 1] * going_on[t] - values[t]
+            running = delta + 0.99 * 0.95 * going_on[t] * running
+            result[t] = running
+        return (result - result.mean()) / (result.std() + 1e-8)
+
+    return advantages
+
+
+def clipped_policy_update(generator: torch.Generator) -> Work:
+    """Two minibatches of a clipped surrogate loss, which stop early where the policy has moved too far."""
+    policy = perceptron(6, 32, 3)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-4)
+    states, advantages = uniform(generator, 16, 6), uniform(generator, 16) - 0.5
+    actions = integers(generator, 3, 16)
+    with torch.no_grad():
+        before = Categorical(logits=policy(states)).log_prob(actions)
+    order = torch.randperm(16, generator=generator)
+
+    def update() -> list[float]:
+        distances = []
+        for chosen in order.to("cuda").split(8):
+            policies = Categorical(logits=policy(states[chosen]))
+            ratio = (policies.log_prob(actions[chosen]) - before[chosen]).exp()
+            gain = torch.min(ratio * advantages[chosen], ratio.clamp(0.8, 1.2) * advantages[chosen])
+            optimizer.zero_grad()
+            (-gain.mean() - 0.01 * policies.entropy().mean()).backward()
+            nn.utils.clip_grad_norm_(policy.parameters(), 0.5)
+            optimizer.step()
+            distances.append(((ratio - 1) - ratio.log()).mean().item())
+            if distances[-1] > 1.0:
+                break
+        return distances
+
+    return update
+
+
+def sampled_actions(generator: torch.Generator) -> Work:
+    """Continuous actions with their probabilities, entropies and distance from another policy."""
+    mean, deviation = uniform(generator, 5, 2), uniform(generator, 5, 2) + 0.1
+
+    def act() -> tuple[torch.Tensor, ...]:
+        policy, other = Normal(mean, deviation), Normal(mean + 0.1, deviation)
+        action = policy.rsample()
+        return action, policy.log_prob(action), policy.entropy(), kl_divergence(policy, other)
+
+    return act
+
+
+def sampled_replay(generator: torch.Generator) -> Work:
+    """Batches from a buffer on the device: by indices from the host, from the device, and by priority."""
+    buffer, priorities = uniform(generator, 100, 6), uniform(generator, 100)
+    chosen = torch.randint(100, (8,), generator=generator)
+
+    def sample() -> tuple[torch.Tensor, ...]:
+        by_priority = torch.multinomial(priorities, 8, replacement=True)
+        anywhere = torch.randint(100, (8,), device="cuda")
+        return buffer[chosen], buffer[anywhere], buffer[by_priority]
+
+    return sample
+
+
 WORKLOADS = (
     convnet_training_step,
     transformer_layer,
     attention_with_masks,
     language_model_loss,
     beam_search_step,
+    recurrent_policy,
+    recurrent_training_step,
+    advantages_in_a_loop,
+    clipped_policy_update,
+    sampled_actions,
+    sampled_replay,
 )

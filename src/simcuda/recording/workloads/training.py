@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-from itertools import pairwise
 
 import torch
 from torch import nn
@@ -14,15 +13,7 @@ from torch.nn import functional as F  # noqa: N812 - its usual name
 from torch.utils.checkpoint import checkpoint
 
 from simcuda.recording.case import Work
-from simcuda.recording.workloads.tensors import integers, uniform
-
-
-def perceptron(*widths: int) -> nn.Sequential:
-    """Linear layers of the given widths with activations between them, on the device."""
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return nn.Sequential(*layers[:-1]).to("cuda")
+from simcuda.recording.workloads.tensors import integers, perceptron, uniform
 
 
 def mlp_training_step(generator: torch.Generator) -> Work:

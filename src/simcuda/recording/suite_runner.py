@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import IO, Any, cast
 
-from simcuda.recording.worker import Order
+from simcuda.recording.worker import SuiteOrder
 
 READ_AT_ONCE = 1 << 16
 
@@ -27,7 +27,7 @@ class CannotCountHereError(CannotRecordError):
 
 
 @dataclass
-class Progress:
+class SuiteProgress:
     """What the workers of one suite have told so far.
 
     Attributes:
@@ -64,7 +64,10 @@ class Progress:
             case {"end": _}:
                 self.ended = True
             case {"group": group}:
-                self._enter(group)
+                if self.group not in (None, group):
+                    self.groups_done.add(str(self.group))
+                    self.cases_done.clear()
+                self.group = group
             case {"case": case, "outcome": outcome}:
                 self.case = None
                 self.cases_done.add(case)
@@ -83,14 +86,10 @@ class Progress:
         self.case = None
         return lost
 
-    def _enter(self, group: str) -> None:
-        if self.group not in (None, group):
-            self.groups_done.add(str(self.group))
-            self.cases_done.clear()
-        self.group = group
 
-
-def run_suite(order: Order, progress: Progress, seconds: float) -> Generator[tuple[str, dict[str, Any]]]:
+def run_suite(
+    order: SuiteOrder, progress: SuiteProgress, seconds: float
+) -> Generator[tuple[str, dict[str, Any]]]:
     """Run a suite in as many processes as it takes, and yield every case with its outcome.
 
     A case that ends its process is ``lost``, with how that ended.
@@ -115,8 +114,10 @@ def run_suite(order: Order, progress: Progress, seconds: float) -> Generator[tup
                         yield told
                 if progress.ended:
                     return
-                reason = _ending(process, seconds)
-            except TimeoutError:
+                code = process.wait(seconds)
+                ending = f"ended with exit code {code}"
+                reason = f"killed by {signal.Signals(-code).name}" if code < 0 else ending
+            except (TimeoutError, subprocess.TimeoutExpired):
                 reason = f"silent for {seconds:g} s"
         advanced = done != (len(progress.groups_done), len(progress.cases_done))
         if progress.case or not advanced:
@@ -127,7 +128,7 @@ def run_suite(order: Order, progress: Progress, seconds: float) -> Generator[tup
 
 
 @contextmanager
-def _worker(order: Order) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def _worker(order: SuiteOrder) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A worker with the pipe it reports on; killed on leaving, with all that it started."""
     ours, theirs = os.pipe()
     process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
@@ -160,11 +161,3 @@ def _messages(pipe: int, seconds: float) -> Iterator[dict[str, Any]]:
         *lines, rest = (rest + read).split(b"\n")
         yield from map(json.loads, lines)
     raise TimeoutError
-
-
-def _ending(process: subprocess.Popen[bytes], seconds: float) -> str:
-    try:
-        code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
