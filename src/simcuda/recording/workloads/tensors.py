@@ -5,10 +5,17 @@ And the model that most workloads train.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
+
+Steps = Generator[None, None, Any]
+"""Builds a workload up to its ``yield``; what follows is one step of it."""
+
+Workload = Callable[[torch.Generator], Steps]
 
 
 def uniform(generator: torch.Generator, *shape: int) -> torch.Tensor:
