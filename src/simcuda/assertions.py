@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from simcuda import simulation
-from simcuda.measurement import METRICS, Gpu, Measurement, counted, place, source
+from simcuda.measurement import METRICS, Gpu, Measurement, place, source
 
 BEHIND = {
     "syncs": ("stream_syncs", "event_syncs", "device_syncs"),
@@ -95,9 +96,11 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
     return _AtMost(asked)
 
 
+@dataclass
 class _AtMost:
-    def __init__(self, limits: Mapping[str, int]) -> None:
-        self._limits = limits
+    """Not a generator: pytest is to point to the block, not into ``contextlib``."""
+
+    limits: Mapping[str, int]
 
     def __enter__(self) -> Measurement:
         __tracebackhide__ = True  # pytest then points to the block
@@ -112,14 +115,14 @@ class _AtMost:
     ) -> None:
         __tracebackhide__ = True
         self._block.__exit__(kind, error, trace)
-        if error is None and (failure := "\n".join(_failures(self._cost, self._limits))):
+        if error is None and (failure := "\n".join(_failures(self._cost, self.limits))):
             raise AssertionError(failure)
 
 
 def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
     """What is wrong, in lines: each limit that is exceeded with the source lines behind it."""
     for metric, limit in limits.items():
-        count = counted(cost, metric)
+        count: int | None = getattr(cost, metric, None)
         if count is None:
             yield f"{metric}: not counted on this device, so that the limit of {limit} is not sure to hold"
         elif count > limit:

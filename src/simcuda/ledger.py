@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+
+import torch
 
 from simcuda.measurement import Measurement, Usage
-from simcuda.user_code import user_line
 
 COUNTED = (
     *("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "launches", "allocations", "hazards"),
     *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
 )
 """What only ever grows."""
+
+_STANDARD_LIBRARY = tuple(
+    str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
+)
+_LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
+_user_code: dict[int, tuple[CodeType, str | None]] = {}
+"""Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
+
+_WITHIN = 2
+"""Frames of this package between the user's code and what counts, at least."""
 
 _WITHIN_ALLOCATION = 5
 """Frames of this package between the user's code and an allocation, at least."""
@@ -128,12 +143,37 @@ class Ledger:
         for m in self._open:
             m.ooms += 1
 
-    def unknown(self, operation: str) -> None:
-        """Name an operation without a rule."""
+    def doubt(self, operation: str, *, is_modelled: bool) -> None:
+        """Name an operation that is only modelled, or else has no rule."""
         for m in self._open:
-            m._unknown.add(operation)
+            (m._approximate if is_modelled else m._unknown).add(operation)
 
-    def approximate(self, operation: str) -> None:
-        """Name an operation that is only modelled."""
-        for m in self._open:
-            m._approximate.add(operation)
+
+def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
+    """File, line and function of the innermost frame outside torch, this package and the standard library.
+
+    ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
+    line which called ``backward``.
+    """
+    frame: FrameType | None = sys._getframe(within)
+    known = _user_code
+    while frame is not None:
+        code = frame.f_code
+        if id(code) not in known:
+            known[id(code)] = code, code.co_filename if is_user_code(code.co_filename) else None
+        file = known[id(code)][1]
+        if file is not None:
+            return file, frame.f_lineno, code.co_name
+        frame = frame.f_back
+    return "<unknown>", 0, "<unknown>"
+
+
+def is_user_code(file: str) -> bool:
+    """Whether a file is none of torch, of this package or of the standard library."""
+    if file.startswith("<frozen"):
+        return False
+    resolved = str(Path(file).resolve())
+    if resolved.startswith(_LIBRARIES):
+        return False
+    installed = "/site-packages/" in resolved or "/dist-packages/" in resolved
+    return installed or not resolved.startswith(_STANDARD_LIBRARY)

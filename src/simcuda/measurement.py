@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from simcuda.profile import Profile
 
@@ -66,7 +66,10 @@ class Measurement:
     Attributes:
         unknown: Operations that could make the host wait and have no rule: they are not counted.
         approximate: Operations whose kernels or workspaces a library chooses, so that they are modelled.
+        not_counted: Metrics that a real device does not tell: reading one raises ``AttributeError``.
     """
+
+    not_counted: ClassVar[tuple[str, ...]] = ()
 
     stream_syncs: int = 0
     event_syncs: int = 0
@@ -121,14 +124,22 @@ class Measurement:
         """Operations that are only modelled."""
         return tuple(sorted(self._approximate))
 
-    @property
-    def not_counted(self) -> tuple[str, ...]:
-        """Metrics that a real device does not tell: reading one raises ``AttributeError``."""
-        return ()
-
     def report(self, rows: int = 30) -> str:
         """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""
-        return report(self, rows)
+        heaviest = sorted(self.sites, key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.count, site))
+        sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
+        # A device that could not count something refuses to tell.
+        counts: dict[str, int | None] = {name: getattr(self, name, None) for name in METRICS}
+        totals = [(f"{count:11}", name) for name, count in counts.items() if count]
+        rest = "every other count is 0" if totals else "every count is 0"
+        missing = ", ".join(name for name, count in counts.items() if count is None)
+        paragraphs = [
+            _table([("count", "what", "where", "source"), *sites]) if sites else [],
+            [f"and {len(heaviest) - rows} more"] if len(heaviest) > rows else [],
+            [*_table(totals), rest + (f"; not counted on this device: {missing}" if missing else "")],
+            doubts(self),
+        ]
+        return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
 
     def _see(self, requested: int, allocated: int, host: int) -> None:
         entry = self._entry
@@ -172,19 +183,6 @@ HEAVIEST_FIRST = (
 LONGEST_SOURCE = 72
 
 
-def report(measurement: Measurement, rows: int) -> str:
-    """The heaviest ``rows`` lines, how many there are beside them, and the totals."""
-    heaviest = sorted(measurement.sites, key=_weight)
-    sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
-    paragraphs = [
-        _table([("count", "what", "where", "source"), *sites]) if sites else [],
-        [f"and {len(heaviest) - rows} more"] if len(heaviest) > rows else [],
-        _totals(measurement),
-        doubts(measurement),
-    ]
-    return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
-
-
 def place(site: Site) -> str:
     """File, line and function: ``train.py:12 in step``; relative where the file is below where we are.
 
@@ -202,12 +200,6 @@ def source(site: Site) -> str:
     return text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 3] + "..."
 
 
-def counted(measurement: Measurement, metric: str) -> int | None:
-    """A count; None where the device could not count it: a real one refuses to tell."""
-    count: int | None = getattr(measurement, metric, None)
-    return count
-
-
 def doubts(measurement: Measurement) -> list[str]:
     """What the counts leave out, and what is only modelled."""
     named = {
@@ -215,18 +207,6 @@ def doubts(measurement: Measurement) -> list[str]:
         "approximate, so that their launches and memory are modelled": measurement.approximate,
     }
     return [f"{what}: {', '.join(operations)}" for what, operations in named.items() if operations]
-
-
-def _weight(site: Site) -> tuple[int, int, Site]:
-    return HEAVIEST_FIRST.index(site.what), -site.count, site
-
-
-def _totals(measurement: Measurement) -> list[str]:
-    counts = {name: counted(measurement, name) for name in METRICS}
-    rows = [(f"{count:11}", name) for name, count in counts.items() if count]
-    rest = "every other count is 0" if rows else "every count is 0"
-    missing = ", ".join(name for name, count in counts.items() if count is None)
-    return [*_table(rows), rest + (f"; not counted on this device: {missing}" if missing else "")]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

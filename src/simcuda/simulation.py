@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,21 +20,18 @@ from simcuda.torch_api.concurrency import Threads, refused_in_children
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.factories import Factories
-from simcuda.torch_api.legacy_types import LegacyTypes
-from simcuda.torch_api.module_loading import torch_imports_outside
+from simcuda.torch_api.factories import Factories, LegacyTypes
 from simcuda.torch_api.patches import Patches
-from simcuda.torch_api.storage_api import StorageApi
-from simcuda.torch_api.tensor_api import TensorApi
+from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
 _active: list[SimulatedCuda] = []
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCuda:
     """The simulated machine, as the code that measures sees it."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    _machine: Machine
 
     def __repr__(self) -> str:
         return f"<{len(self._machine.devices)} x {self.profile.name}, simulated>"
@@ -86,9 +84,9 @@ def device(
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
-    if not _is_positive(count):
+    if not isinstance(count, int) or count <= 0:
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
-    if capacity is not None and not _is_positive(capacity):
+    if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
         raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
     if _active:
         raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
@@ -102,7 +100,8 @@ def device(
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
         stack.callback(_set_default_device, _default_device())
-        stack.callback(_forget_answers)
+        # Which module answers for the accelerator is remembered.
+        stack.callback(torch.get_device_module.cache_clear)
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)
@@ -123,18 +122,14 @@ def device(
         threads.install(patches)
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
-        stack.enter_context(torch_imports_outside(patches))
-        _forget_answers()
+        stack.enter_context(refusals.torch_imports_outside(patches))
+        torch.get_device_module.cache_clear()
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
         stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
-
-
-def _is_positive(number: object) -> bool:
-    return isinstance(number, int) and number > 0
 
 
 @cache
@@ -152,11 +147,6 @@ def _fail_for_want_of_cuda(*_: Any, **__: Any) -> Any:
 def _default_device() -> torch.device | None:
     context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     return None if context is None else context.device
-
-
-def _forget_answers() -> None:
-    # Which module answers for the accelerator is remembered.
-    torch.get_device_module.cache_clear()
 
 
 def _set_default_device(device: torch.device | None) -> None:

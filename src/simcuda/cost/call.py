@@ -111,8 +111,3 @@ def tensors_in(values: Any) -> Iterator[torch.Tensor]:
             yield value
         elif isinstance(value, _SEQUENCES):
             yield from tensors_in(value)
-
-
-def nbytes(tensor: torch.Tensor) -> int:
-    """Bytes of a tensor's elements, each counted once."""
-    return tensor.numel() * tensor.element_size()

@@ -52,7 +52,7 @@ class Charges:
                 if kind == "d2h":
                     machine.ledger.copy(kind, size)
             for _ in range(cost.waits):
-                machine.wait_for_stream(machine.stream(device))
+                machine.wait_for_stream(machine.current.streams[device])
 
     def on_device(self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int) -> None:
         """Charge an operation on a device."""
@@ -80,7 +80,7 @@ class Charges:
             reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
             machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
         for _ in range(cost.waits):
-            machine.wait_for_stream(machine.stream(device))
+            machine.wait_for_stream(machine.current.streams[device])
 
     def one_kernel(
         self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
@@ -162,17 +162,17 @@ class Charges:
         ledger = self._machine.ledger
         if self._machine.has_sparse and call.outputs and any(map(is_sparse, (*call.inputs, *call.outputs))):
             # Rules are those of dense tensors; what CUDA's operations on sparse ones wait for is not known.
-            ledger.unknown(traits.op)
+            ledger.doubt(traits.op, is_modelled=False)
             return _elementwise(call.outputs)
         for rule in traits.rules:
-            if rule.applies_to(call):
+            if rule.when is None or rule.when(call):
                 if rule.approximate:
-                    ledger.approximate(traits.op)
+                    ledger.doubt(traits.op, is_modelled=True)
                 return rule.cost(call)
         if traits.is_unknown:
-            ledger.unknown(traits.op)
+            ledger.doubt(traits.op, is_modelled=False)
         elif not traits.is_one_kernel:
-            ledger.approximate(traits.op)
+            ledger.doubt(traits.op, is_modelled=True)
         return _elementwise(call.outputs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, nbytes
+from simcuda.cost.call import FREE, OpCost
 from simcuda.cost.launches import elementwise, kernels_over
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, Tag, is_sparse, parts_of
@@ -32,7 +32,7 @@ def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
     if not to.numel():
         return FREE
     if same_bytes(to, source):
-        return OpCost(copies=(("d2d", nbytes(to)),))
+        return OpCost(copies=(("d2d", to.nbytes),))
     return OpCost(kernels_over(to))
 
 
@@ -40,7 +40,7 @@ def contiguous(tensor: torch.Tensor) -> OpCost:
     """``tensor.contiguous()``: nothing, or a kernel and a temporary."""
     if tensor.is_contiguous():
         return FREE
-    return OpCost(kernels_over(tensor), temporaries=(nbytes(tensor),))
+    return OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
 
 
 def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) -> None:
@@ -93,7 +93,7 @@ def _within(
         kernels = elementwise(to.numel(), max(to.element_size(), source.element_size()))
         machine.run(device, kernels, reads, writes)
     elif to.data_ptr() != source.data_ptr():
-        machine.ledger.copy("d2d", nbytes(to))
+        machine.ledger.copy("d2d", to.nbytes)
         machine.run(device, 0, reads, writes)
 
 
@@ -132,7 +132,7 @@ def _transfer(
     machine.ledger.copy(kind, moved)
     machine.run(device, 0, reads, writes)
     if not non_blocking:
-        machine.wait_for_stream(machine.stream(device))
+        machine.wait_for_stream(machine.current.streams[device])
     elif on_host is None or not on_host.pinned or not (alike or is_whole):
         # CUDA stages pageable memory itself, and may block while it does.
         machine.ledger.count("implicit_syncs")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 
 from simcuda.device.memory_stats import AllocatorStats, PoolStats
@@ -236,7 +237,7 @@ class Allocator:
             return pool
         if not pools:
             # With the first large block, the statistics of the small pool are no longer those of both.
-            self.stats.divide()
+            self.stats.both = deepcopy(self.stats.both)
             for small in self._small.values():
                 small.stats = self.stats.counting("small_pool")
         pools[stream] = pool = BlockPool(stream, SMALL_REQUEST + 1, self.stats.counting("large_pool"))

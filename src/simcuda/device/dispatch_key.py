@@ -8,10 +8,10 @@ each thread whether the key takes part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 
@@ -23,19 +23,15 @@ _include: Any = torch._C._dispatch_tls_set_dispatch_key_included
 _exclude: Any = torch._C._dispatch_tls_set_dispatch_key_excluded
 
 
-class Watcher(Protocol):
-    """Runs operations in place of torch."""
-
-    def run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The result of one operation, given its positional and its named arguments."""
-
-
-_watcher: Watcher | None = None
+_watcher: Any = None
 
 
 @contextmanager
-def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Let ``watcher`` run the operations of this thread, and of those that are ``watched``."""
+def watched_by(watcher: Any) -> Iterator[None]:
+    """Let ``watcher`` run the operations of this thread, and of those that are ``watched``.
+
+    It has a method ``run``, which is given an operation, its positional and its named arguments.
+    """
     global _watcher  # noqa: PLW0603 - torch has one kernel for the key, for the whole process
     _register()
     _watcher = watcher

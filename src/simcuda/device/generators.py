@@ -38,10 +38,7 @@ class SimulatedGenerator(_Generator, metaclass=_AnyGenerator):
         _simulated[generator._cdata] = generator
         return generator
 
-    @property
-    def device(self) -> torch.device:  # type: ignore[override]
-        """The device it was made for."""
-        return self._device
+    device: Any = property(lambda self: self._device, doc="The device it was made for.")
 
     def clone_state(self) -> SimulatedGenerator:
         """Another generator that goes on as this one does."""

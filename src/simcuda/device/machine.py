@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from bisect import bisect_right
 from collections.abc import Collection
+from operator import itemgetter
 
 import torch
 
 from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
-from simcuda.device.current_streams import CurrentStreams
 from simcuda.device.generators import Generators
-from simcuda.device.ordering import Conflict, Ordering, StreamMark
+from simcuda.device.ordering import Ordering, StreamMark
 from simcuda.device.storages import HOST, Storages, Tag
 from simcuda.ledger import Ledger
 from simcuda.measurement import Usage
@@ -19,6 +21,49 @@ from simcuda.profile import Profile
 STREAMS_IN_POOL = 32
 WAITS_ARE_ERRORS = 2
 """The mode of ``torch.cuda.set_sync_debug_mode`` that raises; 1 warns."""
+
+
+ADDS_TO_A_LEAF = 2**64 - 1
+"""The number of every node that adds a gradient to a leaf, whenever it was made."""
+
+
+class CurrentStreams(threading.local):
+    """A thread's current device and streams, as CUDA has them for each thread.
+
+    Args:
+        count: Number of devices.
+
+    Attributes:
+        device: Index of the current device.
+        streams: The current stream of every device.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.device = 0
+        self.streams = list(range(count))
+        # Autograd numbers its nodes as they are made: what was current then is found by that number.
+        self._switches: list[list[tuple[int, int]]] = [[(-1, device)] for device in range(count)]
+        self._followed = (-1, -1, -1)
+
+    def set_stream(self, device: int, stream: int) -> None:
+        """Make a stream current on its device."""
+        self.streams[device] = stream
+        switches = self._switches[device]
+        made = torch._C._autograd._get_sequence_nr()
+        if switches[-1][0] == made:
+            switches.pop()
+        switches.append((made, stream))
+
+    def stream_of_forward(self, device: int, backward_pass: int) -> int | None:
+        """The stream that the node at work was made on; None if that was asked already, or it has none."""
+        node = torch._C._current_autograd_node()
+        number = ADDS_TO_A_LEAF if node is None else node._sequence_nr()
+        followed = (device, backward_pass, number)
+        if number == ADDS_TO_A_LEAF or followed == self._followed:
+            return None
+        self._followed = followed
+        switches = self._switches[device]
+        return switches[bisect_right(switches, number, key=itemgetter(0)) - 1][1]
 
 
 class Machine:
@@ -37,7 +82,8 @@ class Machine:
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.ordering = Ordering()
         self.allocators = tuple(
-            Allocator(capacity, self.ordering, self._waited_for_events) for _ in range(count)
+            Allocator(capacity, self.ordering, lambda events: self.ledger.count("event_syncs", events))
+            for _ in range(count)
         )
         self._stats = tuple(allocator.stats for allocator in self.allocators)
         self.current = CurrentStreams(count)
@@ -75,10 +121,6 @@ class Machine:
             raise torch.AcceleratorError("CUDA error: invalid device ordinal")
         return index
 
-    def stream(self, device: int) -> int:
-        """The current stream of a device."""
-        return self.current.streams[device]
-
     def streams_of(self, device: int) -> list[int]:
         """Every stream of a device."""
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
@@ -90,8 +132,8 @@ class Machine:
         ones before it; here that is all of them.
         """
         stream = self.current.stream_of_forward(device, backward_pass)
-        if stream is not None and stream != self.stream(device):
-            self.ordering.wait(stream, self.ordering.record(self.stream(device)))
+        if stream is not None and stream != self.current.streams[device]:
+            self.ordering.wait(stream, self.ordering.record(self.current.streams[device]))
             self.current.streams[device] = stream
 
     def leave_backward(self, streams: list[int]) -> None:
@@ -202,15 +244,17 @@ class Machine:
         self.ledger.launch(kernels)
         conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
         if conflicts:
-            self._found(conflicts)
+            self.ledger.count("hazards", len(conflicts))
 
     def host_touches(self, data: int, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices."""
-        self._found(self.ordering.host_touches(data, writes=writes))
+        self.ledger.count("hazards", len(self.ordering.host_touches(data, writes=writes)))
 
     def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
         """Copy between two devices, whose current streams wait for each other."""
-        self._found(self.ordering.copy_across(self.stream(source), self.stream(destination), read, written))
+        streams = self.current.streams
+        conflicts = self.ordering.copy_across(streams[source], streams[destination], read, written)
+        self.ledger.count("hazards", len(conflicts))
 
     def wait_for_stream(self, stream: int) -> None:
         """The host waits for a stream.
@@ -235,14 +279,6 @@ class Machine:
         """The host waits for an event."""
         self.ledger.count("event_syncs")
         self.ordering.host_waits(mark)
-
-    def _waited_for_events(self, events: int) -> None:
-        self.ledger.count("event_syncs", events)
-
-    def _found(self, conflicts: Collection[Conflict]) -> None:
-        """Count accesses that lack an ordering."""
-        if conflicts:
-            self.ledger.count("hazards", len(conflicts))
 
     def _owns(self, tag: Tag) -> None:
         if tag.block is not None:

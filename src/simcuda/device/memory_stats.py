@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
+from copy import copy
 
 POOLS = ("small_pool", "large_pool")
 
@@ -14,13 +14,6 @@ class Quantity:
 
     def __init__(self) -> None:
         self.current = self.peak = self.added = self.at_reset = 0
-
-    def change(self, amount: int) -> None:
-        """Add to it, or take away where ``amount`` is negative."""
-        self.current += amount
-        if amount > 0:
-            self.added += amount
-            self.peak = max(self.peak, self.current)
 
     def as_dict(self) -> dict[str, int]:
         """Its four sides by the names PyTorch gives them."""
@@ -114,8 +107,10 @@ class PoolStats:
 
     def hold(self, size: int) -> None:
         """Count a segment that the device gave, or took back where ``size`` is negative."""
-        self.segments.change(1 if size > 0 else -1)
-        self.reserved.change(size)
+        for quantity, amount in ((self.segments, 1 if size > 0 else -1), (self.reserved, size)):
+            quantity.current += amount
+            quantity.added += max(amount, 0)
+            quantity.peak = max(quantity.peak, quantity.current)
 
     def note_active(self) -> None:
         """Note a peak of what is active, which is handed out or waits."""
@@ -172,10 +167,6 @@ class AllocatorStats:
         self.num_sync_all_streams = 0
         self.num_device_alloc = 0
         self.num_device_free = 0
-
-    def divide(self) -> None:
-        """Count both pools together apart from the small one: from now on, they differ."""
-        self.both = deepcopy(self.pools["small_pool"])
 
     def counting(self, pool: str) -> tuple[PoolStats, ...]:
         """The statistics that a block of a pool counts in."""

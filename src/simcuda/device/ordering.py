@@ -91,12 +91,12 @@ class Ordering:
                 sole[data] = (stream, known[1], tick)
             elif data not in writes:
                 accesses = self._accesses_to(data)
-                unordered += _read_conflict(data, accesses, stream, clock)
+                unordered += _conflict(data, accesses, stream, clock, writes=False)
                 accesses.reads[stream] = tick
         for data in writes:
             known = sole.get(data, _UNTOUCHED)
             if known[0] != stream and (known is not _UNTOUCHED or data in self._shared):
-                unordered += _write_conflict(data, self._accesses_to(data), stream, clock)
+                unordered += _conflict(data, self._accesses_to(data), stream, clock, writes=True)
                 del self._shared[data]
             sole[data] = (stream, tick, 0)
         return unordered
@@ -112,8 +112,7 @@ class Ordering:
         """The conflict of the host reading, or writing, what an asynchronous copy still uses."""
         if data not in self._sole and data not in self._shared:
             return []
-        conflict = _write_conflict if writes else _read_conflict
-        return conflict(data, self._accesses_to(data), HOST, self._host)
+        return _conflict(data, self._accesses_to(data), HOST, self._host, writes=writes)
 
     def record(self, stream: int) -> StreamMark:
         """Mark the work queued on ``stream`` so far."""
@@ -211,21 +210,17 @@ def _unordered(uses: Clock, clock: Clock) -> Clock:
     return {stream: tick for stream, tick in uses.items() if clock.get(stream, 0) < tick}
 
 
-def _read_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> list[Conflict]:
-    if accesses.write is not None:
-        earlier, tick = accesses.write
-        if clock.get(earlier, 0) < tick:
-            return [Conflict(data, stream, earlier, "read after write")]
-    return []
-
-
-def _write_conflict(data: int, accesses: Accesses, stream: int, clock: Clock) -> list[Conflict]:
+def _conflict(data: int, accesses: Accesses, stream: int, clock: Clock, *, writes: bool) -> list[Conflict]:
+    """The first of the earlier accesses that one on ``stream`` has to come after and does not."""
     last_write = dict([accesses.write]) if accesses.write is not None else {}
-    for kind, uses in (
-        ("reuse", accesses.previous_life),
-        ("write after write", last_write),
-        ("write after read", accesses.reads),
-    ):
+    earlier_uses = [("read after write", last_write)]
+    if writes:
+        earlier_uses = [
+            ("reuse", accesses.previous_life),
+            ("write after write", last_write),
+            ("write after read", accesses.reads),
+        ]
+    for kind, uses in earlier_uses:
         for earlier in _unordered(uses, clock):
             return [Conflict(data, stream, earlier, kind)]
     return []

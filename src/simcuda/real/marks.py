@@ -18,8 +18,8 @@ from typing import Any
 import torch
 import torch.cuda._gpu_trace as gpu_trace
 
+from simcuda import ledger
 from simcuda.real.trace import MARK
-from simcuda.user_code import _is_user_code
 
 Place = tuple[str, int, str]
 """File, line and function."""
@@ -29,7 +29,7 @@ END = "end"
 LINE = "line"
 NOWHERE: Place = ("<unknown>", 0, "<unknown>")
 
-is_user_code = functools.cache(_is_user_code)
+is_user_code = functools.cache(ledger.is_user_code)
 
 _listening: list[Marks] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,21 +104,21 @@ METRICS = (
 
 @dataclass(frozen=True)
 class MetricTally:
-    """In how many of the compared cases a metric agrees."""
+    """In how many of the compared cases a metric agrees.
+
+    Attributes:
+        metric: The metric.
+        agreed: Cases in which it agrees.
+        compared: Cases that were compared.
+        share: The one of the other, from 0 to 1; of nothing, 0.
+        falls_short: Whether too few cases agree.
+    """
 
     metric: ComparedMetric
     agreed: int
     compared: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1; of nothing, 0."""
-        return self.agreed / self.compared if self.compared else 0.0
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether too few cases agree."""
-        return self.metric.least is not None and self.share < self.metric.least
+    share: float
+    falls_short: bool
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,19 @@ def compare(
     explained = tuple((disagreement, why) for disagreement, why in found if why)
     unexplained = [disagreement for disagreement, why in found if not why]
     compared = len(ids) - len(changed)
+    tallies = []
+    for metric in METRICS:
+        # A case that ended otherwise agrees in no metric.
+        about = (metric.name, ENDING)
+        wrong = {each.case for each in unexplained if each.metric in about}
+        aside = {each.case for each, _ in explained if each.metric in about} - wrong
+        agreed, of = compared - len(wrong) - len(aside), compared - len(aside)
+        share = agreed / of if of else 0.0
+        falls_short = metric.least is not None and share < metric.least
+        tallies.append(MetricTally(metric, agreed, of, share, falls_short))
     return RecordingAgreement(
         recording=recorded.environment,
-        tallies=tuple(_tally(metric, compared, unexplained, explained) for metric in METRICS),
+        tallies=tuple(tallies),
         disagreements=tuple(each for each in unexplained if each.metric != CASE),
         explained=explained,
         not_comparable=tuple((each.case, each.simulated) for each in unexplained if each.metric == CASE),
@@ -232,16 +242,3 @@ def _ending(case: Mapping[str, Any]) -> str:
     if "error" in case:
         return str(case["error"]).partition(":")[0]
     return "counted" if "counts" in case else next(f"{kind}: {case[kind]}" for kind in ("lost", "not_run"))
-
-
-def _tally(
-    metric: ComparedMetric,
-    compared: int,
-    unexplained: Iterable[CaseDisagreement],
-    explained: Iterable[tuple[CaseDisagreement, str]],
-) -> MetricTally:
-    """A case that ended otherwise agrees in no metric."""
-    about = (metric.name, ENDING)
-    wrong = {each.case for each in unexplained if each.metric in about}
-    aside = {each.case for each, _ in explained if each.metric in about} - wrong
-    return MetricTally(metric, compared - len(wrong) - len(aside), compared - len(aside))

@@ -66,18 +66,15 @@ def _cases(op: Any, most: int) -> Iterator[Case]:
         id_ = f"op/{op.formatted_name}/{index}"
         chosen = {seed: of_seed[index] for seed, of_seed in samples.items()}
         summary = digest(ADDRESS.sub("", chosen[MEASURED].summary()))
-        yield Case(id_, partial(_forward, op, chosen), summary)
+        yield Case(id_, partial(_prepare, op, chosen, False), summary)
         if differentiable:
-            yield Case(f"{id_}/backward", partial(_backward, op, chosen), summary)
+            yield Case(f"{id_}/backward", partial(_prepare, op, chosen, True), summary)
 
 
-def _forward(op: Any, samples: dict[int, Any], seed: int) -> Work:
-    given, args, kwargs = _arguments(samples[seed], keep_grad=False)
-    return lambda: op(given, *args, **kwargs)
-
-
-def _backward(op: Any, samples: dict[int, Any], seed: int) -> Work:
-    given, args, kwargs = _arguments(samples[seed], keep_grad=True)
+def _prepare(op: Any, samples: dict[int, Any], backward: bool, seed: int) -> Work:
+    given, args, kwargs = _arguments(samples[seed], keep_grad=backward)
+    if not backward:
+        return lambda: op(given, *args, **kwargs)
     inputs = _that_require_grad((given, args, kwargs))
     outputs = _that_require_grad(samples[seed].output_process_fn_grad(op(given, *args, **kwargs)))
     if not outputs:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
-from simcuda.recording.case import Case, Group, Work, digest, seed_all
+from simcuda.recording.case import Case, Work, digest, seed_all
 
 
-def groups() -> list[Group]:
-    """One group with a case for every rule."""
-    cases = [Case(f"rule/{rule.id}", partial(_prepare, rule), digest(rule.example)) for rule in RULES]
-    return [Group("rule", lambda: cases)]
+def cases() -> list[Case]:
+    """A case for every rule."""
+    return [Case(f"rule/{rule.id}", partial(_prepare, rule), digest(rule.example)) for rule in RULES]
 
 
 def _prepare(rule: CostRule, seed: int) -> Work:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,14 @@ class Selection:
             case "operators":
                 groups = operators.groups(self.samples)
             case "rules":
-                groups = rule_examples.groups()
+                groups = [Group("rule", rule_examples.cases)]
             case "optimizers":
-                groups = optimizers.groups()
+                groups = [Group("optimizer", optimizers.cases)]
             case "workloads":
-                groups = workloads.groups()
+                groups = [Group("workload", workloads.cases)]
             case _:
-                groups = verifiers.groups(Path(suite))
+                file = Path(suite)
+                groups = [Group(verifiers.group_name(file), partial(verifiers.cases, file.resolve()))]
         return [group for group in groups if self.may_have_of(group.name)]
 
 

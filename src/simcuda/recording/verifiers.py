@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from simcuda.recording.case import Case, Group, Work, digest, seed_all
+from simcuda.recording.case import Case, Work, digest, seed_all
 
 
 def files(path: Path) -> list[Path]:
@@ -35,12 +35,8 @@ def group_name(file: Path) -> str:
     return f"verifier/{file.stem}"
 
 
-def groups(file: Path) -> list[Group]:
-    """One group: the cases of a verifier file."""
-    return [Group(group_name(file), partial(_cases, file.resolve()))]
-
-
-def _cases(verifier: Path) -> Iterator[Case]:
+def cases(verifier: Path) -> Iterator[Case]:
+    """The cases of a verifier file, given by its resolved path."""
     root = verifier.parent.parent
     workload = _module(verifier, root).workload
     folder = root / "fixes" / verifier.stem

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -120,9 +121,16 @@ class Autocast:
         if enabled and self._library is None:
             library: Any = torch.library.Library
             self._library = library("aten", "IMPL")
-            kernels = {name: self._casting(name) for name in (*LOWER, *RECURRENT, *SINGLE, *WIDEST)}
-            kernels |= {name: self._single_result(name) for name in SINGLE_RESULT}
-            kernels |= {name: self._with_type(name) for name in WITH_TYPE}
+            kernels: dict[str, Kernel] = {}
+            for name in (*LOWER, *RECURRENT, *SINGLE, *WIDEST):
+                kernels[name] = partial(self._cast_all, name, _operation(name))
+            for name in SINGLE_RESULT:
+                operation = _operation(name)
+                place = [argument.name for argument in operation._schema.arguments].index("dtype")
+                kernels[name] = partial(self._single_result, place, operation)
+            for name, typed in WITH_TYPE.items():
+                defaults = [argument.default_value for argument in _operation(name)._schema.arguments]
+                kernels[name] = partial(self._with_type, defaults, _operation(typed))
             with warnings.catch_warnings():
                 # Torch says once in a process that a kernel is replaced, which is meant to be and is undone.
                 warnings.filterwarnings("ignore", message="Warning only once for all operators")
@@ -130,45 +138,30 @@ class Autocast:
                     self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)
         torch._C._dispatch_tls_set_dispatch_key_included(KEY, enabled)
 
-    def _casting(self, name: str) -> Kernel:
-        """A kernel that casts all arguments to one type, which the name of the operation decides."""
-        operation = _operation(name)
+    def _cast_all(self, name: str, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run an operation with all arguments in one type, which its name decides."""
+        with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
+            dtype = torch.float32
+            if name not in SINGLE:
+                given = tensors_in((*args, *kwargs.values())) if name in WIDEST else ()
+                is_single = any(self._is_cast(v) and v.dtype == torch.float32 for v in given)
+                dtype = torch.float32 if is_single else torch.get_autocast_dtype("cuda")
+            named = {key: self._cast(value, dtype) for key, value in kwargs.items()}
+            return operation(*[self._cast(value, dtype) for value in args], **named)
 
-        def kernel(*args: Any, **kwargs: Any) -> Any:
-            with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
-                dtype = torch.float32
-                if name not in SINGLE:
-                    given = tensors_in((*args, *kwargs.values())) if name in WIDEST else ()
-                    is_single = any(self._is_cast(v) and v.dtype == torch.float32 for v in given)
-                    dtype = torch.float32 if is_single else torch.get_autocast_dtype("cuda")
-                named = {key: self._cast(value, dtype) for key, value in kwargs.items()}
-                return operation(*[self._cast(value, dtype) for value in args], **named)
+    def _single_result(self, place: int, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run an operation with a result in single precision, unless one at ``place`` asks for a type."""
+        asked = args[place] if place < len(args) else kwargs.get("dtype")
+        with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
+            if asked is None and self._is_cast(args[0]):
+                args, kwargs = args[:place], {**kwargs, "dtype": torch.float32}
+            return operation(*args, **kwargs)
 
-        return kernel
-
-    def _single_result(self, name: str) -> Kernel:
-        operation = _operation(name)
-        place = [argument.name for argument in operation._schema.arguments].index("dtype")
-
-        def kernel(*args: Any, **kwargs: Any) -> Any:
-            asked = args[place] if place < len(args) else kwargs.get("dtype")
-            with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
-                if asked is None and self._is_cast(args[0]):
-                    args, kwargs = args[:place], {**kwargs, "dtype": torch.float32}
-                return operation(*args, **kwargs)
-
-        return kernel
-
-    def _with_type(self, name: str) -> Kernel:
-        operation, typed = _operation(name), _operation(WITH_TYPE[name])
-        defaults = [argument.default_value for argument in operation._schema.arguments]
-
-        def kernel(*args: Any) -> Any:
-            values = (*args, *defaults[len(args) :])
-            with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
-                return typed(*values, dtype=torch.float32 if self._is_cast(args[0]) else args[0].dtype)
-
-        return kernel
+    def _with_type(self, defaults: list[Any], typed: Any, *args: Any) -> Any:
+        """The same by an overload that takes a type, given the defaults of the one without."""
+        values = (*args, *defaults[len(args) :])
+        with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
+            return typed(*values, dtype=torch.float32 if self._is_cast(args[0]) else args[0].dtype)
 
     def _is_cast(self, value: Any) -> bool:
         """Whether autocast casts a value: a floating tensor on a device, unless in double precision."""

@@ -25,7 +25,7 @@ from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.patches import Patches, as_method
 
 Function = Callable[..., Any]
 
@@ -67,34 +67,31 @@ class Threads:
 
         def start_new_thread(function: Function, *how: Any) -> int:
             self._lock_shared_state()
-            return start(self._taking_part(function), *how)
+            return start(partial(self._take_part, function), *how)
 
         def __init__(item: Any, *how: Any, **named: Any) -> None:  # noqa: N807 - the name that is replaced
             self._lock_shared_state()
             make_work(item, *how, **named)
 
         patches.set(_thread, start_new_thread=start_new_thread)
-        patches.set(thread, _bootstrap_inner=self._taking_part(thread._bootstrap_inner))
-        patches.set(work, __init__=__init__, run=self._taking_part(work.run))
+        patches.set(thread, _bootstrap_inner=as_method(partial(self._take_part, thread._bootstrap_inner)))
+        patches.set(work, __init__=__init__, run=as_method(partial(self._take_part, work.run)))
 
     def let_go(self) -> None:
         """Leave the threads that are still running to themselves."""
         self._dispatcher.run = lambda operation, args, kwargs: operation._op(*args, **kwargs)
 
-    def _taking_part(self, function: Function) -> Function:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            here = self._here
-            if getattr(here, "takes_part", False):
+    def _take_part(self, function: Function, *args: Any, **kwargs: Any) -> Any:
+        here = self._here
+        if getattr(here, "takes_part", False):
+            return function(*args, **kwargs)
+        self._lock_shared_state()
+        here.takes_part = True
+        try:
+            with watched():
                 return function(*args, **kwargs)
-            self._lock_shared_state()
-            here.takes_part = True
-            try:
-                with watched():
-                    return function(*args, **kwargs)
-            finally:
-                here.takes_part = False
-
-        return run
+        finally:
+            here.takes_part = False
 
     def _lock_shared_state(self) -> None:
         """Let one thread at a time in; one thread alone need not pay for that."""
@@ -102,19 +99,16 @@ class Threads:
             return
         self._lock = lock = threading.RLock()
         machine, storages = self._machine, self._machine.storages
-        self._dispatcher.run = _locked(self._dispatcher.run, lock)
+        self._dispatcher.run = partial(_locked, lock, self._dispatcher.run)
         for name in FROM_OUTSIDE:
-            setattr(machine, name, _locked(getattr(machine, name), lock))
-        storages._released = _locked(storages._released, lock)
-        storages._gone = _locked(storages._forget, lock)
+            setattr(machine, name, partial(_locked, lock, getattr(machine, name)))
+        storages._released = partial(_locked, lock, storages._released)
+        storages._gone = partial(_locked, lock, storages._forget)
 
 
-def _locked(function: Function, lock: threading.RLock) -> Function:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with lock:
-            return function(*args, **kwargs)
-
-    return run
+def _locked(lock: threading.RLock, function: Function, *args: Any, **kwargs: Any) -> Any:
+    with lock:
+        return function(*args, **kwargs)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,7 +60,9 @@ class CudaApi:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._stream, self._event = streams.bind(machine)
+        self._event: Any = type("Event", (streams.Event,), {"machine": machine})
+        bound = {"machine": machine, "event": self._event}
+        self._stream: Any = type("Stream", (streams.Stream,), bound)
 
     def end(self) -> None:
         """Let streams and events that outlive the simulation say so."""
@@ -104,7 +107,8 @@ class CudaApi:
         # The name that torch before 2.13 asks by, bound when its module was loaded.
         patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
         engine: Any = torch.autograd  # torch has no annotation for the name
-        patches.set(engine, _engine_run_backward=streams.returning(machine, engine._engine_run_backward))
+        run_backward = partial(streams.run_backward, machine, engine._engine_run_backward)
+        patches.set(engine, _engine_run_backward=run_backward)
         patches.set(torch._C, **self._c_functions(process))
 
     def _c_functions(self, process: int) -> dict[str, Any]:

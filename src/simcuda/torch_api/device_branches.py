@@ -6,6 +6,7 @@ C++ code calls every simulated tensor a CPU tensor, so these are done here as on
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.factories import read_elements
-from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.patches import Patches, as_method
 
 CUDNN_VERSION = 91_300
 MEAN = 1
@@ -63,12 +64,12 @@ class DeviceBranches:
             patches.set(owner, from_dlpack=self.from_dlpack)
         patches.set(torch, ctc_loss=self.ctc_loss)
         for owner, name in QUANTILES:
-            patches.set(owner, **{name: self._quantile(getattr(owner, name))})
+            patches.set(owner, **{name: as_method(partial(self._quantile, getattr(owner, name)))})
         for name in FOREACH_BY_TENSOR:
-            patches.set(torch, **{name: _by_host_number(getattr(torch, name))})
+            patches.set(torch, **{name: partial(_by_host_number, getattr(torch, name))})
         for owner, name in UNSEEN:
-            patches.set(owner, **{name: self._on_device_of_input(getattr(owner, name))})
-        patches.set(torch.Tensor, __init__=self._made_on_host())
+            patches.set(owner, **{name: as_method(partial(self._on_device_of_input, getattr(owner, name)))})
+        patches.set(torch.Tensor, __init__=as_method(self._made_on_host))
         # cuDNN would warn that it is missing; recurrent layers run without it.
         patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
@@ -96,7 +97,7 @@ class DeviceBranches:
         """``torch.nn.functional.scaled_dot_product_attention``."""
         if query.is_cuda:
             # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
-            self._machine.ledger.approximate("aten.scaled_dot_product_attention.default")
+            self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", is_modelled=True)
         return self._attention(query, key, value, *how, **named)
 
     def ctc_loss(
@@ -119,7 +120,7 @@ class DeviceBranches:
         if not targets.is_cuda:
             if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
                 # Given sequences of full length, cuDNN would do it.
-                self._machine.ledger.unknown("aten._cudnn_ctc_loss.default")
+                self._machine.ledger.doubt("aten._cudnn_ctc_loss.default", is_modelled=False)
             targets = targets.to(log_probs.device, torch.int64)
         if reduction != MEAN:
             return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
@@ -133,55 +134,52 @@ class DeviceBranches:
         is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
         return ext_tensor.detach() if is_on_device else self._from_dlpack(ext_tensor, **how)
 
-    def _quantile(self, original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def _quantile(
+        self,
+        original: Callable[..., Tensor],
+        input: Tensor,  # noqa: A002 - torch's name
+        q: float | Tensor,
+        *how: Any,
+        **named: Any,
+    ) -> Tensor:
         machine = self._machine
+        if isinstance(q, Tensor) and not q.requires_grad:
+            one, other = machine.storages.of(input), machine.storages.of(q)
+            are_together = one is not None and other is not None and one.device == other.device != HOST
+            if are_together and not torch._C._functorch.is_functorch_wrapped_tensor(q):
+                # As if C++ code had made it of a number, which costs nothing until it meets the device.
+                q = unwatched(torch.clone)(q)
+                machine.place_on_host(q.untyped_storage(), floating=True)
+        return original(input, q, *how, **named)
 
-        def quantile(input: Tensor, q: float | Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
-            if isinstance(q, Tensor) and not q.requires_grad:
-                one, other = machine.storages.of(input), machine.storages.of(q)
-                are_together = one is not None and other is not None and one.device == other.device != HOST
-                if are_together and not torch._C._functorch.is_functorch_wrapped_tensor(q):
-                    # As if C++ code had made it of a number, which costs nothing until it meets the device.
-                    q = unwatched(torch.clone)(q)
-                    machine.place_on_host(q.untyped_storage(), floating=True)
-            return original(input, q, *how, **named)
-
-        return quantile
-
-    def _on_device_of_input(self, original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def _on_device_of_input(
+        self,
+        original: Callable[..., Tensor],
+        input: Tensor,  # noqa: A002 - torch's name
+        *how: Any,
+        **named: Any,
+    ) -> Tensor:
         machine = self._machine
+        result = original(input, *how, **named)
+        made, given = machine.storages.of(result), machine.storages.of(input)
+        if given is None or given.device == HOST:
+            machine.settle((made,))
+        elif made is None or made.device == HOST:
+            if made is None or not made.floating:
+                # Python data, which is made on the host.
+                return result.to(input.device)
+            machine.adopt(made, given.device)
+        return result
 
-        def function(input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
-            result = original(input, *how, **named)
-            made, given = machine.storages.of(result), machine.storages.of(input)
-            if given is None or given.device == HOST:
-                machine.settle((made,))
-            elif made is None or made.device == HOST:
-                if made is None or not made.floating:
-                    # Python data, which is made on the host.
-                    return result.to(input.device)
-                machine.adopt(made, given.device)
-            return result
-
-        return function
-
-    def _made_on_host(self) -> Callable[..., None]:
-        machine = self._machine
-
-        def __init__(tensor: Tensor, *data: Any, **_: Any) -> None:  # noqa: N807 - the name that is replaced
-            # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
-            if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
-                read_elements(data[0])
-            machine.settle((machine.storages.of(tensor),))
-
-        return __init__
+    def _made_on_host(self, tensor: Tensor, *data: Any, **_: Any) -> None:
+        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+        if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
+            read_elements(data[0])
+        self._machine.settle((self._machine.storages.of(tensor),))
 
 
-def _by_host_number(original: Callable[..., Any]) -> Callable[..., Any]:
-    def function(self: Any, *others: Any, **named: Any) -> Any:
-        first = others[0] if others else None
-        if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and self and self[0].is_cuda:
-            others = (first.item(), *others[1:])
-        return original(self, *others, **named)
-
-    return function
+def _by_host_number(original: Callable[..., Any], tensors: Any, *others: Any, **named: Any) -> Any:
+    first = others[0] if others else None
+    if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and tensors and tensors[0].is_cuda:
+        others = (first.item(), *others[1:])
+    return original(tensors, *others, **named)

@@ -2,21 +2,24 @@
 
 Tensors of Python data are made on the host, then copied to the device. A device may be given by its number
 alone, as in ``torch.zeros(3, device=0)``: that means an accelerator, which C++ code of a build without CUDA
-does not have.
+does not have. Types from before there were dtypes, such as ``torch.cuda.FloatTensor``, make tensors too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.jit import _builtins
 
-from simcuda.torch_api.patches import Patches
-from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, as_method, device_of
+from simcuda.device.machine import Machine
+from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.refusals import NotSimulatedError
+from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
 
 SPARSE = (
     *("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor"),
@@ -33,6 +36,12 @@ FACTORIES = (
 METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros")
 
 
+_KIND: Any = type(torch.FloatTensor)
+DEFAULTS = "torch.set_default_dtype() and torch.set_default_device()"
+KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
+"""What a type that stands in for one of torch has of it."""
+
+
 class Factories:
     """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device."""
 
@@ -47,7 +56,7 @@ class Factories:
         """Put everything in place."""
         patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
-        patches.set(torch, **{name: self._sparse(getattr(torch, name)) for name in SPARSE})
+        patches.set(torch, **{name: partial(self._sparse, getattr(torch, name)) for name in SPARSE})
         patches.set(torch._C._nn, _parse_to=self.parse_to)
         if C_KNOWS_NUMBERS:
             return
@@ -130,19 +139,83 @@ class Factories:
             device = torch.empty(0).device if has_mode else torch.device("cpu")
         return self._tensors.to(made, device)
 
-    def _sparse(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """A constructor of sparse tensors: made where its parts are, then copied to the device."""
+    def _sparse(
+        self,
+        make: Callable[..., Tensor],
+        *args: Any,
+        device: DeviceLike | None = None,
+        requires_grad: bool = False,
+        **kwargs: Any,
+    ) -> Tensor:
+        """A sparse tensor: made where its parts are, then copied to the device."""
+        sparse = make(*args, **kwargs)
+        if device is not None:
+            sparse = self._tensors.to(sparse, device)
+        return sparse.requires_grad_(requires_grad)
 
-        @wraps(make)
-        def made(
-            *args: Any, device: DeviceLike | None = None, requires_grad: bool = False, **kwargs: Any
-        ) -> Tensor:
-            sparse = make(*args, **kwargs)
-            if device is not None:
-                sparse = self._tensors.to(sparse, device)
-            return sparse.requires_grad_(requires_grad)
 
+class LegacyType(type):
+    """A type whose tensors are all tensors of one dtype on one kind of device."""
+
+    make: Callable[..., Tensor]
+    original: Any
+    dtype: torch.dtype
+    layout: torch.layout
+    is_cuda: bool
+    is_sparse: bool
+
+    def __call__(cls, *data: Any, **how: Any) -> Tensor:
+        """Make a tensor of sizes, of Python data, or of another tensor's memory."""
+        return cls.make(cls, *data, **how)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        """Whether ``value`` is a tensor of this type."""
+        return isinstance(value, Tensor) and value.dtype == cls.dtype and value.is_cuda == cls.is_cuda
+
+
+@dataclass(frozen=True)
+class LegacyTypes:
+    """Replaces the types in ``torch`` and ``torch.cuda``, which C++ code makes for real devices alone."""
+
+    machine: Machine
+    factories: Factories
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        makers: dict[Any, Callable[..., Tensor]] = {torch: self._on_host, torch.cuda: self._on_device}
+        for module, make in makers.items():
+            for original in [value for value in vars(module).values() if type(value) is _KIND]:
+                known = {name: getattr(original, name) for name in KEPT}
+                known |= {"original": original, "make": staticmethod(make)}
+                patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
+        set_original: Any = torch._C._set_default_tensor_type
+
+        def set_default(kind: Any) -> None:
+            if kind.is_cuda:
+                message = f"A default type on a simulated CUDA device does not run; use {DEFAULTS}"
+                raise NotSimulatedError(message)
+            set_original(getattr(kind, "original", kind))
+
+        patches.set(torch._C, _set_default_tensor_type=set_default)
+
+    def _on_host(self, kind: LegacyType, *data: Any, **how: Any) -> Tensor:
+        if data and isinstance(data[0], list | tuple):
+            read_elements(data[0])
+        if data and isinstance(data[0], Tensor):
+            _check(kind, data[0])
+        made: Tensor = kind.original(*data, **how)
+        self.machine.settle((self.machine.storages.of(made),))
         return made
+
+    def _on_device(self, kind: LegacyType, *data: Any, device: DeviceLike | None = None) -> Tensor:
+        where = torch.device("cuda") if device is None else device_of(device)
+        if not data or isinstance(data[0], int | torch.Size):
+            return torch.empty(*(data or (0,)), dtype=kind.dtype, device=where)
+        (values,) = data
+        if isinstance(values, Tensor):
+            _check(kind, values)
+            return values.detach()
+        return self.factories.tensor(values, dtype=kind.dtype, device=where)
 
 
 def read_elements(data: Any) -> None:
@@ -162,3 +235,8 @@ def _taking_numbers(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return original(*args, **kwargs)
 
     return make
+
+
+def _check(kind: LegacyType, tensor: Tensor) -> None:
+    if not isinstance(tensor, kind):
+        raise TypeError(f"expected {kind.__module__}.{kind.__name__} (got {tensor.type()})")

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from simcuda.cost.copies import same_bytes
-from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.patches import Patches, as_method
 
 EXTREMES = ("max", "min", "median", "nanmedian")
 
@@ -62,28 +63,24 @@ def install(patches: Patches) -> None:
     """Let the gradients of everything called here be those of CUDA."""
     for name in EXTREMES:
         for owner in (torch, torch.Tensor):
-            patches.set(owner, **{name: _shared_evenly(getattr(owner, name))})
+            patches.set(owner, **{name: as_method(partial(_shared_evenly, getattr(owner, name)))})
 
 
-def _shared_evenly(original: Callable[..., Any]) -> Callable[..., Any]:
-    extreme_with_gradient: Any = _Extreme.apply
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if (
-            len(args) == 1
-            and not kwargs
-            and isinstance(args[0], Tensor)
-            and args[0].requires_grad
-            and torch.is_grad_enabled()
-            and args[0].is_cuda
-            # Under vmap and its kin, and in forward mode, the formula is CUDA's already, or none is taken.
-            and not torch._C._functorch.is_functorch_wrapped_tensor(args[0])
-            and torch.autograd.forward_ad._current_level < 0
-        ):
-            return extreme_with_gradient(args[0], original)
-        return original(*args, **kwargs)
-
-    return function
+def _shared_evenly(original: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    if (
+        not args
+        and not kwargs
+        and isinstance(tensor, Tensor)
+        and tensor.requires_grad
+        and torch.is_grad_enabled()
+        and tensor.is_cuda
+        # Under vmap and its kin, and in forward mode, the formula is CUDA's already, or none is taken.
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and torch.autograd.forward_ad._current_level < 0
+    ):
+        extreme_with_gradient: Any = _Extreme.apply
+        return extreme_with_gradient(tensor, original)
+    return original(tensor, *args, **kwargs)
 
 
 def is_in_backward() -> bool:

@@ -9,7 +9,7 @@ Known limitations:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -21,27 +21,27 @@ _without_any: dict[str, tuple[int, int]] = {}
 
 
 class Patches:
-    """Attributes set on modules and classes, each to be put back as it was."""
+    """Attributes set on modules and classes, each to be put back as it was.
+
+    Attributes:
+        replaced: Every owner and name that is replaced, with what the name stood for before.
+    """
 
     def __init__(self) -> None:
-        self._replaced: list[tuple[Any, str, Any]] = []
+        self.replaced: list[tuple[Any, str, Any]] = []
         self._is_suspended = False
 
     def set(self, owner: Any, **values: Any) -> None:
         """Give a module or class these attributes until ``restore``."""
         for name, value in values.items():
             # An inherited attribute is not the owner's: it comes back by deleting the one set here.
-            self._replaced.append((owner, name, vars(owner).get(name, _MISSING)))
+            self.replaced.append((owner, name, vars(owner).get(name, _MISSING)))
             setattr(owner, name, value)
-
-    def replaced(self) -> list[tuple[Any, str, Any]]:
-        """Every owner and name that is replaced, with what the name stood for before."""
-        return list(self._replaced)
 
     def restore(self) -> None:
         """Put every attribute back, the last one first."""
-        while self._replaced:
-            _put(*self._replaced.pop())
+        while self.replaced:
+            _put(*self.replaced.pop())
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -50,8 +50,8 @@ class Patches:
             yield
             return
         self._is_suspended = True
-        simulated = [(owner, name, vars(owner)[name]) for owner, name, _ in self._replaced]
-        for owner, name, original in reversed(self._replaced):
+        simulated = [(owner, name, vars(owner)[name]) for owner, name, _ in self.replaced]
+        for owner, name, original in reversed(self.replaced):
             _put(owner, name, original)
         try:
             yield
@@ -65,7 +65,7 @@ class Patches:
         """Bind every module's names to what replaces them, and afterwards to what was replaced."""
         pairs = [
             (original, vars(owner)[name])
-            for owner, name, original in self._replaced
+            for owner, name, original in self.replaced
             # Numbers and the like are others' too.
             if isinstance(owner, ModuleType) and callable(original)
         ]
@@ -99,3 +99,12 @@ def _rebind(others: dict[int, Any]) -> None:
         found += bound
     for module, name, value in found:
         setattr(module, name, others[id(value)])
+
+
+def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function, which binds to what it is looked up on, as a bound method or a partial would not."""
+
+    def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(instance, *args, **kwargs)
+
+    return method

@@ -1,10 +1,19 @@
-"""What cannot run on a simulated device, refused with a word on what to do instead."""
+"""What cannot run on a simulated device, refused with a word on what to do instead.
+
+What is refused in a module is refused as soon as it is loaded. Modules of torch that are first imported
+during a simulation are imported outside it: some look for a GPU as they load, and what they bind to replaced
+names would outlive the simulation.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -70,6 +79,9 @@ C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
 """Parts of the names of those that only keep a setting."""
 
 
+_TORCH = "torch."
+
+
 class NotSimulatedError(AttributeError, RuntimeError):
     """A simulated device cannot do this. It is no attribute either, so that ``hasattr`` answers False."""
 
@@ -118,7 +130,7 @@ def install(patches: Patches) -> None:
 
 def refuse_c_functions(patches: Patches) -> None:
     """Refuse what C++ would do for a real device, apart from what is answered already."""
-    replaced = {name for owner, name, _ in patches.replaced() if owner is torch._C}
+    replaced = {name for owner, name, _ in patches.replaced if owner is torch._C}
     for name in list(vars(torch._C)):
         instead = _instead_of_c_function(name)
         if instead and name not in replaced and not any(part in name for part in C_SETTINGS):
@@ -191,3 +203,49 @@ def _compiles() -> bool:
         return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
     dynamo: Any = torch._dynamo
     return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
+
+
+@dataclass
+class _OutsideLoader(Loader):
+    loader: Loader
+    patches: Patches
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Nothing is to know later that it was loaded in a special way.
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        module.__loader__ = self.loader
+        is_of_torch = module.__name__.startswith(_TORCH)
+        with self.patches.suspended() if is_of_torch else nullcontext():
+            self.loader.exec_module(module)
+        imported(module, self.patches)
+
+
+@dataclass
+class _OutsideFinder:
+    patches: Patches
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A spec that suspends the simulation while a module of torch runs; None for most others."""
+        if not name.startswith(_TORCH) and name not in REFUSED_ON_IMPORT:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _OutsideLoader(spec.loader, self.patches)
+        return spec
+
+
+@contextmanager
+def torch_imports_outside(patches: Patches) -> Iterator[None]:
+    """Suspend ``patches`` while a module of torch is imported."""
+    finder = _OutsideFinder(patches)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

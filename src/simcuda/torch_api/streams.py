@@ -25,7 +25,7 @@ _FIRST_HANDLE = 0x5550000000
 
 
 class Stream:
-    """A queue of work on one device; ``bind`` makes the class for a machine.
+    """A queue of work on one device; each simulation has a class of its own, for its machine.
 
     Attributes:
         number: Its number on the machine; a default stream has that of its device.
@@ -108,7 +108,7 @@ class Stream:
 
 
 class Event:
-    """A mark in a stream's queue; ``bind`` makes the class for a machine.
+    """A mark in a stream's queue; each simulation has a class of its own, for its machine.
 
     Attributes:
         cuda_event: A made-up handle; 0 before it is recorded.
@@ -180,22 +180,18 @@ def current(machine: Machine, device: int | None = None) -> int:
         raise RuntimeError(f"Device index value {index} is out of index range [0, {len(machine.devices)})")
     if machine.has_side_streams and is_in_backward():
         machine.follow_forward(index, torch._C._current_graph_task_id())
-    return machine.stream(index)
+    return machine.current.streams[index]
 
 
-def returning(machine: Machine, run_backward: Callable[..., Any]) -> Callable[..., Any]:
-    """The autograd engine, after which the streams are current again that were before it."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if not machine.has_side_streams:
-            return run_backward(*args, **kwargs)
-        streams = list(machine.current.streams)
-        try:
-            return run_backward(*args, **kwargs)
-        finally:
-            machine.leave_backward(streams)
-
-    return run
+def run_backward(machine: Machine, engine: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run the autograd engine; afterwards the streams are current again that were before it."""
+    if not machine.has_side_streams:
+        return engine(*args, **kwargs)
+    streams = list(machine.current.streams)
+    try:
+        return engine(*args, **kwargs)
+    finally:
+        machine.leave_backward(streams)
 
 
 class EndedMachine:
@@ -223,9 +219,3 @@ def for_any_device(original: Any, simulated: type[Stream | Event]) -> type:
             return simulated(*how, **named)
 
     return AnyKind(original.__name__, (), {"__doc__": original.__doc__})
-
-
-def bind(machine: Machine) -> tuple[type[Stream], type[Event]]:
-    """The classes ``Stream`` and ``Event`` of one machine."""
-    event = type("Event", (Event,), {"machine": machine})
-    return type("Stream", (Stream,), {"machine": machine, "event": event}), event

@@ -1,25 +1,30 @@
-"""What a tensor answers about its device, and how Python code moves it."""
+"""What tensors and storages answer about their device, and how Python code moves them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.patches import Patches, as_method
 
 _Base: Any = torch._C.TensorBase
 _text: Any = torch._tensor_str._str_intern
 DeviceLike = torch.device | str | int
+CPU = torch.device("cpu")
+_new_storage: Callable[[int], UntypedStorage] = UntypedStorage
+_resize: Callable[[UntypedStorage, int], UntypedStorage] = UntypedStorage.resize_
+_write_file: Callable[..., None] = UntypedStorage._write_file
 
-METHODS = ("to", "cuda", "type", "numpy", "tolist", "pin_memory", "is_pinned", "record_stream")
+METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "is_pinned", "record_stream")
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
@@ -42,12 +47,12 @@ class CrossDeviceCopy(torch.autograd.Function):
 _copy_with_gradient: Any = CrossDeviceCopy.apply
 
 
+@dataclass(frozen=True)
 class TensorApi:
     """Replaces attributes of ``torch.Tensor``."""
 
-    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
-        self.machine = machine
-        self.dispatcher = dispatcher
+    machine: Machine
+    dispatcher: Dispatcher
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
@@ -62,6 +67,7 @@ class TensorApi:
             cpu=lambda tensor, memory_format=torch.preserve_format: self.to(
                 tensor, torch.device("cpu"), memory_format=memory_format
             ),
+            tolist=lambda tensor: _Base.tolist(self._read_by_host(tensor)),
             **{name: as_method(getattr(self, name)) for name in METHODS},
         )
         patches.set(torch._tensor_str, _str=self.text)
@@ -160,10 +166,6 @@ class TensorApi:
             )
             return pinned.copy_(tensor)
 
-    def tolist(self, tensor: Tensor) -> Any:
-        """``torch.Tensor.tolist``."""
-        return _Base.tolist(self._read_by_host(tensor))
-
     def numpy(self, tensor: Tensor, *, force: bool = False) -> Any:
         """``torch.Tensor.numpy``, which refuses what is not on the host."""
         is_on_host = self.index_of(tensor) == HOST
@@ -197,13 +199,58 @@ class TensorApi:
         return tensor
 
 
-def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A plain function, which binds to the tensor it is looked up on, as a bound method would not."""
+@dataclass(frozen=True)
+class StorageApi:
+    """Replaces attributes of ``torch.UntypedStorage``, which deep copies and pickling use."""
 
-    def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return function(tensor, *args, **kwargs)
+    machine: Machine
 
-    return method
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(
+            UntypedStorage,
+            device=property(
+                lambda storage: self.machine.devices[i] if (i := self.index_of(storage)) != HOST else CPU
+            ),
+            is_cuda=property(lambda storage: self.index_of(storage) != HOST),
+            clone=lambda storage: self.copy(storage, self.index_of(storage)),
+            resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
+            cpu=lambda storage: self.to(storage, "cpu"),
+            cuda=lambda storage, device=None, non_blocking=False: self.to(storage, device, non_blocking),
+            _write_file=lambda storage, *how: _write_file(self.to(storage, "cpu"), *how),
+            to=lambda storage, *, device, non_blocking=False: self.to(storage, device, non_blocking),
+        )
+
+    def index_of(self, storage: UntypedStorage) -> int:
+        """Index of a storage's device, or ``HOST``."""
+        tag = self.machine.storages.of_storage(storage)
+        return HOST if tag is None else tag.device
+
+    def resize(self, storage: UntypedStorage, nbytes: int) -> UntypedStorage:
+        """Change a storage's size in place, as sharded parameters do to give their memory back."""
+        _resize(storage, nbytes)
+        tag = self.machine.storages.of_storage(storage)
+        if tag is not None:
+            self.machine.resized(tag, nbytes)
+        return storage
+
+    def to(
+        self, storage: UntypedStorage, device: DeviceLike | None, non_blocking: bool = False
+    ) -> UntypedStorage:
+        """The storage on a device, itself where it is there already."""
+        target = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
+        index = self.machine.index(target)
+        return storage if index == self.index_of(storage) else self.copy(storage, index, non_blocking)
+
+    def copy(self, storage: UntypedStorage, device: int, non_blocking: bool = False) -> UntypedStorage:
+        """A copy of a storage on a device or on ``HOST``."""
+        made = _new_storage(storage.nbytes())
+        if device == HOST:
+            self.machine.place_on_host(made)
+        else:
+            self.machine.place(made, device)
+        made.copy_(storage, non_blocking)
+        return made
 
 
 def device_of(device: DeviceLike) -> torch.device:

@@ -1,5 +1,7 @@
 """What operations cost on CUDA, one module a topic."""
 
+from fnmatch import fnmatchcase
+
 from simcuda.cost.rules import (
     copying,
     data_dependent,
@@ -38,7 +40,8 @@ def rules_for(op: str) -> tuple[CostRule, ...]:
     packet = op.rpartition(".")[0]
     # Exact names beat stars, and a name with its overload beats one without.
     named = [rule for name in (op, packet) for rule in RULES if name in rule.ops]
-    return (*named, *(rule for rule in RULES if rule.names(op) and rule not in named))
+    starred = [rule for rule in RULES if any(fnmatchcase(op, pattern) for pattern in rule.ops)]
+    return (*named, *(rule for rule in starred if rule not in named))
 
 
 __all__ = ["RULES", "CostRule", "example_names", "rules_for", "run_example"]

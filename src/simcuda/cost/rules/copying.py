@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes, tensors_in
+from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
 from simcuda.cost.copies import copied_within
 from simcuda.cost.launches import concatenation, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
@@ -43,7 +43,7 @@ def _part(call: OperationCall) -> torch.Tensor:
 def _fill_from_tensor(call: OperationCall) -> OpCost:
     tensor, value = call.inputs[:2]
     if tensor.numel() == 1 and tensor.dtype == value.dtype and not call.is_on_host(value):
-        return OpCost(copies=(("d2d", nbytes(tensor)),))
+        return OpCost(copies=(("d2d", tensor.nbytes),))
     return OpCost(kernels_over(tensor))
 
 
@@ -60,7 +60,7 @@ def _concatenate(call: OperationCall) -> OpCost:
         contiguous=all(tensor.is_contiguous() for tensor in inputs),
         converted=[place for place, tensor in enumerate(inputs) if tensor.dtype != result.dtype],
     )
-    return OpCost(kernels, copies=tuple(("d2d", nbytes(inputs[place])) for place in as_bytes))
+    return OpCost(kernels, copies=tuple(("d2d", inputs[place].nbytes) for place in as_bytes))
 
 
 TOPIC = (

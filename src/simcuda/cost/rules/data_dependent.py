@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
@@ -41,7 +41,7 @@ def _unique(call: OperationCall) -> OpCost:
     # Beside the sorted copy, what is there at the peak: the values keep room for all elements. With the
     # inverse the peak is while pairs are sorted: beside both copies of values and positions, the radix sort
     # takes as much again.
-    size, positions = nbytes(tensor), INDEX_BYTES * tensor.numel()
+    size, positions = tensor.nbytes, INDEX_BYTES * tensor.numel()
     buffers: tuple[int, ...] = (size, size - _held(values))
     if inverse:
         buffers = (size, size + positions, positions - _held(values))
@@ -60,7 +60,7 @@ def _unique_consecutive(call: OperationCall) -> OpCost:
     inverse = call.argument("return_inverse", default=False)
     # The first of each; for the inverse, neighbours compared into 32-bit integers, then running sums.
     compared = (4 * tensor.numel(),) if inverse else ()
-    temporaries = (INDEX_BYTES, nbytes(tensor) - _held(values), *compared)
+    temporaries = (INDEX_BYTES, tensor.nbytes - _held(values), *compared)
     return contiguous(tensor) + OpCost(5 if inverse else 2, 1, (("d2h", INDEX_BYTES),), temporaries)
 
 
@@ -152,7 +152,7 @@ def _histogram(call: OperationCall) -> OpCost:
     if not FEW_BINS <= result.numel() < MANY_BINS:
         return OpCost(2)
     blocks = -(-tensor.numel() // THREADS)
-    return OpCost(3, workspaces=(blocks * nbytes(result),))
+    return OpCost(3, workspaces=(blocks * result.nbytes,))
 
 
 TOPIC = (

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.host_reads import check_error_codes
 from simcuda.cost.rules.rule import CostRule
@@ -88,7 +88,7 @@ def _exponential(call: OperationCall) -> OpCost:
     if count > 1 or float(norms.max()) >= limit:
         groups = int((norms / limit).log2().ceil().clamp(min=0).unique().numel())
         copies = (*copies, ("d2h", INDEX_BYTES), ("d2h", 2 * INDEX_BYTES * groups))
-    return OpCost(1, waits=len(copies), copies=copies, temporaries=(nbytes(matrix),))
+    return OpCost(1, waits=len(copies), copies=copies, temporaries=(matrix.nbytes,))
 
 
 TOPIC = (

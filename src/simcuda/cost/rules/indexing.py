@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.kernels import one_kernel
@@ -81,7 +81,7 @@ def _write(call: OperationCall) -> OpCost:
     value = call.argument("values")
     resolved = _resolve(call)
     if call.is_on_host(value):
-        resolved += OpCost(waits=1, copies=(("h2d", nbytes(value)),), temporaries=(nbytes(value),))
+        resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
     return resolved + _copied(call) + OpCost(int(value.numel() > 0))
 
 
@@ -117,7 +117,7 @@ def _embedding_backward(call: OperationCall) -> OpCost:
     sums = (count, 1, segments, segments, 1, parts)
     workspaces = (*(n * INDEX_BYTES for n in sums), parts * result.shape[1] * width)
     # Half precision adds up in a single-precision copy of the result.
-    widened = (2 * nbytes(result),) if result.element_size() == HALF_BYTES else ()
+    widened = (2 * result.nbytes,) if result.element_size() == HALF_BYTES else ()
     # A range and a sort; unique places, parts, their running sum, count and offsets; the sums, and their sum.
     kernels = 2 + 2 + 1 + 2 + 2 + 2 + 2 * len(widened) + (2 if by_frequency else 0)
     # While sorting: both copies of the indices and where they came from, a range, and the sort's own.
@@ -157,8 +157,8 @@ def _shorten(call: OperationCall) -> OpCost:
     if not indices.numel():
         return FREE
     ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
-    pair = (nbytes(indices), indices.numel() * INDEX_BYTES)
-    temporaries = (*pair, *ordered.workspaces, nbytes(indices), INDEX_BYTES)
+    pair = (indices.nbytes, indices.numel() * INDEX_BYTES)
+    temporaries = (*pair, *ordered.workspaces, indices.nbytes, INDEX_BYTES)
     # CUB's selection of what is unique is two kernels.
     return OpCost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
 

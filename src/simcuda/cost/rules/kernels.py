@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall, nbytes
+from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
 from simcuda.cost.rules.rule import CostRule
@@ -74,7 +74,7 @@ def _isinf(call: OperationCall) -> OpCost:
     if not tensor.is_floating_point():
         return OpCost(kernels_over(tensor))
     # The absolute values are kept for the comparison.
-    return OpCost(2 * kernels_over(tensor), temporaries=(nbytes(tensor),))
+    return OpCost(2 * kernels_over(tensor), temporaries=(tensor.nbytes,))
 
 
 def _loss(call: OperationCall) -> OpCost:
@@ -87,7 +87,7 @@ def _loss(call: OperationCall) -> OpCost:
         # Reduced into a tensor of its own, which is copied over the elements' losses.
         around = OpCost(copies=(("d2d", size),), workspaces=(size,))
     else:
-        around = OpCost(workspaces=(nbytes(tensor),))
+        around = OpCost(workspaces=(tensor.nbytes,))
     if not tensor.numel():
         return around + ONE_KERNEL
     work = reduce_all(tensor.numel(), arithmetic("sum", size, half=size == HALF_BYTES), call.profile)

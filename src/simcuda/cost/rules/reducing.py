@@ -7,7 +7,7 @@ from math import prod
 
 import torch
 
-from simcuda.cost.call import OpCost, OperationCall, nbytes
+from simcuda.cost.call import OpCost, OperationCall
 from simcuda.cost.launches import elementwise, kernels_over
 from simcuda.cost.reductions import arithmetic, reduction
 from simcuda.cost.rules.rule import CostRule
@@ -73,7 +73,7 @@ def _reduce(call: OperationCall) -> OpCost:
     if family == "logical" and tensor.numel() == 1:
         # A single value is copied, as a truth value.
         if tensor.dtype == torch.bool:
-            return OpCost(copies=(("d2d", nbytes(tensor)),))
+            return OpCost(copies=(("d2d", tensor.nbytes),))
         return OpCost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
     return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
 
@@ -96,8 +96,8 @@ def _logsumexp(call: OperationCall) -> OpCost:
     total = reduce("sum", tensor, dimensions, result, call.profile)
     around = OpCost(
         maxima.launches + 5 * kernels_over(result) + 2 * kernels_over(tensor),
-        passing=(nbytes(result), nbytes(result), result.numel()),
-        temporaries=(nbytes(result), nbytes(tensor)),
+        passing=(result.nbytes, result.nbytes, result.numel()),
+        temporaries=(result.nbytes, tensor.nbytes),
     )
     return around + total
 

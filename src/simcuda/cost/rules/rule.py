@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -36,14 +35,6 @@ class CostRule:
     when: Callable[[OperationCall], bool] | None = None
     approximate: bool = False
     takes_host_tensors: bool = False
-
-    def applies_to(self, call: OperationCall) -> bool:
-        """Whether it gives the cost of a call of one of its operations."""
-        return self.when is None or self.when(call)
-
-    def names(self, op: str) -> bool:
-        """Whether it is for an operation with overload, perhaps by a star."""
-        return any(fnmatchcase(op, pattern) for pattern in self.ops)
 
     def cost(self, call: OperationCall) -> OpCost:
         """The cost of one call."""

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
 from simcuda.cost.rules.rule import CostRule
@@ -18,7 +18,7 @@ def _normal(call: OperationCall) -> OpCost:
     result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
     if not isinstance(deviations, torch.Tensor):
         # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
-        return OpCost(2 * kernels_over(result), workspaces=(nbytes(result),))
+        return OpCost(2 * kernels_over(result), workspaces=(result.nbytes,))
     # Drawn, multiplied, added; a mean that is a number becomes a tensor first.
     drawing = 3 * kernels_over(result)
     mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
@@ -61,7 +61,7 @@ def _weighted(call: OperationCall) -> OpCost:
         return FREE
     if samples > 1 and call.argument("replacement", default=False):
         # Copied twice, each row normalised and summed up, then every sample searched by one kernel.
-        size = nbytes(weights)
+        size = weights.nbytes
         return OpCost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
     checks = 9 + int(weights.dim() > 1)
     ranks = 1 if samples == 1 else 2
@@ -70,7 +70,7 @@ def _weighted(call: OperationCall) -> OpCost:
     return OpCost(
         launches=checks + 2 * kernels_over(weights) + ranks,
         passing=(size, size, 1, 1, 1),
-        workspaces=(nbytes(weights), *values),
+        workspaces=(weights.nbytes, *values),
     )
 
 

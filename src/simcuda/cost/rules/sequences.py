@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall, nbytes
+from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.reductions import arithmetic, reduce_all
 from simcuda.cost.rules.rule import CostRule
 
@@ -20,7 +20,7 @@ def _lengths(call: OperationCall) -> OpCost:
     lengths = [call.argument(name) for name in ("input_lengths", "target_lengths")]
     size = INDEX_BYTES * call.args[0 if call.op.startswith("aten._ctc_loss.") else 1].shape[1]
     read = [n for n in lengths if isinstance(n, torch.Tensor) and not call.is_on_host(n)]
-    copies = (*(("d2h", nbytes(n)) for n in read), *((("h2d", size),) * 3 if size else ()))
+    copies = (*(("d2h", n.nbytes) for n in read), *((("h2d", size),) * 3 if size else ()))
     return OpCost(waits=len(copies), copies=copies, temporaries=(size,) * 3)
 
 
@@ -78,7 +78,7 @@ TOPIC = (
         id="gradient-of-alignment",
         ops=("aten._ctc_loss_backward",),
         # Filled twice, walked backward, then the probabilities of all labels; beside the likelihoods forward.
-        counts=lambda call: _lengths(call) + OpCost(4, workspaces=(nbytes(call.argument("log_alpha")),)),
+        counts=lambda call: _lengths(call) + OpCost(4, workspaces=(call.argument("log_alpha").nbytes,)),
         source="ATen/native/cuda/LossCTC.cu: the lists are copied again",
         example="torch.nn.functional.ctc_loss(torch.rand(5, 1, 3, device='cuda').requires_grad_(), "
         "index[None, 1:], [5], [2]).backward()",

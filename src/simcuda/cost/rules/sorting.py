@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, nbytes
+from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import copied_within, same_bytes
 from simcuda.cost.launches import elementwise
 from simcuda.cost.rules.rule import CostRule
@@ -25,13 +25,13 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     if not tensor.numel():
         return FREE
     if not tensor.dim():
-        return OpCost(launches=1, copies=(("d2d", nbytes(tensor)),))
+        return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
     length = tensor.shape[dim]
     if length > LONGEST_SMALL_SORT:
         return _radix_sort(tensor, values, dim)
     # Indices 0 to n along the dimension, a copy of the values, and one kernel that sorts both in place.
     indices = INDEX_BYTES * tensor.numel()
-    as_bytes = ((tensor.numel() == length, indices), (same_bytes(values, tensor), nbytes(tensor)))
+    as_bytes = ((tensor.numel() == length, indices), (same_bytes(values, tensor), tensor.nbytes))
     copies = tuple(("d2d", size) for is_memcpy, size in as_bytes if is_memcpy)
     spread = elementwise(tensor.numel(), INDEX_BYTES)
     return OpCost(2 + spread * (2 - len(copies)), copies=copies, workspaces=(INDEX_BYTES * length,))
@@ -51,7 +51,7 @@ def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     if tensor.stride(dim) == 1 and same_bytes(values, tensor):
         return work
     # A copy with the dimension innermost, sorted values and indices in that order, and two copies back.
-    return OpCost(3, workspaces=(nbytes(tensor), elements * pair)) + work
+    return OpCost(3, workspaces=(tensor.nbytes, elements * pair)) + work
 
 
 def _sort(call: OperationCall) -> OpCost:
@@ -66,8 +66,8 @@ def _median(call: OperationCall) -> OpCost:
         return OpCost(launches=1)
     flat = tensor.reshape(-1)
     work = sort(flat, flat.contiguous(), 0)
-    sorted_pair = (nbytes(tensor), INDEX_BYTES * tensor.numel())
-    flattened = () if tensor.is_contiguous() else (nbytes(tensor),)
+    sorted_pair = (tensor.nbytes, INDEX_BYTES * tensor.numel())
+    flattened = () if tensor.is_contiguous() else (tensor.nbytes,)
     after = 2 if call.op.startswith("aten.median") else 7
     return OpCost(
         launches=work.launches + len(flattened) + after,
@@ -78,7 +78,7 @@ def _median(call: OperationCall) -> OpCost:
 
 def _one_kernel_on_dense(call: OperationCall) -> OpCost:
     tensor = call.args[0]
-    dense = () if tensor.is_contiguous() else (nbytes(tensor),)
+    dense = () if tensor.is_contiguous() else (tensor.nbytes,)
     return OpCost(len(dense) + int(tensor.numel() > 0), temporaries=dense)
 
 
@@ -91,7 +91,7 @@ def _mode(call: OperationCall) -> OpCost:
     if not tensor.dim() or tensor.shape[dim] == 1:
         return copied_within(call.outputs[0].reshape(tensor.shape), tensor) + OpCost(1)
     moved = tensor.transpose(dim, -1)
-    dense = () if moved.is_contiguous() else (nbytes(tensor),)
+    dense = () if moved.is_contiguous() else (tensor.nbytes,)
     return OpCost(1 + len(dense), workspaces=dense)
 
 
@@ -106,19 +106,19 @@ def _topk(call: OperationCall) -> OpCost:
     # Many selected values are sorted as by ``sort``, and their indices gathered by what that yields.
     work = _radix_sort(values, values, dim)
     indices = INDEX_BYTES * values.numel()
-    copies = (("d2d", indices), ("d2d", nbytes(values)))
-    workspaces = (nbytes(values), indices, *work.workspaces, indices)
+    copies = (("d2d", indices), ("d2d", values.nbytes))
+    workspaces = (values.nbytes, indices, *work.workspaces, indices)
     return OpCost(work.launches + 2, copies=copies, workspaces=workspaces)
 
 
 def _running(call: OperationCall) -> OpCost:
     tensor, result = call.args[0], call.outputs[0]
     if not tensor.dim():
-        return OpCost(copies=(("d2d", nbytes(result)),))
+        return OpCost(copies=(("d2d", result.nbytes),))
     if not tensor.numel():
         return FREE
     is_dense = tensor.is_contiguous() and tensor.dtype == result.dtype
-    dense = () if is_dense else (nbytes(result),)
+    dense = () if is_dense else (result.nbytes,)
     return OpCost(len(dense) + (2 if _is_one_row(call) else 1), temporaries=dense)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from simcuda.recording.case import Case, Group, Work, seed_all
+from simcuda.recording.case import Case, Work, seed_all
 from simcuda.recording.workloads import models, telemetry, training
 from simcuda.recording.workloads.tensors import Workload
 
@@ -13,14 +13,12 @@ from simcuda.recording.workloads.tensors import Workload
 WORKLOADS = training.WORKLOADS | models.WORKLOADS | telemetry.WORKLOADS
 
 
-def groups() -> list[Group]:
-    """One group with a case for each workload."""
-    names = {workload: workload.__name__.replace("_", "-") for workload in WORKLOADS}
-    cases = [
-        Case(f"workload/{names[workload]}", partial(_prepare, workload), digest)
+def cases() -> list[Case]:
+    """A case for each workload."""
+    return [
+        Case("workload/" + workload.__name__.replace("_", "-"), partial(_prepare, workload), digest)
         for workload, digest in WORKLOADS.items()
     ]
-    return [Group("workload", lambda: cases)]
 
 
 def _prepare(workload: Workload, seed: int) -> Work:
