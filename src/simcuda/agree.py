@@ -76,6 +76,7 @@ def agreement(
         CannotRecordError: No case of the recording is selected.
         FileNotFoundError: A verifier file of the recording is not there.
     """
+    # Only what was recorded can be compared: patterns narrow the recording's own selection.
     asked = recording.selection
     wanted = replace(asked, only=only, within=asked.only, cases=cases or asked.cases)
     return compare(recording, record(wanted, recording.environment["profile"], say=say), tolerance)
@@ -122,6 +123,7 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
 
 def to_json(found: RecordingAgreement) -> dict[str, Any]:
     """The agreement as JSON, with the keys of ``RecordingAgreement``."""
+    # The keys are documented: a script may depend on them.
     pairs = {"not_comparable": found.not_comparable, "not_recorded": found.not_recorded}
     data = {
         "recording": found.recording,

@@ -85,6 +85,7 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
         ValueError: A limit is negative.
         RuntimeError: There is neither a simulated device nor a real one.
     """
+    # Mistakes in the limits are told here, before the block has run.
     if not limits:
         raise TypeError("name at least one limit, such as syncs=0")
     asked: dict[str, Any] = {**limits}
@@ -104,6 +105,7 @@ class _AtMost:
 
     def __enter__(self) -> Measurement:
         __tracebackhide__ = True  # pytest then points to the block
+        # The measurement ends before the device is given back, whatever the block raises.
         with ExitStack() as stack:
             gpu = stack.enter_context(gpu_at_hand())
             self._cost = stack.enter_context(gpu.measure())
@@ -128,11 +130,13 @@ def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
         elif count > limit:
             yield f"{metric}: {count}, at most {limit} allowed"
             kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
+            # Whoever waits most often comes first: that is the line to change.
             sites = sorted((s for s in cost.sites if s.what in kinds), key=lambda site: -site.count)
             for site in sites[:MOST_LINES]:
                 yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
             if len(sites) > MOST_LINES:
                 yield f"  and {len(sites) - MOST_LINES} more lines"
+    # An unknown operation makes every limit uncertain, also those that seem to hold.
     if cost.unknown:
         unknown = ", ".join(cost.unknown)
         yield f"whether the host waits in {unknown} is not known, so that no limit is sure to hold"

@@ -59,7 +59,7 @@ class Ledger:
 
     def open(self) -> Measurement:
         """Start a measurement; several may be under way."""
-        measurement = Measurement(_usage=self._usage)
+        measurement = Measurement(_usage=self._usage, _entry=self._usage())
         self._open.append(measurement)
         self._opened_at[id(measurement)] = self._totals.copy()
         return measurement
@@ -70,9 +70,11 @@ class Ledger:
         Raises:
             ChangedCountsError: Its counts are not what was counted.
         """
+        # By identity: two measurements with equal counts are equal to each other.
         self._open = [other for other in self._open if other is not measurement]
         before = self._opened_at.pop(id(measurement))
         counted = {what: self._totals[what] - before[what] for what in self._totals}
+        # Only the block itself could have written to its measurement.
         if wrong := [what for what, number in counted.items() if getattr(measurement, what) != number]:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
@@ -80,7 +82,9 @@ class Ledger:
         """Count something that a source line is to answer for."""
         if not self._open or not amount:
             return
-        place = (*self._line(), what)
+        known = self._known_line
+        line = user_line() if known is None or known[0] != threading.get_ident() else known[1]
+        place = (*line, what)
         self._totals[what] += amount
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
@@ -95,10 +99,6 @@ class Ledger:
             yield
         finally:
             self._known_line = None
-
-    def _line(self) -> tuple[str, int, str]:
-        known = self._known_line
-        return user_line() if known is None or known[0] != threading.get_ident() else known[1]
 
     def copy(self, kind: str, nbytes: int) -> None:
         """Count one copy of ``nbytes``."""
@@ -120,9 +120,11 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        line = user_line(_WITHIN_ALLOCATION) if self._known_line is None else self._line()
+        known, here = self._known_line, _WITHIN_ALLOCATION
+        line = user_line(here) if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, "allocations")
         self._totals["allocations"] += 1
+        # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
         for m in self._open:
             m.allocations += 1
@@ -155,6 +157,7 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
+    # Walking frames is what counting costs most: those known to be ours are passed over.
     frame: FrameType | None = sys._getframe(within)
     known = _user_code
     while frame is not None:
@@ -175,5 +178,6 @@ def is_user_code(file: str) -> bool:
     resolved = str(Path(file).resolve())
     if resolved.startswith(_LIBRARIES):
         return False
+    # Packages below the standard library, as those of a virtual environment, are user code.
     installed = "/site-packages/" in resolved or "/dist-packages/" in resolved
     return installed or not resolved.startswith(_STANDARD_LIBRARY)

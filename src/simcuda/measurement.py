@@ -92,12 +92,10 @@ class Measurement:
     hazards: int = 0
     ooms: int = 0
     _usage: Callable[[], Usage] = field(default=lambda: (0, 0, 0), repr=False)
+    _entry: Usage = field(default=(0, 0, 0), repr=False)
     _unknown: set[str] = field(default_factory=set, repr=False)
     _approximate: set[str] = field(default_factory=set, repr=False)
     _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        self._entry = self._usage()
 
     @property
     def syncs(self) -> int:
@@ -126,6 +124,7 @@ class Measurement:
 
     def report(self, rows: int = 30) -> str:
         """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""
+        # What stops the host comes before what merely moves bytes.
         heaviest = sorted(self.sites, key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.count, site))
         sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
         # A device that could not count something refuses to tell.
@@ -196,6 +195,7 @@ def place(site: Site) -> str:
 
 def source(site: Site) -> str:
     """The text of the line, cut short where it is long; empty where it cannot be read."""
+    # Code without a file, such as that of a notebook cell, is known to linecache too.
     text = linecache.getline(site.file, site.line).strip()
     return text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 3] + "..."
 

@@ -83,6 +83,7 @@ _A100 = Profile(
     multi_tensor=KERNEL_ARGUMENTS_4_KIB,
     cublas_workspace_bytes=8_519_680,
 )
+# The same GPU: what differs is what the build compiled for its kernels' arguments.
 _H200_CUDA12 = replace(_H200, name="h200-cuda12", cuda_version="12.8", multi_tensor=KERNEL_ARGUMENTS_4_KIB)
 
 PROFILES = {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}

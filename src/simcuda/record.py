@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -48,17 +48,20 @@ def main() -> int:
     )
     parser.add_argument(
         "--samples",
-        type=_positive(int),
+        type=partial(_positive, int),
         default=SAMPLES,
         metavar="N",
         help="most samples of one operator, evenly spread",
     )
     parser.add_argument(
-        "--minutes", type=_positive(float), default=inf, help="when to stop, and write what there is by then"
+        "--minutes",
+        type=partial(_positive, float),
+        default=inf,
+        help="when to stop, and write what there is by then",
     )
     parser.add_argument(
         "--timeout",
-        type=_positive(float),
+        type=partial(_positive, float),
         default=CASE_SECONDS,
         metavar="SECONDS",
         help="how long one case may take",
@@ -81,10 +84,13 @@ def main() -> int:
         say_on_stderr(f"error: {error}")
         return 2
     path = options.output
+    # What there is by now is worth keeping, also where the time was up or the user interrupted.
     file.write(recording, path)
     kinds = ("counts", "error", "not_run", "lost")
     ended = Counter(next(kind for kind in kinds if kind in case) for case in recording.cases.values())
-    maker = "the simulation" if recording.is_simulated else recording.environment["device"]
+    maker = (
+        "the simulation" if recording.environment["made_by"] == SIMULATED else recording.environment["device"]
+    )
     sizes = f"{len(recording.cases)} cases, {path.stat().st_size:,} bytes, made by {maker}"
     counted, lost = f"{ended['counts']} counted", f"{ended['not_run']} not run, {ended['lost']} lost"
     say_on_stderr(f"{path}: {sizes}: {counted}, {ended['error']} ended with an error, {lost}")
@@ -94,6 +100,7 @@ def main() -> int:
 def _new_file(text: str) -> Path:
     """A path that can be written to: to learn that after minutes of recording would be too late."""
     path = Path(text)
+    # The file is written at the end, so that a wrong path would lose everything.
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{path} is a folder")
     if not path.parent.is_dir():
@@ -103,19 +110,16 @@ def _new_file(text: str) -> Path:
     return path
 
 
-def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """What reads a number above 0."""
-
-    def number(text: str) -> float:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = kind(0)
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text}")
-        return value
-
-    return number
+def _positive(kind: type[int] | type[float], text: str) -> float:
+    """A number above 0, of a type."""
+    try:
+        value = kind(text)
+    except ValueError:
+        value = kind(0)
+    # Written so that it refuses ``nan`` too.
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text}")
+    return value
 
 
 if __name__ == "__main__":

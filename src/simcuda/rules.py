@@ -41,6 +41,7 @@ def page() -> str:
     ]
     for rule in sorted(RULES, key=lambda rule: rule.id):
         with simcuda.device() as gpu:
+            # Some costs depend on values: the page has to be the same whenever it is made.
             torch.manual_seed(0)
             names = example_names()
             with gpu.measure() as measured:

@@ -14,7 +14,7 @@ from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import gradients, refusals
+from simcuda.torch_api import refusals
 from simcuda.torch_api.autocast import Autocast
 from simcuda.torch_api.concurrency import Threads, refused_in_children
 from simcuda.torch_api.cuda_api import CudaApi
@@ -97,6 +97,7 @@ def device(
     threads = Threads(machine, dispatcher)
     # This set is computed once per process: never from replaced functions.
     torch.utils._device._device_constructors()
+    # Everything that is put in place is first given its way back: entering may fail half-way.
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
         stack.callback(_set_default_device, _default_device())
@@ -116,10 +117,10 @@ def device(
         stack.callback(autocast.remove)
         autocast.install(patches)
         DeviceBranches(machine).install(patches)
-        gradients.install(patches)
         refusals.install(patches)
         refusals.refuse_c_functions(patches)
         threads.install(patches)
+        # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
         stack.enter_context(refusals.torch_imports_outside(patches))
@@ -128,12 +129,14 @@ def device(
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
+        # Last of all: what was made on the way here is not the user's.
         stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
 
 
 @cache
 def _say_that_cuda_is_missing() -> Any:
+    # A build without CUDA says so by a hook that the simulation has used up.
     library: Any = torch.library.Library
     kept = library("_", "IMPL")
     kept.fallback(_fail_for_want_of_cuda, "CUDA")

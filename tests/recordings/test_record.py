@@ -61,7 +61,7 @@ def test_a_recording_is_read_back(small: Recording, tmp_path: Path, name: str) -
 
 def test_a_header_says_who_made_it(small: Recording) -> None:
     """A recording of the simulation says so, and names the device, the profile and the versions."""
-    assert small.is_simulated
+    assert "simulated" == small.environment["made_by"]
     assert "NVIDIA H200" == small.environment["device"]
     assert None is small.environment["driver"]
     assert "h200-cuda13" == small.environment["profile"]["name"]

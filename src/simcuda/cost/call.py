@@ -81,6 +81,7 @@ class OperationCall:
 
     def argument(self, name: str, default: Any = None) -> Any:
         """An argument by its name in the schema, however it was passed."""
+        # Autograd passes most arguments by position, Python code many by name.
         if name in self.kwargs:
             return self.kwargs[name]
         position = self.names.index(name) if name in self.names else len(self.args)

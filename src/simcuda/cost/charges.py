@@ -108,10 +108,12 @@ class Charges:
             if tag is not None and tag.device != HOST:
                 self._machine.has_sparse = True
             return tag
-        tag = self._storages.of_storage(storage)
+        # A view, or the result of an operation in place, lies where its storage does.
+        tag = self._storages.tags.get(storage._cdata)
         if tag is not None:
             return tag
         if device == HOST:
+            # Tensors without data take no memory on the host.
             if tensor.is_meta:
                 return None
             return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
@@ -130,6 +132,7 @@ class Charges:
                 ]
         if not outputs:
             return []
+        # Most operations in place write to their first argument, whose tag is known.
         if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
             return [tags[0]]
         return [self.place(outputs[0], device)]
@@ -155,6 +158,7 @@ class Charges:
     def _follow_sizes(self, tensors: Tensors) -> None:
         for tensor in tensors:
             tag = None if is_sparse(tensor) else self._storages.of(tensor)
+            # ``out=`` and ``resize_`` may have grown the storage while the operation ran on the CPU.
             if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
                 self._machine.resized(tag, tensor.untyped_storage().nbytes())
 

@@ -7,7 +7,7 @@ import torch
 from simcuda.cost.call import FREE, OpCost
 from simcuda.cost.launches import elementwise, kernels_over
 from simcuda.device.machine import Machine
-from simcuda.device.storages import HOST, Tag, is_sparse, parts_of
+from simcuda.device.storages import HOST, is_sparse, parts_of
 
 
 def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
@@ -16,6 +16,7 @@ def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
         return False
     if to.shape == source.shape and to.is_contiguous() and source.is_contiguous():
         return True
+    # A source that is broadcast has strides of 0, which no run of bytes has.
     strides = source.expand_as(to).stride()
     steps = [step for step in zip(to.stride(), strides, to.shape, strict=True) if step[2] != 1]
     # From the fastest dimension outwards, each has to begin where the one before ends, in both.
@@ -62,9 +63,14 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     elif there != HOST and source_tag is not None and source_tag.floating:
         machine.adopt(source_tag, there)
         here = there
+    # Nothing moves, but what floats has found its device.
     if not to.numel():
         return
-    reads, writes = _ordered(source_tag), _ordered(to_tag)
+    # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.
+    reads, writes = (
+        (tag.serial,) if tag is not None and (tag.device != HOST or tag.pinned) else ()
+        for tag in (source_tag, to_tag)
+    )
     if here == there == HOST:
         for serial in reads:
             machine.host_touches(serial, writes=False)
@@ -139,8 +145,3 @@ def _transfer(
     if temporaries and kind == "h2d":
         machine.run(device, kernels_over(to), (), writes)
     machine.free(device, blocks)
-
-
-def _ordered(tag: Tag | None) -> tuple[int, ...]:
-    """The serial number of data whose accesses need an order: that of devices, and pinned memory."""
-    return (tag.serial,) if tag is not None and (tag.device != HOST or tag.pinned) else ()

@@ -36,6 +36,7 @@ def elementwise(elements: int, itemsize: int) -> int:
     """
     if not elements:
         return 0
+    # Almost always: no iterator needs to be built.
     if (elements - 1) * itemsize < LARGEST_OFFSET and elements <= LARGEST_OFFSET:
         return 1
     return sum(1 for _ in parts((elements,), [(itemsize,)]))
@@ -136,6 +137,7 @@ def foreach_norm(
 ) -> ForeachNorm:
     """The fast path of ``_foreach_norm``; ``accumulator_bytes`` is the width of the type it adds up in."""
     chunks = -(-max(elements, default=0) // CHUNK_ELEMENTS)
+    # The partial norms are zeros of their own, which one kernel fills.
     clear = 1 if chunks else 0
     clean_up = -(-len(elements) // NORMS_PER_CLEANUP)
     zeros = sum(1 for count in elements if not count)

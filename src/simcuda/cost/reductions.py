@@ -69,6 +69,7 @@ def arithmetic(family: str, itemsize: int, *, half: bool = False) -> Arithmetic:
     Raises:
         KeyError: There is no such family.
     """
+    # Half precision adds up in floats.
     accumulator = 4 if half else itemsize
     partial_bytes = {
         "sum": accumulator,
@@ -108,12 +109,14 @@ def reduction(
         return Reduction(0, ())
     dimensions = iterate(shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize)
     operands = [tuple(d.result_stride for d in dimensions), tuple(d.stride for d in dimensions)]
+    # An input that 32-bit offsets cannot reach is reduced part by part.
     sizes = list(parts(tuple(d.size for d in dimensions), operands))
     workspaces: list[int] = []
     for part in sizes:
         cut = [replace(d, size=size) for d, size in zip(dimensions, part, strict=True)]
         workspaces += _workspaces(cut, how, profile)
     results = prod(d.size for d in dimensions if not d.is_reduced)
+    # Several kernels add up to one result, for which half precision is too narrow.
     accumulator = 4 * results if how.is_half and len(sizes) > 1 else 0
     return Reduction(len(sizes), tuple(workspaces), accumulator)
 
@@ -155,11 +158,9 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
 
 def _block(across: int, along: int, threads: int) -> tuple[int, int]:
     """Width and height of a thread block: powers of 2, a warp wide first, then as tall as there is work."""
-    widest, tallest = _power_of_2(across, threads), _power_of_2(along, threads)
+    widest, tallest = (
+        threads if number >= threads else 1 << (max(number, 1).bit_length() - 1) for number in (across, along)
+    )
     width = min(widest, WARP)
     height = min(tallest, threads // width)
     return min(widest, threads // height), height
-
-
-def _power_of_2(number: int, limit: int) -> int:
-    return limit if number >= limit else 1 << (max(number, 1).bit_length() - 1)

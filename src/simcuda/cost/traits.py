@@ -111,6 +111,7 @@ def traits_of(operation: Any) -> OperationTraits:
     names = tuple(argument.name for argument in schema.arguments)
     written = tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write)
     has_out = any(argument.is_out for argument in schema.arguments)
+    # What has no tensor among its arguments makes tensors from nothing.
     makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
     # Any overload's tag counts: those that write to a given result have none.
     overloads = getattr(getattr(torch.ops, operation.namespace), packet.partition(".")[2])
@@ -144,6 +145,7 @@ def traits_of(operation: Any) -> OperationTraits:
         makes=makes,
         takes_device="device" in names,
         draws=tag.nondeterministic_seeded in operation.tags,
+        # ``empty_like`` and its kin look at sizes alone.
         reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
         written=written,
         writes_first=written == names[:1],
@@ -158,6 +160,7 @@ def traits_of(operation: Any) -> OperationTraits:
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
         may_be_refused=makes or packet in HOST_ONLY,
+        # The dispatcher takes a short way for these, which are most of what runs.
         is_plain=is_one_kernel
         and not rules
         and written in ((), names[:1])

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from simcuda.device.memory_stats import AllocatorStats, PoolStats
 from simcuda.device.ordering import Ordering, StreamMark
@@ -82,6 +82,7 @@ class MemoryBlock:
 
     def split_off(self, size: int) -> MemoryBlock:
         """Keep ``size`` bytes; the rest becomes a block of its own, which is returned."""
+        # The rest is a neighbour, with which it merges when both are free.
         rest = MemoryBlock(
             self.address + size, self.size - size, self.stream, self.pool, before=self, after=self.after
         )
@@ -103,6 +104,7 @@ class MemoryBlock:
         self.size += neighbour.size
 
 
+@dataclass(eq=False)
 class BlockPool:
     """The free blocks of one stream, small or large ones, ordered by size, then address.
 
@@ -112,11 +114,10 @@ class BlockPool:
         stats: The statistics that count its blocks.
     """
 
-    def __init__(self, stream: int, least_rest: int, stats: tuple[PoolStats, ...]) -> None:
-        self.stream = stream
-        self.least_rest = least_rest
-        self.stats = stats
-        self._order: list[tuple[int, int, MemoryBlock]] = []
+    stream: int
+    least_rest: int
+    stats: tuple[PoolStats, ...]
+    _order: list[tuple[int, int, MemoryBlock]] = field(default_factory=list)
 
     def add(self, block: MemoryBlock) -> None:
         """Offer a block for reuse."""
@@ -183,7 +184,7 @@ class Allocator:
             complete = self._ordering.is_complete
             for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
                 del self._waiting[block]
-                self._end_wait(block)
+                self._cache(block, has_waited=True)
         size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
         pools = self._small if size <= SMALL_REQUEST else self._large
         pool = pools.get(stream) or self._new_pool(pools, stream)
@@ -210,6 +211,7 @@ class Allocator:
             return
         for stats in block.pool.stats:
             stats.wait(block.size)
+        # It comes back once the host knows that these streams have come this far.
         self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
         block.used_by = None
 
@@ -223,7 +225,7 @@ class Allocator:
         self.stats.num_sync_all_streams += 1
         for block in list(self._waiting):
             self._waited(len(self._waiting.pop(block)))
-            self._end_wait(block)
+            self._cache(block, has_waited=True)
         for pool in (*self._small.values(), *self._large.values()):
             for block in pool.whole_segments():
                 pool.remove(block)
@@ -252,6 +254,7 @@ class Allocator:
         else:
             segment = -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
         limit = int(self.capacity * self.fraction)
+        # Cached segments of another size may be what takes the room.
         if self.reserved + segment > limit:
             self.empty_cache()
             self.stats.num_alloc_retries += 1
@@ -264,6 +267,7 @@ class Allocator:
                 reserved=self.reserved,
                 allocated=self.stats.both.allocated.current,
             )
+        # Addresses are never used again, so that a block is known by its first one.
         block = MemoryBlock(self._next_address, segment, pool.stream, pool)
         self._next_address += segment
         self.stats.num_device_alloc += 1
@@ -271,15 +275,14 @@ class Allocator:
             stats.hold(segment)
         return block
 
-    def _end_wait(self, block: MemoryBlock) -> None:
-        for stats in block.pool.stats:
-            stats.end_wait(block.size, block.requested)
-        self._cache(block)
-
-    def _cache(self, block: MemoryBlock) -> None:
+    def _cache(self, block: MemoryBlock, *, has_waited: bool = False) -> None:
         """Offer a block for reuse, one with its free neighbours."""
         pool = block.pool
+        if has_waited:
+            for stats in pool.stats:
+                stats.end_wait(block.size, block.requested)
         inactive = inactive_bytes = 0
+        # Free neighbours within a segment become one block again.
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.is_cached:
                 pool.remove(neighbour)

@@ -39,12 +39,14 @@ def watched_by(watcher: Any) -> Iterator[None]:
         with watched():
             yield
     finally:
+        # Threads that are still watched go on without a watcher.
         _watcher = None
 
 
 @contextmanager
 def watched() -> Iterator[None]:
     """Watch the operations of this thread, also those that the watcher itself issues in this block."""
+    # Both states are put back: blocks may be nested in either order.
     was_included = torch._C._dispatch_tls_is_dispatch_key_included(_KEY)
     was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(_KEY)
     _include(_KEY, True)

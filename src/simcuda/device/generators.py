@@ -50,9 +50,6 @@ class SimulatedGenerator(_Generator, metaclass=_AnyGenerator):
         state = (self.initial_seed(), None, self.get_state())
         return SimulatedGenerator, (str(self._device),), state
 
-    def __deepcopy__(self, _memo: dict[int, Any]) -> SimulatedGenerator:
-        return self.clone_state()
-
 
 class Generators:
     """The default generator of every device; each starts from the host's seed.
@@ -64,6 +61,7 @@ class Generators:
     def __init__(self, devices: Sequence[torch.device]) -> None:
         self.defaults = tuple(SimulatedGenerator(device) for device in devices)
         for generator in self.defaults:
+            # As in a fresh process, where every device begins with the seed of the host.
             generator.manual_seed(torch.initial_seed())
 
     def draw(

@@ -48,6 +48,7 @@ class CurrentStreams(threading.local):
     def set_stream(self, device: int, stream: int) -> None:
         """Make a stream current on its device."""
         self.streams[device] = stream
+        # Of two switches without a node between them, the later one counts.
         switches = self._switches[device]
         made = torch._C._autograd._get_sequence_nr()
         if switches[-1][0] == made:
@@ -99,6 +100,7 @@ class Machine:
 
     def usage(self) -> Usage:
         """Bytes in use now."""
+        # This runs for every allocation, and there is one device as a rule.
         if len(self._stats) == 1:
             both = self._stats[0].both
             return both.requested.current, both.allocated.current, self.host_bytes
@@ -200,6 +202,7 @@ class Machine:
         nbytes = storage.nbytes()
         block = self.malloc(device, nbytes)
         tag = self.storages.add(storage, device, nbytes, block)
+        # Only then can new memory be what another stream still uses.
         if self.ordering.has_left_behind:
             self._owns(tag)
         return tag
@@ -219,6 +222,7 @@ class Machine:
         self.host_bytes -= tag.nbytes
         tag.device, tag.floating = device, False
         self._owns(tag)
+        # The kernels that made it would have run on that device.
         self.ledger.launch(tag.owed)
 
     def settle(self, tags: Collection[Tag | None]) -> None:
@@ -234,6 +238,7 @@ class Machine:
             tag.nbytes = nbytes
             self.ledger.usage_rose()
             return
+        # The old block is held until its content is copied.
         block = self.malloc(tag.device, nbytes)
         self._return_block(tag)
         tag.block, tag.nbytes = block, nbytes
@@ -300,6 +305,7 @@ class Machine:
             self._return_block(tag)
             return
         self.host_bytes -= tag.nbytes
+        # CUDA keeps the memory until copies that use it are done.
         if tag.pinned:
             self.ordering.forget(tag.serial)
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass, field
 
 POOLS = ("small_pool", "large_pool")
 
 
+@dataclass(slots=True)
 class Quantity:
-    """A number over time: its value now, its peak, and all that was ever added."""
+    """A number over time: its value now, its peak, and all that was added since a reset."""
 
-    __slots__ = ("added", "at_reset", "current", "peak")
-
-    def __init__(self) -> None:
-        self.current = self.peak = self.added = self.at_reset = 0
+    current: int = 0
+    peak: int = 0
+    added: int = 0
+    at_reset: int = 0
 
     def as_dict(self) -> dict[str, int]:
         """Its four sides by the names PyTorch gives them."""
+        # What was taken away is not counted: it follows from the rest.
         freed = self.at_reset + self.added - self.current
         return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
 
 
+@dataclass(slots=True, eq=False)
 class PoolStats:
     """What PyTorch counts for each pool and for both together.
 
@@ -38,17 +42,17 @@ class PoolStats:
         reserved: Their bytes.
     """
 
-    __slots__ = (
-        *("allocated", "blocks", "inactive", "inactive_bytes", "requested", "reserved", "segments"),
-        *("most_active", "most_active_bytes", "waiting", "waiting_bytes"),
-    )
-
-    def __init__(self) -> None:
-        self.blocks, self.allocated, self.requested = Quantity(), Quantity(), Quantity()
-        self.inactive, self.inactive_bytes = Quantity(), Quantity()
-        self.segments, self.reserved = Quantity(), Quantity()
-        self.waiting = self.waiting_bytes = 0
-        self.most_active = self.most_active_bytes = 0
+    blocks: Quantity = field(default_factory=Quantity)
+    allocated: Quantity = field(default_factory=Quantity)
+    requested: Quantity = field(default_factory=Quantity)
+    waiting: int = 0
+    waiting_bytes: int = 0
+    most_active: int = 0
+    most_active_bytes: int = 0
+    inactive: Quantity = field(default_factory=Quantity)
+    inactive_bytes: Quantity = field(default_factory=Quantity)
+    segments: Quantity = field(default_factory=Quantity)
+    reserved: Quantity = field(default_factory=Quantity)
 
     def hand_out(self, size: int, requested: int, inactive: int, inactive_bytes: int) -> None:
         """Count a block that is handed out; the last two are what ``idle`` takes."""
@@ -79,6 +83,7 @@ class PoolStats:
 
     def wait(self, size: int) -> None:
         """Count a block that is given back and waits for another stream."""
+        # Its requested bytes stay in use until the wait is over.
         self.take_back(size, 0)
         self.waiting += 1
         self.waiting_bytes += size
@@ -197,5 +202,6 @@ class AllocatorStats:
             for name in groups["all"]
         }
         nested |= {name: getattr(self, name) for name in self.COUNTERS}
+        # PyTorch's own code asks for these names.
         unused = Quantity().as_dict()
         return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}

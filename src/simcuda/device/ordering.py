@@ -64,29 +64,36 @@ class Accesses:
     previous_life: Clock = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Ordering:
-    """What every stream and the host know of each other's progress, and the accesses still to be ordered."""
+    """What every stream and the host know of each other's progress, and the accesses still to be ordered.
 
-    def __init__(self) -> None:
-        self._clocks: dict[int, Clock] = {}
-        self._host: Clock = {}
-        self._host_version = 0
-        self._joined_host: dict[int, int] = {}
-        # Most data is only ever touched by one stream, whose own order is enough: for that, the stream and
-        # the ticks of its last write and read are all there is to know.
-        self._sole: dict[int, tuple[int, int, int]] = {}
-        self._shared: dict[int, Accesses] = {}
-        self.has_left_behind = False
-        self._left_behind: dict[int, dict[tuple[int, int], Clock]] = {}
+    Attributes:
+        has_left_behind: Whether memory was ever freed while another stream still used it.
+    """
+
+    has_left_behind: bool = False
+    _clocks: dict[int, Clock] = field(default_factory=dict)
+    _host: Clock = field(default_factory=dict)
+    _host_version: int = 0
+    _joined_host: dict[int, int] = field(default_factory=dict)
+    # Most data is only ever touched by one stream, whose own order is enough: for that, the stream and the
+    # ticks of its last write and read are all there is to know.
+    _sole: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    _shared: dict[int, Accesses] = field(default_factory=dict)
+    # Uses of freed memory that its owner has not waited for, by stream and range of addresses.
+    _left_behind: dict[int, dict[tuple[int, int], Clock]] = field(default_factory=dict)
 
     def launch(self, stream: int, reads: Iterable[int] = (), writes: Collection[int] = ()) -> list[Conflict]:
         """Queue a kernel or a copy; at most one conflict for each piece of data it touches."""
+        # Each launch is a tick of its stream's own clock.
         clock = self._clock(stream)
         clock[stream] = tick = clock.get(stream, 0) + 1
         sole = self._sole
         unordered: list[Conflict] = []
         for data in reads:
             known = sole.get(data, _UNTOUCHED)
+            # The usual case: nobody else has touched it, so that nothing is to be compared.
             if known[0] == stream or (known is _UNTOUCHED and data not in self._shared):
                 sole[data] = (stream, known[1], tick)
             elif data not in writes:
@@ -97,6 +104,7 @@ class Ordering:
             known = sole.get(data, _UNTOUCHED)
             if known[0] != stream and (known is not _UNTOUCHED or data in self._shared):
                 unordered += _conflict(data, self._accesses_to(data), stream, clock, writes=True)
+                # After this write, earlier accesses matter no more.
                 del self._shared[data]
             sole[data] = (stream, tick, 0)
         return unordered
@@ -125,6 +133,7 @@ class Ordering:
 
     def host_waits(self, mark: StreamMark) -> None:
         """The host waits for an event."""
+        # Every stream joins the host's clock when it is next used.
         _join(self._host, mark.clock)
         self._host_version += 1
 
@@ -144,6 +153,7 @@ class Ordering:
             return
         for (first, last), uses in list(ranges.items()):
             pending = _unordered(uses, self._clock(owner))
+            # The owner has waited for these uses meanwhile.
             if not pending:
                 del ranges[first, last]
             elif first < end and start < last:
@@ -191,6 +201,7 @@ class Ordering:
 
     def _accesses_to(self, data: int) -> Accesses:
         """What is known of ``data``, from here on as of data that several streams touch."""
+        # From here on several streams may touch it, so that their accesses are kept apart.
         accesses = self._shared.get(data)
         if accesses is None:
             stream, written, read = self._sole.pop(data, _UNTOUCHED)

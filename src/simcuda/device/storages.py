@@ -76,10 +76,13 @@ class Storages:
 
     Args:
         released: Called with the tag of a storage that is gone.
+
+    Attributes:
+        tags: The tag of every storage, by its address.
     """
 
     def __init__(self, released: Callable[[Tag], None]) -> None:
-        self._tags: dict[int, Tag] = {}
+        self.tags: dict[int, Tag] = {}
         self._released = released
         self._gone = cast("Callable[[Any], None]", self._forget)
         self._serials = count(1)
@@ -87,7 +90,7 @@ class Storages:
     def of(self, tensor: torch.Tensor) -> Tag | None:
         """The tag of a tensor's storage; None for host tensors that were made elsewhere."""
         try:
-            return self._tags.get(tensor.untyped_storage()._cdata)
+            return self.tags.get(tensor.untyped_storage()._cdata)
         except NO_STORAGE:
             if is_sparse(tensor):
                 return self.of(parts_of(tensor)[-1])
@@ -98,11 +101,7 @@ class Storages:
         except ValueError:
             # A parameter of a lazy module, which answers little before its first use.
             with torch._C.DisableTorchFunctionSubclass():
-                return self._tags.get(tensor.untyped_storage()._cdata)
-
-    def of_storage(self, storage: torch.UntypedStorage) -> Tag | None:
-        """The tag of a storage."""
-        return self._tags.get(storage._cdata)
+                return self.tags.get(tensor.untyped_storage()._cdata)
 
     def add(
         self,
@@ -115,6 +114,7 @@ class Storages:
         floating: bool = False,
     ) -> Tag:
         """Remember a new storage until it is gone."""
+        # The tag is the weak reference itself: one object for each storage instead of two.
         tag = Tag(storage, self._gone)
         tag.key = storage._cdata
         tag.serial = next(self._serials)
@@ -124,10 +124,11 @@ class Storages:
         tag.pinned = pinned
         tag.floating = floating
         tag.owed = 0
-        self._tags[tag.key] = tag
+        self.tags[tag.key] = tag
         return tag
 
     def _forget(self, tag: Tag) -> None:
-        if self._tags.get(tag.key) is tag:
-            del self._tags[tag.key]
+        # Another storage may have the address by now.
+        if self.tags.get(tag.key) is tag:
+            del self.tags[tag.key]
         self._released(tag)

@@ -74,6 +74,7 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     window.check("kernel launches", LAUNCHES, set(window.kernels))
     counted = TraceCounts()
     counted.totals["launches"] = len(window.kernels)
+    # Each call of CUDA is a wait, may block, or neither.
     for call in window.calls:
         # Waits that no mark announced are of a library or the allocator.
         if what := WAITS.get(call.name):
@@ -92,6 +93,7 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
             if code not in DIRECTIONS:
                 raise IncompleteTraceError(f"the profiler does not tell the direction of {copy.name!r}")
             nbytes[DIRECTIONS[code]] += copy.nbytes
+        # A call may be carried out as several copies: it is one of the kind with most bytes.
         kind = max(nbytes, key=lambda direction: nbytes[direction])
         size = nbytes[kind]
         if maker and PEER in maker.name:

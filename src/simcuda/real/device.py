@@ -64,9 +64,10 @@ class RealCuda:
         Raises:
             CannotCountError: Another profiler or measurement is under way, or the profiler lost something.
         """
+        # Two profilers at once would each get a part of the events.
         if torch._C._autograd._profiler_enabled():
             raise CannotCountError("another measurement or profiler is under way")
-        measurement = RealMeasurement(_usage=_usage)
+        measurement = RealMeasurement(_usage=_usage, _entry=_usage())
         seen = None
         try:
             with observed() as seen:
@@ -111,6 +112,7 @@ def _warm_up() -> None:
         _probe()
     with gpu.measure() as cost:
         _probe()
+    # At least these: the allocator may add calls of its own.
     if cost.launches < 2 or cost.stream_syncs < 1 or cost.d2h < 1:
         raise CannotCountError(
             "the profiler does not see what happens on the device: CUPTI may be in use by another tool,"

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -49,6 +50,7 @@ def place_of(frame: FrameType | None) -> Place:
     return NOWHERE
 
 
+@dataclass(eq=False)
 class Marks:
     """Leaves the marks of one measured block.
 
@@ -57,11 +59,10 @@ class Marks:
         allocations: Address and place of every allocation that PyTorch told of.
     """
 
-    def __init__(self) -> None:
-        self.places: list[Place] = []
-        self.allocations: list[tuple[int, Place]] = []
-        self._numbers: dict[Place, int] = {}
-        self._thread = threading.get_ident()
+    places: list[Place] = field(default_factory=list)
+    allocations: list[tuple[int, Place]] = field(default_factory=list)
+    _numbers: dict[Place, int] = field(default_factory=dict)
+    _thread: int = field(default_factory=threading.get_ident)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

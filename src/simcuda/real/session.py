@@ -80,6 +80,7 @@ def events_of(profiler: profile) -> list[dict[str, Any]]:
     """What the profiler exports; its events in Python do not tell the bytes of copies in every version."""
     with tempfile.TemporaryDirectory(prefix="simcuda-") as folder:
         file = Path(folder) / "trace.json"
+        # A file, because the exporter takes nothing else.
         profiler.export_chrome_trace(str(file))  # type: ignore[no-untyped-call]  # has no annotations
         events: list[dict[str, Any]] = json.loads(file.read_bytes())["traceEvents"]
     return events

@@ -58,6 +58,7 @@ def seed_all(seed: int) -> torch.Generator:
     """Seed every source of random numbers; the generator returned is the host's, seeded alike."""
     torch.manual_seed(seed)
     random.seed(seed)
+    # Where it was not imported, nothing can have drawn from it.
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed)
     return torch.Generator().manual_seed(seed)

@@ -9,7 +9,6 @@ from typing import Any
 
 from simcuda.recording.file import Recording
 from simcuda.recording.selection import GROUP_NAMES
-from simcuda.recording.verifiers import group_name
 from simcuda.recording.worker import COUNTS
 
 PEAK_TOLERANCE = 0.01
@@ -133,6 +132,8 @@ class RecordingAgreement:
         not_comparable: Recorded cases that are not there any more, or are others now, each with the reason.
         not_recorded: Cases for which the recording has nothing, each with the reason.
         compared: Number of cases that were compared.
+        comparable: The share of the recorded cases that could be compared, from 0 to 1.
+        falls_short: Whether a metric agrees in too few cases, or too few cases can be compared.
     """
 
     recording: Mapping[str, Any]
@@ -142,16 +143,8 @@ class RecordingAgreement:
     not_comparable: tuple[tuple[str, str], ...]
     not_recorded: tuple[tuple[str, str], ...]
     compared: int
-
-    @property
-    def comparable(self) -> float:
-        """The share of the recorded cases that could be compared, from 0 to 1."""
-        return self.compared / max(1, self.compared + len(self.not_comparable))
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether a metric agrees in too few cases, or too few cases can be compared."""
-        return self.comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in self.tallies)
+    comparable: float
+    falls_short: bool
 
 
 def compare(
@@ -175,6 +168,7 @@ def compare(
         for id_ in ids
         for disagreement in _disagreements(id_, recorded.cases[id_], simulated.cases.get(id_), tolerance)
     ]
+    # A case that is another one now cannot be compared at all.
     changed = {disagreement.case for disagreement, _ in found if disagreement.metric == CASE}
     explained = tuple((disagreement, why) for disagreement, why in found if why)
     unexplained = [disagreement for disagreement, why in found if not why]
@@ -189,14 +183,18 @@ def compare(
         share = agreed / of if of else 0.0
         falls_short = metric.least is not None and share < metric.least
         tallies.append(MetricTally(metric, agreed, of, share, falls_short))
+    not_comparable = tuple((each.case, each.simulated) for each in unexplained if each.metric == CASE)
+    comparable = compared / max(1, compared + len(not_comparable))
     return RecordingAgreement(
         recording=recorded.environment,
         tallies=tuple(tallies),
         disagreements=tuple(each for each in unexplained if each.metric != CASE),
         explained=explained,
-        not_comparable=tuple((each.case, each.simulated) for each in unexplained if each.metric == CASE),
+        not_comparable=not_comparable,
         not_recorded=tuple(not_recorded.items()),
         compared=compared,
+        comparable=comparable,
+        falls_short=comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in tallies),
     )
 
 
@@ -204,7 +202,7 @@ def _not_recorded(recorded: Recording, simulated: Recording) -> Iterator[tuple[s
     """Cases that one of the two recordings has no result for, with the reason."""
     selects = simulated.selection.has
     for suite, why in simulated.left_out.items():
-        beginning = GROUP_NAMES.get(suite) or group_name(Path(suite))
+        beginning = GROUP_NAMES.get(suite) or f"verifier/{Path(suite).stem}"
         for id_ in recorded.cases:
             if selects(id_) and id_.startswith(f"{beginning}/") and id_ not in simulated.cases:
                 yield id_, f"not simulated: {why}"

@@ -86,13 +86,13 @@ def profile_from(fields: dict[str, Any]) -> Profile:
     """A profile as a header has it; what this version knows under that name is preferred."""
     if known := PROFILES.get(fields["name"]):
         return known
-    fields = {**fields, "multi_tensor": MultiTensorTables(**_with_tuples(fields["multi_tensor"]))}
-    return Profile(**_with_tuples(fields))
-
-
-def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists instead."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    # JSON has lists where a profile has tuples.
+    parts: Any = (
+        {name: tuple(value) if isinstance(value, list) else value for name, value in each.items()}
+        for each in (fields["multi_tensor"], fields)
+    )
+    tables, figures = parts
+    return Profile(**{**figures, "multi_tensor": MultiTensorTables(**tables)})
 
 
 def _header(made_by: str, profile: Profile, **device: str | None) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording.devices import SIMULATED
 from simcuda.recording.selection import Selection
 
 FORMAT = "simcuda-recording"
@@ -38,11 +37,6 @@ class Recording:
     selection: Selection
     left_out: dict[str, str]
     cases: dict[str, dict[str, Any]]
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether the simulation made it, so that it says nothing about CUDA."""
-        return bool(self.environment["made_by"] == SIMULATED)
 
 
 def write(recording: Recording, path: Path) -> None:

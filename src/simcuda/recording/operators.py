@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from types import ModuleType
@@ -28,15 +28,6 @@ def groups(most: int) -> list[Group]:
     Raises:
         ImportError: ``op_db`` cannot be imported; it needs numpy.
     """
-    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in _op_db()]
-
-
-def spread(count: int, most: int) -> list[int]:
-    """At most ``most`` of ``count`` indices, evenly spread: neighbours are alike, as loops made them."""
-    return sorted({index * count // most for index in range(most)}) if count > most else list(range(count))
-
-
-def _op_db() -> Sequence[Any]:
     stands_in = "expecttest" not in sys.modules and find_spec("expecttest") is None
     if stands_in:
         # Torch's test helpers derive a class from it, and use no more of it than unittest has.
@@ -48,7 +39,12 @@ def _op_db() -> Sequence[Any]:
     finally:
         if stands_in:
             del sys.modules["expecttest"]
-    return op_db
+    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in op_db]
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most ``most`` of ``count`` indices, evenly spread: neighbours are alike, as loops made them."""
+    return sorted({index * count // most for index in range(most)}) if count > most else list(range(count))
 
 
 def _cases(op: Any, most: int) -> Iterator[Case]:
@@ -107,5 +103,6 @@ def _same_strides(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         return tensor.to("cuda")
     elements = tensor.untyped_storage().nbytes() // tensor.element_size()
+    # All elements of the storage move, so that views of it are the same views.
     whole = tensor.as_strided((elements,), (1,), 0).to("cuda")
     return whole.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).detach()

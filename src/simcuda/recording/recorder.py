@@ -57,6 +57,7 @@ def record(
             continue
         progress, before, begun = SuiteProgress(), len(cases), time.monotonic()
         reported = begun
+        # Every suite has processes of its own, so that none depends on what ran before.
         order = SuiteOrder(suite, selection, profile)
         try:
             with closing(run_suite(order, progress, case_seconds)) as outcomes:

@@ -63,7 +63,7 @@ class Selection:
             FileNotFoundError: There is no such verifier.
         """
         files = [file for path in self.cases for file in verifiers.files(Path(path))]
-        named = {**{str(file): verifiers.group_name(file) for file in files}, **GROUP_NAMES}
+        named = {**{str(file): f"verifier/{file.stem}" for file in files}, **GROUP_NAMES}
         return [suite for suite, name in named.items() if self.may_have_of(name)]
 
     def groups(self, suite: str) -> list[Group]:
@@ -83,7 +83,7 @@ class Selection:
                 groups = [Group("workload", workloads.cases)]
             case _:
                 file = Path(suite)
-                groups = [Group(verifiers.group_name(file), partial(verifiers.cases, file.resolve()))]
+                groups = [Group(f"verifier/{file.stem}", partial(verifiers.cases, file.resolve()))]
         return [group for group in groups if self.may_have_of(group.name)]
 
 

@@ -120,6 +120,7 @@ def run_suite(
             except (TimeoutError, subprocess.TimeoutExpired):
                 reason = f"silent for {seconds:g} s"
         advanced = done != (len(progress.groups_done), len(progress.cases_done))
+        # A worker that ends between two cases is followed by another without a loss.
         if progress.case or not advanced:
             lost = progress.lose()
             yield lost or order.suite, {"lost": reason}

@@ -30,11 +30,6 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def group_name(file: Path) -> str:
-    """The name of the group of a verifier file's cases."""
-    return f"verifier/{file.stem}"
-
-
 def cases(verifier: Path) -> Iterator[Case]:
     """The cases of a verifier file, given by its resolved path."""
     root = verifier.parent.parent
@@ -72,6 +67,7 @@ def _prepare(workload: Any, function: Callable[..., Any], point: Any, seed: int)
 
 def _module(file: Path, root: Path) -> ModuleType:
     """Import a file under the dotted name of its path, so that it can be imported by that name too."""
+    # A verifier may import the code of its own repository.
     for folder in (str(root / "src"), str(root)):
         if folder not in sys.path:
             sys.path.insert(0, folder)

@@ -101,6 +101,7 @@ def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> 
     """Run the cases of a group, as long as the devices work; whether they still do."""
     tell({"group": group.name})
     try:
+        # Looking for cases may run code of the user, such as a verifier's.
         cases = [case for case in group.cases() if order.selection.has(case.id)]
     except Exception as error:
         tell({"case": group.name, "outcome": {"lost": in_words(error)}})
@@ -186,6 +187,7 @@ def _steady_state() -> Iterator[None]:
 
 def main() -> None:
     """Take an order from standard input, and report on the pipe whose number is the argument."""
+    # Warnings of cases would mingle with what the user is told.
     warnings.simplefilter("ignore")
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as pipe:
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -84,17 +85,19 @@ UNSAFE: tuple[str, ...] = ("binary_cross_entropy",)
 """Refused, by the error that PyTorch has for it."""
 
 
+@dataclass(eq=False)
 class Autocast:
     """Casts the arguments of operations on simulated devices as CUDA's autocast does."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._library: Any = None
-        self._lowered: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
+    _machine: Machine
+    _library: Any = None
+    # What was cast once for a whole region, by the address of what it was cast from.
+    _lowered: dict[int, tuple[weakref.ref[Tensor], Tensor]] = field(default_factory=dict)
 
     def install(self, patches: Patches) -> None:
         """Put everything in place."""
         patches.set(torch, set_autocast_enabled=self.set_enabled, clear_autocast_cache=self.clear_cache)
+        # Autocast may have been on before the simulation began.
         self._reach(torch.is_autocast_enabled("cuda"))
 
     def remove(self) -> None:
@@ -187,6 +190,7 @@ class Autocast:
         if not is_kept:
             return value.to(dtype)
         source, lowered = self._lowered.get(id(value), (None, None))
+        # The address may belong to another tensor by now.
         if source is None or source() is not value:
             lowered = value.to(dtype)
             self._lowered[id(value)] = weakref.ref(value), lowered

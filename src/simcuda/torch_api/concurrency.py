@@ -66,6 +66,7 @@ class Threads:
         start, make_work = _thread.start_new_thread, work.__init__
 
         def start_new_thread(function: Function, *how: Any) -> int:
+            # From now on more than one thread may use the machine.
             self._lock_shared_state()
             return start(partial(self._take_part, function), *how)
 
@@ -100,6 +101,7 @@ class Threads:
         self._lock = lock = threading.RLock()
         machine, storages = self._machine, self._machine.storages
         self._dispatcher.run = partial(_locked, lock, self._dispatcher.run)
+        # On this machine alone, whose methods hide those of the class.
         for name in FROM_OUTSIDE:
             setattr(machine, name, partial(_locked, lock, getattr(machine, name)))
         storages._released = partial(_locked, lock, storages._released)
@@ -130,6 +132,7 @@ def _forked() -> None:
 def _run_on_host(
     dispatcher: Dispatcher, operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
+    # What has nothing to do with a device works as it does without a simulation.
     device = kwargs.get("device")
     tags = [dispatcher._of(tensor) for tensor in all_tensors_in(args, kwargs)]
     if (

@@ -190,11 +190,13 @@ class CudaApi:
 
     def memory_info(self, device: Any = None) -> tuple[int, int]:
         """Bytes of a device that are free, and all of them."""
+        # It may be given as a number, a name or a device.
         index = torch.cuda._utils._get_device_index(device, optional=True)
         allocator = self.machine.allocators[self.machine.index(torch.device("cuda", index))]
         return allocator.capacity - allocator.reserved, allocator.capacity
 
     def _stats(self, device: int) -> AllocatorStats:
+        # As CUDA has it: an invalid device is only found out when it is asked for.
         if not 0 <= device < len(self.machine.devices):
             raise RuntimeError(f"Invalid device argument {device}: did you call init?")
         return self.machine.allocators[device].stats
@@ -218,6 +220,7 @@ def group_by_device_and_dtype(
         key = (tensor.device, tensor.dtype)
         lists, indices = groups.setdefault(key, ([[] for _ in tensor_lists], []))
         for group, tensors in zip(lists, tensor_lists, strict=True):
+            # Optimizers leave lists empty that they do not use, such as that of the maxima.
             if tensors:
                 group.append(tensors[position])
         if with_indices:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.factories import read_elements
+from simcuda.torch_api.gradients import EXTREMES, shared_evenly
 from simcuda.torch_api.patches import Patches, as_method
 
 CUDNN_VERSION = 91_300
@@ -32,7 +34,7 @@ UNSEEN: tuple[tuple[Any, str], ...] = (
 )
 """Functions that may return memory of their own without having looked at any tensor."""
 
-QUANTILES = tuple((owner, name) for owner in (torch, torch.Tensor) for name in ("quantile", "nanquantile"))
+QUANTILES = tuple(product((torch, torch.Tensor), ("quantile", "nanquantile")))
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
 
 
@@ -63,6 +65,9 @@ class DeviceBranches:
         for owner in (torch, torch.utils.dlpack):
             patches.set(owner, from_dlpack=self.from_dlpack)
         patches.set(torch, ctc_loss=self.ctc_loss)
+        for owner, name in product((torch, torch.Tensor), EXTREMES):
+            original = getattr(owner, name)
+            patches.set(owner, **{name: as_method(partial(shared_evenly, original))})
         for owner, name in QUANTILES:
             patches.set(owner, **{name: as_method(partial(self._quantile, getattr(owner, name)))})
         for name in FOREACH_BY_TENSOR:
@@ -122,6 +127,7 @@ class DeviceBranches:
                 # Given sequences of full length, cuDNN would do it.
                 self._machine.ledger.doubt("aten._cudnn_ctc_loss.default", is_modelled=False)
             targets = targets.to(log_probs.device, torch.int64)
+        # The mean is taken here, because C++ would divide on the host.
         if reduction != MEAN:
             return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
         losses = self._ctc_loss(log_probs, targets, *lengths, blank, 0, zero_infinity)

@@ -138,6 +138,7 @@ class Dispatcher:
         if floating and traits.makes and is_in_backward():
             # A formula makes its constants where it works.
             device = self._last_device
+        # Remembered for what a formula makes from nothing.
         self._last_device = device
         if device != HOST and machine.has_side_streams and is_in_backward():
             machine.follow_forward(device, torch._C._current_graph_task_id())
@@ -185,6 +186,7 @@ class Dispatcher:
                 self._copy(traits_of(copy), copy, (to, source, *args[2:]), kwargs)
             return None
         results = []
+        # Each call has lists of one tensor, so that device and kernel are its own.
         for position in range(len(args[0])):
             own = [[value[position]] if isinstance(value, list | tuple) else value for value in args]
             named = {n: [v[position]] if isinstance(v, list | tuple) else v for n, v in kwargs.items()}
@@ -213,6 +215,7 @@ class Dispatcher:
         if index == HOST and asked.type != "cpu":
             # Another kind of device, such as ``meta``, is as little simulated as the host.
             return kwargs, HOST, pinned
+        # The check of C++ would not see a simulated device.
         if index != HOST and pinned:
             raise RuntimeError("Only dense CPU tensors can be pinned")
         is_from_python = "pin_memory" in kwargs
@@ -226,6 +229,7 @@ class Dispatcher:
         if traits.takes_device and destination is None:
             kwargs, destination, _ = self._take_device(traits, kwargs)
         target = kwargs.get("device", CPU)
+        # A copy to ``meta`` moves nothing.
         if target is not None and target.type not in ("cpu", "cuda"):
             return func._op(*args, **kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))

@@ -78,6 +78,7 @@ class Factories:
         pin_memory: bool = False,
     ) -> Tensor:
         """``torch.tensor``: made on the host, then copied to the device."""
+        # Of a tensor, ``torch.tensor`` makes a copy where it lies.
         if isinstance(data, Tensor):
             target = self._tensors.device(data) if device is None else device_of(device)
             made = self._tensors.to(data.detach(), target, dtype=dtype, copy=True)
@@ -184,6 +185,7 @@ class LegacyTypes:
         """Put everything in place."""
         makers: dict[Any, Callable[..., Tensor]] = {torch: self._on_host, torch.cuda: self._on_device}
         for module, make in makers.items():
+            # As many types as there are, without a list that new versions would outdate.
             for original in [value for value in vars(module).values() if type(value) is _KIND]:
                 known = {name: getattr(original, name) for name in KEPT}
                 known |= {"original": original, "make": staticmethod(make)}

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from simcuda.cost.copies import same_bytes
-from simcuda.torch_api.patches import Patches, as_method
 
 EXTREMES = ("max", "min", "median", "nanmedian")
 
@@ -59,14 +57,8 @@ class _Extreme(torch.autograd.Function):
         return mask * (gradients[0] / mask.sum()), None
 
 
-def install(patches: Patches) -> None:
-    """Let the gradients of everything called here be those of CUDA."""
-    for name in EXTREMES:
-        for owner in (torch, torch.Tensor):
-            patches.set(owner, **{name: as_method(partial(_shared_evenly, getattr(owner, name)))})
-
-
-def _shared_evenly(original: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+def shared_evenly(original: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    """One of ``EXTREMES``, with the gradient that it has on CUDA."""
     if (
         not args
         and not kwargs
@@ -95,6 +87,7 @@ def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bo
     old = args[0]
     if not isinstance(old, torch.Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
         return False
+    # Whoever else holds the tensor or its storage would see the sum.
     storage = old.untyped_storage()
     return (
         cast("Any", old)._use_count() <= _HELD_BY_THE_ENGINE

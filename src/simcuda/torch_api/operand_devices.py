@@ -37,6 +37,7 @@ def common_device(
     devices = {HOST if tag is None else tag.device for tag in tags}
     if len(devices) == 1 and HOST not in devices:
         return devices.pop()
+    # The first device among the tensors is the one CUDA's message names.
     device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
     if device == HOST:
         floats = [tag is not None and tag.floating for tag in tags]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ _OURS = ("torch", "simcuda")
 _without_any: dict[str, tuple[int, int]] = {}
 
 
+@dataclass(eq=False)
 class Patches:
     """Attributes set on modules and classes, each to be put back as it was.
 
@@ -27,9 +29,8 @@ class Patches:
         replaced: Every owner and name that is replaced, with what the name stood for before.
     """
 
-    def __init__(self) -> None:
-        self.replaced: list[tuple[Any, str, Any]] = []
-        self._is_suspended = False
+    replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
+    _is_suspended: bool = False
 
     def set(self, owner: Any, **values: Any) -> None:
         """Give a module or class these attributes until ``restore``."""
@@ -50,6 +51,7 @@ class Patches:
             yield
             return
         self._is_suspended = True
+        # Later patches may have replaced a name again: what counts is what it stands for now.
         simulated = [(owner, name, vars(owner)[name]) for owner, name, _ in self.replaced]
         for owner, name, original in reversed(self.replaced):
             _put(owner, name, original)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -90,10 +91,11 @@ def install(patches: Patches) -> None:
     """Refuse what needs a compiler, a driver, another process or a library of NVIDIA's."""
     for owner, name, what, instead in REFUSED:
         patches.set(owner, **{name: refuse(what, instead)})
+    refuse_on_device = partial(refuse_if, lambda tensor, *_, **__: tensor.is_cuda)
     for owner, name, what, instead in REFUSED_ON_DEVICE:
-        patches.set(owner, **{name: refuse_if(_is_on_device, getattr(owner, name), what, instead)})
+        patches.set(owner, **{name: refuse_on_device(getattr(owner, name), what, instead)})
     interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
-    share = refuse_if(_is_on_device, interface.__get__, "Export to other libraries", COPIED)
+    share = refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
     patches.set(torch.Tensor, __cuda_array_interface__=property(share))
     compiling = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", NOT_COMPILED)
     patches.set(torch, compile=compiling)
@@ -123,6 +125,7 @@ def install(patches: Patches) -> None:
         )
         patches.set(distributed, init_process_group=asks_for_nccl)
         patches.set(distributed.distributed_c10d, init_process_group=asks_for_nccl)
+    # What is loaded later is refused then.
     for module in (*REFUSED_ON_IMPORT, DYNAMO):
         if module in sys.modules:
             imported(sys.modules[module], patches)
@@ -131,6 +134,7 @@ def install(patches: Patches) -> None:
 def refuse_c_functions(patches: Patches) -> None:
     """Refuse what C++ would do for a real device, apart from what is answered already."""
     replaced = {name for owner, name, _ in patches.replaced if owner is torch._C}
+    # A build for CUDA has these functions, and they would reach for the driver.
     for name in list(vars(torch._C)):
         instead = _instead_of_c_function(name)
         if instead and name not in replaced and not any(part in name for part in C_SETTINGS):
@@ -185,10 +189,6 @@ def refuse_if(
         return refused() if is_refused(*args, **kwargs) else original(*args, **kwargs)
 
     return function
-
-
-def _is_on_device(tensor: torch.Tensor, *_: Any, **__: Any) -> bool:
-    return tensor.is_cuda
 
 
 def _instead_of_c_function(name: str) -> str | None:

@@ -44,6 +44,7 @@ class Stream:
 
     def __init__(self, device: Any = None, priority: int = 0, **known: int) -> None:
         self.priority = priority
+        # PyTorch makes a stream of a description that C++ gave, to name one that is there.
         if "stream_id" in known:
             self.number = known["stream_id"] or known["device_index"]
         else:

@@ -24,7 +24,7 @@ _new_storage: Callable[[int], UntypedStorage] = UntypedStorage
 _resize: Callable[[UntypedStorage, int], UntypedStorage] = UntypedStorage.resize_
 _write_file: Callable[..., None] = UntypedStorage._write_file
 
-METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "is_pinned", "record_stream")
+METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "record_stream")
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
@@ -67,6 +67,10 @@ class TensorApi:
             cpu=lambda tensor, memory_format=torch.preserve_format: self.to(
                 tensor, torch.device("cpu"), memory_format=memory_format
             ),
+            # It may be given a device, which is deprecated.
+            is_pinned=lambda tensor, _=None, **__: (
+                (tag := self.machine.storages.of(tensor)) is not None and tag.pinned
+            ),
             tolist=lambda tensor: _Base.tolist(self._read_by_host(tensor)),
             **{name: as_method(getattr(self, name)) for name in METHODS},
         )
@@ -100,12 +104,14 @@ class TensorApi:
             asked = getattr({"torch": torch, "torch.cuda": torch.cuda}.get(module), kind, dtype)
         if not hasattr(asked, "is_cuda"):
             return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
+        # A type without a device keeps the tensor on the one it is on.
         stays = asked.is_cuda == (self.index_of(tensor) != HOST)
         device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
         return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
         """The tensor on a device, itself where nothing changes."""
+        # A lazy module's parameter refuses almost every function until its first use.
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
             with torch._C.DisableTorchFunctionSubclass():
                 return self.dispatcher.copy(tensor.detach(), device, **how)
@@ -149,16 +155,11 @@ class TensorApi:
         target = torch.device("cuda") if device is None else device_of(device)
         return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
 
-    def is_pinned(self, tensor: Tensor, device: DeviceLike | None = None) -> bool:  # noqa: ARG002 - deprecated
-        """``torch.Tensor.is_pinned``."""
-        tag = self.machine.storages.of(tensor)
-        return tag is not None and tag.pinned
-
     def pin_memory(self, tensor: Tensor, device: DeviceLike | None = None) -> Tensor:  # noqa: ARG002 - deprecated
         """``torch.Tensor.pin_memory``."""
         if self.index_of(tensor) != HOST:
             raise RuntimeError(f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned")
-        if self.is_pinned(tensor):
+        if tensor.is_pinned():
             return tensor
         with torch.no_grad():
             pinned = torch.empty_strided(
@@ -223,13 +224,13 @@ class StorageApi:
 
     def index_of(self, storage: UntypedStorage) -> int:
         """Index of a storage's device, or ``HOST``."""
-        tag = self.machine.storages.of_storage(storage)
+        tag = self.machine.storages.tags.get(storage._cdata)
         return HOST if tag is None else tag.device
 
     def resize(self, storage: UntypedStorage, nbytes: int) -> UntypedStorage:
         """Change a storage's size in place, as sharded parameters do to give their memory back."""
         _resize(storage, nbytes)
-        tag = self.machine.storages.of_storage(storage)
+        tag = self.machine.storages.tags.get(storage._cdata)
         if tag is not None:
             self.machine.resized(tag, nbytes)
         return storage

@@ -42,6 +42,7 @@ def _part(call: OperationCall) -> torch.Tensor:
 
 def _fill_from_tensor(call: OperationCall) -> OpCost:
     tensor, value = call.inputs[:2]
+    # A single element of the same type needs no kernel.
     if tensor.numel() == 1 and tensor.dtype == value.dtype and not call.is_on_host(value):
         return OpCost(copies=(("d2d", tensor.nbytes),))
     return OpCost(kernels_over(tensor))
@@ -49,6 +50,7 @@ def _fill_from_tensor(call: OperationCall) -> OpCost:
 
 def _concatenate(call: OperationCall) -> OpCost:
     result = call.outputs[0]
+    # ``stack`` arrives here whole: it concatenates views, which cost nothing.
     inputs = list(tensors_in(call.argument("tensors")))
     dim = call.argument("dim", 0) % max(result.dim(), 1)
     kernels, as_bytes = concatenation(

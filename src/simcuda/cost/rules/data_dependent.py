@@ -1,7 +1,8 @@
 """Results as long as the values decide, so that the host must read a length before it goes on.
 
 Sorting and searching are done by CUB. The waits and the memory that grows with the input are exact; of CUB's
-kernels only the fewest are counted, and its temporaries of lower order are left out.
+kernels only the fewest are counted, and its temporaries of lower order are left out. Some results were longer
+before they were cut: what their storage holds tells by how much.
 """
 
 from __future__ import annotations
@@ -24,11 +25,6 @@ FEW_BINS = 100
 MANY_BINS = 1000
 
 
-def _held(tensor: torch.Tensor) -> int:
-    """Bytes its storage holds: some results were longer before they were cut."""
-    return tensor.untyped_storage().nbytes()
-
-
 def _unique(call: OperationCall) -> OpCost:
     tensor, values = call.args[0], call.outputs[0]
     if not tensor.numel():
@@ -42,14 +38,15 @@ def _unique(call: OperationCall) -> OpCost:
     # inverse the peak is while pairs are sorted: beside both copies of values and positions, the radix sort
     # takes as much again.
     size, positions = tensor.nbytes, INDEX_BYTES * tensor.numel()
-    buffers: tuple[int, ...] = (size, size - _held(values))
+    kept = values.untyped_storage().nbytes()
+    buffers: tuple[int, ...] = (size, size - kept)
     if inverse:
-        buffers = (size, size + positions, positions - _held(values))
+        buffers = (size, size + positions, positions - kept)
     # Sorted; the first of each; and for the inverse positions, neighbours compared, running sums, a scatter.
     kernels = 1 + 2 + 5 * inverse
     found = OpCost(kernels, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES, *buffers))
     if call.argument("return_counts", default=False):
-        found += OpCost(temporaries=(positions - _held(call.outputs[-1]),))
+        found += OpCost(temporaries=(positions - call.outputs[-1].untyped_storage().nbytes(),))
     return contiguous(tensor) + found
 
 
@@ -60,7 +57,7 @@ def _unique_consecutive(call: OperationCall) -> OpCost:
     inverse = call.argument("return_inverse", default=False)
     # The first of each; for the inverse, neighbours compared into 32-bit integers, then running sums.
     compared = (4 * tensor.numel(),) if inverse else ()
-    temporaries = (INDEX_BYTES, tensor.nbytes - _held(values), *compared)
+    temporaries = (INDEX_BYTES, tensor.nbytes - values.untyped_storage().nbytes(), *compared)
     return contiguous(tensor) + OpCost(5 if inverse else 2, 1, (("d2h", INDEX_BYTES),), temporaries)
 
 
@@ -83,6 +80,7 @@ def _nonzero_static(call: OperationCall) -> OpCost:
         return FREE
     # Sums of blocks, sums of those, the indices, what fills the rest, and the indices of several dimensions.
     kernels = 4 + (1 if tensor.dim() > 1 else 0)
+    # As many blocks as the device holds at once each walk several tiles.
     resident = call.profile.multiprocessors * (2 if tensor.element_size() == 1 else 1)
     tiles = -(-tensor.numel() // STATIC_TILE)
     rounds = max(1, -(-tiles // resident))
@@ -92,6 +90,7 @@ def _nonzero_static(call: OperationCall) -> OpCost:
 
 def _are_compared_at_once(call: OperationCall) -> bool:
     """Few candidates are compared with every element; more are sorted with them."""
+    # The bound grows slowly with the elements, as in ``isin`` of ATen.
     candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
     if not isinstance(candidates, torch.Tensor) or not elements:
         return True
@@ -102,6 +101,7 @@ def _compare_with_all(call: OperationCall) -> OpCost:
     candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
     if not isinstance(candidates, torch.Tensor) or not elements:
         return OpCost(1 if elements else 0)
+    # Nothing is an element of nothing: the result is filled.
     if not candidates.numel():
         return OpCost(1)
     # Filled, compared, reduced; the answers are copied into the result.
@@ -120,8 +120,12 @@ def _compare_by_sorting(call: OperationCall) -> OpCost:
     return OpCost(8 + 3, 2, (("d2h", INDEX_BYTES),) * 2) + compared
 
 
-def _bincount(call: OperationCall) -> OpCost:
+def _count_values(call: OperationCall) -> OpCost:
+    """``bincount``, and ``histc``, which reads the ends of its range unless they are given."""
     tensor, weights = call.args[0], call.argument("weights")
+    if call.op.startswith("aten.histc."):
+        ends = 2 if tensor.numel() and call.argument("min", 0) == call.argument("max", 0) else 0
+        return (_read_ends(call, ends) if ends else FREE) + _histogram(call)
     if not tensor.numel():
         return OpCost(1 if call.outputs[0].numel() else 0)
     is_converted = weights is not None and weights.dtype not in (torch.float32, torch.float64)
@@ -130,15 +134,10 @@ def _bincount(call: OperationCall) -> OpCost:
     return _read_ends(call, 1 if tensor.dtype == torch.uint8 else 2) + widened + _histogram(call)
 
 
-def _histc(call: OperationCall) -> OpCost:
-    if not call.args[0].numel() or call.argument("min", 0) != call.argument("max", 0):
-        return _histogram(call)
-    return _read_ends(call, 2) + _histogram(call)
-
-
 def _read_ends(call: OperationCall, ends: int) -> OpCost:
     tensor = call.args[0]
     size = tensor.element_size()
+    # Each end is found by a reduction of its own, and read.
     work = reduce_all(tensor.numel(), arithmetic("extremum", size), call.profile)
     reads = (("d2h", size),) * ends
     return OpCost(ends * work.launches, ends, reads, passing=(size, *work.workspaces) * ends)
@@ -207,7 +206,7 @@ TOPIC = (
     CostRule(
         id="bincount",
         ops=("aten.bincount",),
-        counts=_bincount,
+        counts=_count_values,
         source="ATen/native/cuda/SummaryOps.cu: the least value, except of bytes, and the largest are read",
         example="index.bincount()",
         approximate=True,
@@ -215,7 +214,7 @@ TOPIC = (
     CostRule(
         id="histc",
         ops=("aten.histc",),
-        counts=_histc,
+        counts=_count_values,
         source="ATen/native/cuda/SummaryOps.cu: without bounds, both are read",
         example="x.histc(4)",
         approximate=True,

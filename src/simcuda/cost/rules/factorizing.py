@@ -33,15 +33,12 @@ LARGE_NORM = {torch.float32: 3.010066362817634, torch.complex64: 3.0100663628176
 LARGE_DOUBLE_NORM = 1.090863719290036
 
 
-def _matrices(tensor: torch.Tensor) -> int:
-    return tensor.shape[:-2].numel()
-
-
 def _avoids_magma(call: OperationCall) -> bool:
     """Square matrices that are single, small, or few and of medium size; others are left to MAGMA."""
     matrix = call.inputs[0]
     rows, columns = matrix.shape[-2:]
-    count = _matrices(matrix)
+    count = matrix.shape[:-2].numel()
+    # The heuristics of ``lu_factor`` in ATen, by size and number of matrices.
     few = rows <= MEDIUM_MATRIX and count <= FEW_MATRICES
     return bool(rows == columns and (count == 1 or rows <= SMALL_MATRIX or few))
 
@@ -56,7 +53,7 @@ def _checked(call: OperationCall) -> OpCost:
     matrix = call.inputs[0]
     if not matrix.numel():
         return FREE
-    codes = _matrices(matrix)
+    codes = matrix.shape[:-2].numel()
     return OpCost(1, temporaries=(CODE_BYTES * codes,)) + check_error_codes(codes, call.profile)
 
 
@@ -66,7 +63,7 @@ def _singular_values(call: OperationCall) -> OpCost:
         return FREE
     # Before the check, all error codes are copied to see whether the iteration converged.
     checked = _checked(call)
-    convergence = ("d2h", CODE_BYTES * _matrices(matrix))
+    convergence = ("d2h", CODE_BYTES * matrix.shape[:-2].numel())
     return replace(checked, waits=2, copies=(convergence, *checked.copies))
 
 
@@ -79,13 +76,15 @@ def _exponential(call: OperationCall) -> OpCost:
     matrix = call.args[0]
     if matrix.shape[-1] <= 1 or not matrix.numel():
         return OpCost(kernels_over(matrix))
-    count = _matrices(matrix)
+    count = matrix.shape[:-2].numel()
+    # The values decide, so that the rule has to look at them.
     norms = matrix.abs().sum(-2).amax(-1).reshape(-1)
     limit = LARGE_NORM.get(matrix.dtype, LARGE_DOUBLE_NORM)
     copies: tuple[tuple[str, int], ...] = ()
     if count == 1:
         copies = (("d2h", norms.element_size()), ("h2d", INDEX_BYTES))
     if count > 1 or float(norms.max()) >= limit:
+        # Matrices that are scaled as often as each other are one group.
         groups = int((norms / limit).log2().ceil().clamp(min=0).unique().numel())
         copies = (*copies, ("d2h", INDEX_BYTES), ("d2h", 2 * INDEX_BYTES * groups))
     return OpCost(1, waits=len(copies), copies=copies, temporaries=(matrix.nbytes,))

@@ -15,6 +15,7 @@ STATE_STEPS = "state_steps"
 
 
 def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
+    # The step counts are passed beside the lists that a kernel walks.
     values = (call.argument(name) for name in call.names if name != STATE_STEPS)
     lists = (list(tensors_in(value)) for value in values if isinstance(value, list | tuple))
     return [tensors for tensors in lists if tensors]
@@ -38,6 +39,7 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     if not lists:
         return FREE
     makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
+    # The fast path has one type for arguments and results.
     is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
     if call.is_alone or is_promoted or not _walks_side_by_side(lists):
         return OpCost(sum(map(kernels_over, lists[0])))
@@ -71,6 +73,7 @@ def _norm(call: OperationCall) -> OpCost:
     accumulator = 8 if tensors[0].dtype == torch.float64 else 4
     elements = [tensor.numel() for tensor in tensors]
     work = foreach_norm(elements, call.profile.multi_tensor, accumulator_bytes=accumulator)
+    # Empty tensors get a zero of their own, and drop the result made for them.
     spare = (results[0].element_size(),) * work.spare_results
     return OpCost(work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
 

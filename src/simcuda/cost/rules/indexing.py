@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from simcuda.cost.call import FREE, OpCost, OperationCall
@@ -27,21 +25,23 @@ def _indices(call: OperationCall) -> list[torch.Tensor]:
     return [index for index in call.argument("indices") if index is not None]
 
 
-def find_true(mask: torch.Tensor, found: int) -> OpCost:
+def find_true(mask: torch.Tensor, found: int, *, into_result: bool = False) -> OpCost:
     """The cost of ``nonzero``: a sum and a selection by CUB, and a wait for how many elements there are.
 
-    Of CUB's kernels the fewest are counted: one that adds up, two that select. The indices come last among
-    the temporaries.
+    Of CUB's kernels the fewest are counted: one that adds up, two that select. The indices are temporaries,
+    unless they are found ``into_result``.
     """
+    # CUB counts with 32-bit integers, so that long masks are searched in chunks.
     chunks = 1 if mask.numel() < LARGEST_OFFSET else -(-mask.numel() // CHUNK_ELEMENTS)
     select = 2 * chunks if mask.dim() else 0
+    # Places in memory become an index for each dimension.
     unravel = 1 if found and mask.dim() > 1 else 0
     count = COUNT_BYTES * chunks
     return contiguous(mask) + OpCost(
         launches=chunks + select + unravel,
         waits=1,
         copies=(("d2h", count),),
-        temporaries=(count, found * mask.dim() * INDEX_BYTES),
+        temporaries=(count, *(() if into_result else (found * mask.dim() * INDEX_BYTES,))),
     )
 
 
@@ -56,6 +56,7 @@ def _resolve(call: OperationCall) -> OpCost:
             size = found * INDEX_BYTES
             copied = (size,) * (index.dim() if is_mask else 1) if size else ()
             cost += OpCost(waits=len(copied), copies=tuple(("h2d", n) for n in copied), temporaries=copied)
+        # A mask on the device is an index once its true elements are found.
         elif is_mask:
             cost += find_true(index, found)
     return cost
@@ -80,6 +81,7 @@ def _writes_one_value_by_mask(call: OperationCall) -> bool:
 def _write(call: OperationCall) -> OpCost:
     value = call.argument("values")
     resolved = _resolve(call)
+    # What is written is copied to the device before.
     if call.is_on_host(value):
         resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
     return resolved + _copied(call) + OpCost(int(value.numel() > 0))
@@ -111,6 +113,7 @@ def _embedding_backward(call: OperationCall) -> OpCost:
     if count <= FEW_INDICES and not by_frequency:
         return cleared + OpCost(1)
     held = (count * INDEX_BYTES,) * (3 if by_frequency else 2)
+    # At most each row of the table is a segment of equal indices.
     segments = min(count, rows)
     parts = count // INDICES_OF_A_PART + segments
     width = result.element_size() if result.element_size() > HALF_BYTES else 2 * HALF_BYTES
@@ -127,18 +130,13 @@ def _embedding_backward(call: OperationCall) -> OpCost:
     )
 
 
-def _nonzero(call: OperationCall) -> OpCost:
-    cost = find_true(call.args[0], len(call.outputs[0]))
-    # The indices are the result.
-    return replace(cost, temporaries=cost.temporaries[:-1])
-
-
 def _gather_selected(call: OperationCall) -> OpCost:
     """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
     result, mask = call.outputs[0], _broadcast_mask(call)
     selected = int(mask.count_nonzero())
     missing = result.numel() - selected
     joined = FREE
+    # Less was selected than the source holds: zeros take the place of the rest.
     if missing > 0:
         joined = OpCost(2, temporaries=tuple(s * result.element_size() for s in (selected, missing)))
     return find_true(mask, selected) + OpCost(int(selected > 0)) + joined
@@ -166,6 +164,7 @@ def _shorten(call: OperationCall) -> OpCost:
 def _fill_selected(call: OperationCall) -> OpCost:
     result, value, index = call.outputs[0], call.argument("value"), call.argument("index")
     read = FREE
+    # The kernel takes a number, not a tensor.
     if isinstance(value, torch.Tensor) and not call.is_on_host(value):
         read = OpCost(waits=1, copies=(("d2h", value.element_size()),))
     selected = kernels_over(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
@@ -241,7 +240,7 @@ TOPIC = (
     CostRule(
         id="nonzero",
         ops=("aten.nonzero", "aten.argwhere"),
-        counts=_nonzero,
+        counts=lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True),
         source="ATen/native/cuda/Nonzero.cu: CUB counts, the host reads the count, CUB selects",
         example="(x > 0).nonzero()",
         approximate=True,

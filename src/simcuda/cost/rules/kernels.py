@@ -64,6 +64,7 @@ def one_kernel(call: OperationCall) -> OpCost:
 
 
 def _range_between_tensors(call: OperationCall) -> OpCost:
+    # A host tensor is a number already.
     ends = [end for end in call.args[:2] if isinstance(end, torch.Tensor) and not call.is_on_host(end)]
     reads = tuple(("d2h", end.element_size()) for end in ends)
     return OpCost(waits=len(ends), copies=reads) + one_kernel(call)
@@ -80,6 +81,7 @@ def _isinf(call: OperationCall) -> OpCost:
 def _loss(call: OperationCall) -> OpCost:
     """The losses of the elements and, unless they are asked for, their reduction."""
     tensor = call.args[0]
+    # 0 stands for no reduction.
     if not call.argument("reduction", 1):
         return one_kernel(call)
     size = tensor.element_size()

@@ -41,6 +41,7 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     dense = _dense(*(call.argument(name) for name in ("grad_out", "input", "mean", "rstd", "weight")))
     if not tensor.numel():
         return dense
+    # Weight and bias, if they want a gradient.
     parameters = sum(1 for wanted in mask[1:] if wanted)
     cost = dense + OpCost(int(mask[0]) + int(parameters > 0))
     columns = int(torch.Size(call.argument("normalized_shape")).numel())
@@ -49,6 +50,7 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     resident = call.profile.multiprocessors // 2
     if not parameters or rows <= MANY_ROWS or columns // COLUMNS_OF_A_BLOCK >= resident:
         return cost
+    # Blocks are 32 columns wide, and each adds up 32 rows at a time.
     across = -(-columns // COLUMNS_OF_A_BLOCK)
     parts = min(MOST_BLOCKS // across, -(-rows // ROWS_OF_A_BLOCK))
     size = tensor.element_size()

@@ -81,6 +81,7 @@ def _reduce(call: OperationCall) -> OpCost:
 def _count_nonzero(call: OperationCall) -> OpCost:
     """Truth values, which are widened to be added up."""
     tensor, result = call.args[0], call.outputs[0]
+    # Its layout is all that matters: nothing is computed.
     truths = torch.empty_like(tensor, dtype=torch.bool, device="meta")
     total = reduce("sum", truths, _dimensions(call, tensor), result, call.profile)
     return OpCost(kernels_over(tensor), temporaries=(truths.numel(),)) + total
@@ -104,6 +105,7 @@ def _logsumexp(call: OperationCall) -> OpCost:
 
 def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
     dim = call.argument("dim")
+    # No dimension stands for all of them.
     if dim is None or dim == []:
         return tuple(range(tensor.dim()))
     dims = [dim] if isinstance(dim, int) else dim

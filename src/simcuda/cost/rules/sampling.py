@@ -26,6 +26,7 @@ def _normal(call: OperationCall) -> OpCost:
         return OpCost(drawing + len(mean_bytes), workspaces=mean_bytes)
     # The function checks the deviations, then calls the one with a result given, which does so again.
     checks = 1 if call.op.endswith("_out") else 2
+    # The least deviation is found in the precision of the type.
     half = deviations.dtype in (torch.float16, torch.bfloat16)
     how = arithmetic("extremum", deviations.element_size(), half=half)
     least = reduce_all(deviations.numel(), how, call.profile)
@@ -44,6 +45,7 @@ def _permutation(call: OperationCall) -> OpCost:
     if not length:
         return FREE
     bits = math.ceil(math.log2(length - (6 * length**2 + 1) / (12 * math.log(0.9))))
+    # Keys are as short as makes equal ones unlikely.
     key = 4 if bits <= 32 else INDEX_BYTES
     pairs = length * (key + INDEX_BYTES)
     return OpCost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
@@ -64,6 +66,7 @@ def _weighted(call: OperationCall) -> OpCost:
         size = weights.nbytes
         return OpCost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
     checks = 9 + int(weights.dim() > 1)
+    # One sample is the largest rank, several are the top of all ranks.
     ranks = 1 if samples == 1 else 2
     values = () if samples == 1 else (weights.element_size() * result.numel(),)
     size = weights.element_size()

@@ -17,6 +17,7 @@ def _lengths(call: OperationCall) -> OpCost:
 
     Lengths that are device tensors are read first.
     """
+    # The lists are copied one by one, each by a blocking copy.
     lengths = [call.argument(name) for name in ("input_lengths", "target_lengths")]
     size = INDEX_BYTES * call.args[0 if call.op.startswith("aten._ctc_loss.") else 1].shape[1]
     read = [n for n in lengths if isinstance(n, torch.Tensor) and not call.is_on_host(n)]
@@ -29,6 +30,7 @@ def _reduce_segments(call: OperationCall) -> OpCost:
     lengths = call.argument("lengths")
     if lengths is None or call.argument("unsafe", default=False):
         return OpCost(SEGMENT_KERNELS if lengths is not None else 1)
+    # No length may be negative.
     least = reduce_all(lengths.numel(), arithmetic("extremum", INDEX_BYTES), call.profile)
     sums = lengths.numel() // max(lengths.shape[-1], 1)
     # One truth value is copied, several are reduced.

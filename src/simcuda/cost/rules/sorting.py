@@ -39,6 +39,7 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
 
 def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     elements, length, size = tensor.numel(), tensor.shape[dim], tensor.element_size()
+    # CUB sorts values together with the 64-bit indices they came from.
     segments, pair = elements // length, size + INDEX_BYTES
     if segments == 1 or length >= LONG_SEGMENT:
         work = OpCost(1 + segments, workspaces=(INDEX_BYTES * length, pair * length))
@@ -68,6 +69,7 @@ def _median(call: OperationCall) -> OpCost:
     work = sort(flat, flat.contiguous(), 0)
     sorted_pair = (tensor.nbytes, INDEX_BYTES * tensor.numel())
     flattened = () if tensor.is_contiguous() else (tensor.nbytes,)
+    # ``nanmedian`` counts its NaNs by several more operations.
     after = 2 if call.op.startswith("aten.median") else 7
     return OpCost(
         launches=work.launches + len(flattened) + after,
@@ -90,6 +92,7 @@ def _mode(call: OperationCall) -> OpCost:
     dim = call.argument("dim", -1)
     if not tensor.dim() or tensor.shape[dim] == 1:
         return copied_within(call.outputs[0].reshape(tensor.shape), tensor) + OpCost(1)
+    # The kernel reads the dimension in one run.
     moved = tensor.transpose(dim, -1)
     dense = () if moved.is_contiguous() else (tensor.nbytes,)
     return OpCost(1 + len(dense), workspaces=dense)
@@ -117,6 +120,7 @@ def _running(call: OperationCall) -> OpCost:
         return OpCost(copies=(("d2d", result.nbytes),))
     if not tensor.numel():
         return FREE
+    # The sum of integers is wider than what is added up.
     is_dense = tensor.is_contiguous() and tensor.dtype == result.dtype
     dense = () if is_dense else (result.nbytes,)
     return OpCost(len(dense) + (2 if _is_one_row(call) else 1), temporaries=dense)
