@@ -147,8 +147,11 @@ class Ledger:
 
     def doubt(self, operation: str, *, is_modelled: bool) -> None:
         """Name an operation that is only modelled, or else has no rule."""
+        name = "approximate" if is_modelled else "unknown"
         for m in self._open:
-            (m._approximate if is_modelled else m._unknown).add(operation)
+            named = getattr(m, name)
+            if operation not in named:
+                setattr(m, name, tuple(sorted((*named, operation))))
 
 
 def user_line(within: int = _WITHIN) -> tuple[str, int, str]:

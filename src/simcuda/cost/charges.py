@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -17,12 +18,11 @@ Tags = Sequence[Tag | None]
 Tensors = Sequence[torch.Tensor]
 
 
+@dataclass(frozen=True)
 class Charges:
     """Charges operations to one machine."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._storages = machine.storages
+    _machine: Machine
 
     def on_host(
         self, traits: OperationTraits, call: OperationCall, tags: Tags, *, pinned: bool, floating: bool
@@ -109,7 +109,7 @@ class Charges:
                 self._machine.has_sparse = True
             return tag
         # A view, or the result of an operation in place, lies where its storage does.
-        tag = self._storages.tags.get(storage._cdata)
+        tag = self._machine.storages.tags.get(storage._cdata)
         if tag is not None:
             return tag
         if device == HOST:
@@ -143,7 +143,7 @@ class Charges:
         for tag in tags:
             owed, tag.owed = owed + tag.owed, 0
         for tensor in call.outputs[:1]:
-            made = self._storages.of(tensor)
+            made = self._machine.storages.of(tensor)
             if made is not None and made.floating:
                 made.owed += owed
 
@@ -153,11 +153,11 @@ class Charges:
             first = call.args[0]
             return tags[: len(first) if isinstance(first, list | tuple) else 1]
         tensors = tensors_in(call.argument(name) for name in traits.written)
-        return [self._storages.of(tensor) for tensor in tensors]
+        return [self._machine.storages.of(tensor) for tensor in tensors]
 
     def _follow_sizes(self, tensors: Tensors) -> None:
         for tensor in tensors:
-            tag = None if is_sparse(tensor) else self._storages.of(tensor)
+            tag = None if is_sparse(tensor) else self._machine.storages.of(tensor)
             # ``out=`` and ``resize_`` may have grown the storage while the operation ran on the CPU.
             if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
                 self._machine.resized(tag, tensor.untyped_storage().nbytes())

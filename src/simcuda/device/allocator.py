@@ -112,36 +112,33 @@ class BlockPool:
         stream: The stream whose requests they serve.
         least_rest: Bytes from which on the rest of a block is split off.
         stats: The statistics that count its blocks.
+        order: Size, address and block of each.
     """
 
     stream: int
     least_rest: int
     stats: tuple[PoolStats, ...]
-    _order: list[tuple[int, int, MemoryBlock]] = field(default_factory=list)
+    order: list[tuple[int, int, MemoryBlock]] = field(default_factory=list)
 
     def add(self, block: MemoryBlock) -> None:
         """Offer a block for reuse."""
         block.is_cached = True
-        insort(self._order, (block.size, block.address, block))
+        insort(self.order, (block.size, block.address, block))
 
     def remove(self, block: MemoryBlock) -> None:
         """Take back an offered block."""
         block.is_cached = False
-        del self._order[bisect_left(self._order, (block.size, block.address))]
+        del self.order[bisect_left(self.order, (block.size, block.address))]
 
     def take(self, size: int) -> MemoryBlock | None:
         """Take the smallest block of at least ``size`` bytes, the lowest address first among equals."""
-        order = self._order
+        order = self.order
         position = bisect_left(order, (size,))
         if position == len(order):
             return None
         block = order.pop(position)[2]
         block.is_cached = False
         return block
-
-    def whole_segments(self) -> list[MemoryBlock]:
-        """The blocks that cover their segment, in order."""
-        return [block for _, _, block in self._order if block.before is None and block.after is None]
 
 
 class Allocator:
@@ -160,7 +157,7 @@ class Allocator:
         self.capacity = capacity
         self.fraction = 1.0
         self.stats = AllocatorStats()
-        self._ordering = ordering
+        self.ordering = ordering
         self._waited = waited
         self._small: dict[int, BlockPool] = {}
         self._large: dict[int, BlockPool] = {}
@@ -181,7 +178,7 @@ class Allocator:
         if not requested:
             return None
         if self._waiting:
-            complete = self._ordering.is_complete
+            complete = self.ordering.is_complete
             for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
                 del self._waiting[block]
                 self._cache(block, has_waited=True)
@@ -212,7 +209,7 @@ class Allocator:
         for stats in block.pool.stats:
             stats.wait(block.size)
         # It comes back once the host knows that these streams have come this far.
-        self._waiting[block] = [self._ordering.record(stream) for stream in sorted(block.used_by)]
+        self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
         block.used_by = None
 
     def record_stream(self, block: MemoryBlock, stream: int) -> None:
@@ -227,7 +224,8 @@ class Allocator:
             self._waited(len(self._waiting.pop(block)))
             self._cache(block, has_waited=True)
         for pool in (*self._small.values(), *self._large.values()):
-            for block in pool.whole_segments():
+            whole = [b for _, _, b in pool.order if b.before is None and b.after is None]
+            for block in whole:
                 pool.remove(block)
                 self.stats.num_device_free += 1
                 for stats in pool.stats:

@@ -161,7 +161,19 @@ def compare(
     versions = [
         tuple(map(int, recording.environment["torch"].split(".")[:2])) for recording in (recorded, simulated)
     ]
-    not_recorded = dict(_not_recorded(recorded, simulated))
+    # Cases that one of the two has no result for, with the reason.
+    not_recorded: dict[str, str] = {}
+    for suite, why in simulated.left_out.items():
+        beginning = GROUP_NAMES.get(suite) or f"verifier/{Path(suite).stem}"
+        for id_ in recorded.cases:
+            if selects(id_) and id_.startswith(f"{beginning}/") and id_ not in simulated.cases:
+                not_recorded[id_] = f"not simulated: {why}"
+    for id_, case in recorded.cases.items():
+        if selects(id_) and (reason := case.get("lost") or case.get("not_run")):
+            not_recorded[id_] = reason
+    for id_ in simulated.cases:
+        if id_ not in recorded.cases:
+            not_recorded[id_] = "not in the recording"
     ids = [id_ for id_ in recorded.cases if selects(id_) and id_ not in not_recorded]
     found = [
         (disagreement, next((d.reason for d in DIFFERENCES if d.explains(disagreement, *versions)), None))
@@ -196,22 +208,6 @@ def compare(
         comparable=comparable,
         falls_short=comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in tallies),
     )
-
-
-def _not_recorded(recorded: Recording, simulated: Recording) -> Iterator[tuple[str, str]]:
-    """Cases that one of the two recordings has no result for, with the reason."""
-    selects = simulated.selection.has
-    for suite, why in simulated.left_out.items():
-        beginning = GROUP_NAMES.get(suite) or f"verifier/{Path(suite).stem}"
-        for id_ in recorded.cases:
-            if selects(id_) and id_.startswith(f"{beginning}/") and id_ not in simulated.cases:
-                yield id_, f"not simulated: {why}"
-    for id_, case in recorded.cases.items():
-        if selects(id_) and (reason := case.get("lost") or case.get("not_run")):
-            yield id_, reason
-    for id_ in simulated.cases:
-        if id_ not in recorded.cases:
-            yield id_, "not in the recording"
 
 
 def _disagreements(

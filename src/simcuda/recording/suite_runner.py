@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -144,7 +145,7 @@ def _worker(order: SuiteOrder) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     os.close(theirs)
     try:
         with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as stdin:
-            stdin.write(order.to_json().encode())
+            stdin.write(pickle.dumps(order))
         yield process, ours
     finally:
         with suppress(ProcessLookupError):

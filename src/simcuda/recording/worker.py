@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
 import re
 import sys
 import warnings
@@ -65,17 +66,6 @@ class SuiteOrder:
     profile: dict[str, Any] | None
     groups_done: frozenset[str] = frozenset()
     cases_done: frozenset[str] = frozenset()
-
-    def to_json(self) -> str:
-        """The order as text."""
-        return json.dumps({**vars(self), "selection": vars(self.selection)}, default=sorted)
-
-    @classmethod
-    def from_json(cls, text: str) -> SuiteOrder:
-        """The order that ``to_json`` wrote."""
-        fields = json.loads(text)
-        done = {name: frozenset(fields[name]) for name in ("groups_done", "cases_done")}
-        return cls(**{**fields, **done, "selection": Selection.from_json(fields["selection"])})
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
@@ -195,7 +185,8 @@ def main() -> None:
             pipe.write(json.dumps(message) + "\n")
             pipe.flush()
 
-        work(SuiteOrder.from_json(sys.stdin.read()), tell)
+        order: SuiteOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+        work(order, tell)
 
 
 if __name__ == "__main__":

@@ -20,15 +20,12 @@ def mlp_training_step(generator: torch.Generator) -> Steps:
     model = perceptron(32, 64, 64, 10)
     optimizer = torch.optim.AdamW(model.parameters())
     inputs, labels = uniform(generator, 16, 32), integers(generator, 10, 16)
-
-    def step() -> None:
+    # The first step makes the state of the optimizer, the second is measured.
+    for _ in range(2):
         optimizer.zero_grad()
         F.cross_entropy(model(inputs), labels).backward()
         optimizer.step()
-
-    step()
-    yield
-    step()
+        yield
 
 
 def step_with_clipped_gradients(generator: torch.Generator) -> Steps:
@@ -36,17 +33,14 @@ def step_with_clipped_gradients(generator: torch.Generator) -> Steps:
     model = perceptron(24, 48, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     inputs, targets = uniform(generator, 8, 24), uniform(generator, 8, 4)
-
-    def step() -> None:
+    # The first step makes the state of the optimizer, the second is measured.
+    for _ in range(2):
         optimizer.zero_grad()
         F.mse_loss(model(inputs), targets).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         nn.utils.clip_grad_value_(model.parameters(), 0.5)
         optimizer.step()
-
-    step()
-    yield
-    step()
+        yield
 
 
 def step_that_checks_the_norm(generator: torch.Generator) -> Steps:
@@ -65,8 +59,8 @@ def mixed_precision_step(generator: torch.Generator) -> Steps:
     optimizer = torch.optim.Adam(model.parameters())
     scaler = torch.amp.GradScaler("cuda")
     inputs, targets = uniform(generator, 16, 32), uniform(generator, 16, 8)
-
-    def step() -> None:
+    # The first step makes the state of the optimizer, the second is measured.
+    for _ in range(2):
         optimizer.zero_grad()
         with torch.autocast("cuda", dtype=torch.float16):
             loss = F.mse_loss(model(inputs), targets)
@@ -75,10 +69,8 @@ def mixed_precision_step(generator: torch.Generator) -> Steps:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()
-
-    step()
-    yield
-    step()
+        del loss
+        yield
 
 
 def bfloat16_forward(generator: torch.Generator) -> Steps:
@@ -106,16 +98,13 @@ def accumulated_gradients(generator: torch.Generator) -> Steps:
     model = perceptron(16, 32, 4)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     batches = [uniform(generator, 8, 16) for _ in range(3)]
-
-    def step() -> None:
+    # The first step makes the state of the optimizer, the second is measured.
+    for _ in range(2):
         optimizer.zero_grad(set_to_none=False)
         for batch in batches:
             (model(batch).square().mean() / len(batches)).backward()
         optimizer.step()
-
-    step()
-    yield
-    step()
+        yield
 
 
 def moving_average_of_weights(generator: torch.Generator) -> Steps:
