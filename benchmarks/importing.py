@@ -19,8 +19,7 @@ from typing import Any
 
 from benchmarks.command import main
 from benchmarks.result import Bound, Number, Result, Size
-from finding_tickets.importers.log import read_log
-from finding_tickets.importers.results import found_in
+from finding_tickets.importers.sarif import found_in, read_log
 
 TIME, MEMORY = Bound(1.5), Bound(0.6)
 RESULTS = {Size.FULL: 50_000, Size.QUICK: 10_000, Size.LEAST: 100}

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from benchmarks.machine import Machine
 from benchmarks.result import Result, Size, amount
 from benchmarks.table import rows
-from finding_tickets.ground.replacing import replace as replace_file
+from finding_tickets.ground.files import replace as replace_file
 
 SCHEMA_VERSION = 1
 RUNS_SHOWN = 6

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.command import main
 from benchmarks.result import Bound, Number, Result, Size
 from finding_tickets.claims.laws import identify
-from finding_tickets.claims.terms import Direction, directions, terms
+from finding_tickets.claims.terms import Column, directions, terms
 
 ROUNDS = {Size.FULL: 9, Size.QUICK: 3, Size.LEAST: 1}
 PEER, POINTS, VARIABLES = Bound(0.1), Bound(1.5), Bound(1.5)
@@ -48,9 +48,9 @@ class Law:
     text: str
 
     @property
-    def known(self) -> list[Direction]:
-        """The terms that it may be made of."""
-        return directions(terms(self.points))
+    def known(self) -> list[Column]:
+        """The values of the terms that it may be made of."""
+        return list(directions(terms(self.points)))
 
 
 def law(points: int, variables: int, number: int) -> Law:
@@ -88,7 +88,7 @@ def fitted(given: Law) -> float:
 def searched(given: Law) -> float:
     """Seconds until all sums of up to three terms are tried, of which one at least must fit."""
     start = time.perf_counter()
-    columns = np.array([direction.column for direction in given.known], dtype=float)
+    columns = np.array(given.known, dtype=float)
     values = np.array(given.values, dtype=float)
     sums = (chosen for size in range(1, LONGEST + 1) for chosen in combinations(range(len(columns)), size))
     fitting = [chosen for chosen in sums if _fits(columns[list(chosen)].T, values)]
@@ -106,7 +106,7 @@ def _fits(columns: np.ndarray, values: np.ndarray) -> bool:
 def at_once(given: Law) -> float:
     """Seconds for one least squares over all terms."""
     start = time.perf_counter()
-    columns = np.array([direction.column for direction in given.known], dtype=float)
+    columns = np.array(given.known, dtype=float)
     np.linalg.lstsq(columns.T, np.array(given.values, dtype=float), rcond=None)
     return time.perf_counter() - start
 

@@ -28,7 +28,7 @@ from benchmarks.result import Bound, Number, Result, Size
 from finding_tickets.measure.isolation import Isolation, Task
 from finding_tickets.measure.tasks import CHOICE
 from finding_tickets.register.load import load
-from finding_tickets.verify.session import Settings, verify
+from finding_tickets.verify.verify import Settings, verify
 
 ROUNDS = {Size.FULL: 5, Size.QUICK: 2, Size.LEAST: 1}
 BOUND = Bound(1.25)

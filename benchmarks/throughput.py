@@ -35,8 +35,7 @@ from benchmarks.processes import on, usable
 from benchmarks.result import Bound, Number, Result, Size
 from benchmarks.turns import TO_THE_END, Ended, Side, by_turns
 from finding_tickets.register.load import load
-from finding_tickets.verify.intoto import read
-from finding_tickets.verify.jobs import jobs
+from finding_tickets.verify.evidence import load as load_evidence
 from finding_tickets.verify.plan import plan
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,7 +163,7 @@ def loops(root: Path, folder: Path, processors: int) -> Side:
     """A process for each processor, which measures its part of all orders."""
     folder.mkdir()
     plans = [todo for document in load(root).documents if (todo := plan(document, root))]
-    orders = [asdict(job) for todo in plans for job in jobs(todo, "simulated", root).values()]
+    orders = [asdict(job) for todo in plans for job in todo.jobs("simulated", root).values()]
     parts = [folder / f"orders-{place}" for place in range(processors)]
     for place, part in enumerate(parts):
         part.write_text("".join(f"{json.dumps(order)}\n" for order in orders[place::processors]), "utf-8")
@@ -214,7 +213,7 @@ def measured(root: Path) -> int:
     One whose sweep lacks the only point that a claim is about is inconclusive, and was measured all the same.
     """
     files = (root / "evidence").glob("*/*.json")
-    return sum(bool(read(file.read_bytes()).verification.variants) for file in files)
+    return sum(bool(load_evidence(file.read_bytes()).verification.variants) for file in files)
 
 
 def throughput(way: Way, count: int, ours: Ended, floor: Sequence[Ended]) -> Result:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.model.verification import Verification
     from finding_tickets.register.load import Register
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
 
 class NotAsExpectedError(Exception):
@@ -51,7 +51,7 @@ class TicketItem(pytest.Item):
 
     def runtest(self) -> None:
         """Measure it; fail where a claim comes out otherwise than expected, or nothing is known."""
-        from finding_tickets.verify.session import verify
+        from finding_tickets.verify.verify import verify
 
         if self._broken:
             raise NotAsExpectedError(str(self._broken))
@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(
 
 def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketItem]:
     from finding_tickets.errors import TicketsError
-    from finding_tickets.gate.gate import broken
+    from finding_tickets.gate.check import broken
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.register.load import load
     from finding_tickets.register.root import find_root
@@ -130,7 +130,7 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
 
 
 def _settings(register: Register, config: pytest.Config) -> Settings:
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.verify.verify import Settings
 
     return Settings(
         root=register.root,
@@ -145,7 +145,7 @@ def _settings(register: Register, config: pytest.Config) -> Settings:
 def _told(verification: Verification) -> str:
     """What is wrong, above the whole report; empty where everything is as expected."""
     from finding_tickets.model.verdict import Verdict
-    from finding_tickets.report.verification import lines
+    from finding_tickets.report.text import plainly, verification_lines
 
     told = [
         f"{claim.id} {'holds' if claim.holds else 'is false'}, which is not expected of it"
@@ -155,4 +155,4 @@ def _told(verification: Verification) -> str:
     told += [f"{claim.id} was not checked" for claim in verification.claims if claim.holds is None]
     if not told and verification.verdict is Verdict.INCONCLUSIVE:
         told = ["nothing was measured"]
-    return "\n".join([*told, "", *lines(verification, lambda text, _: text)]) if told else ""
+    return "\n".join([*told, "", *verification_lines(verification, plainly)]) if told else ""

@@ -1,4 +1,4 @@
-"""The house keeps its rules: which room may import which, and what each room may depend on."""
+"""The house keeps its floors: imports run downwards and never in a circle, and torch stays below."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.measure import tasks as measuring
-from finding_tickets.measure.isolation import PRELOADED
-
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 
-# A room may import itself, the rooms named here, and the two leaves that everyone shares.
-ROOMS = {
-    "__main__": {"cli"},
-    "cli": {"cluster", "report", "verify", "register", "markdown", "model"},
-    "cluster": {"verify", "register", "markdown", "model"},
-    "report": {"verify", "register", "markdown", "model"},
-    "verify": {"register", "markdown", "model", "meter", "workload"},
-    "register": {"markdown", "model", "verify"},
-    "markdown": {"model"},
-    "model": set(),
-    "meter": {"workload", "simcuda"},
-    "workload": {"meter", "verify"},
-    "simcuda": set(),
-}
-LEAVES = {"errors", "processors", ""}
-OURS = ("finding_tickets.", "simcuda.")
-IMPORTS_TORCH = {"meter", "simcuda", "workload"}
+# From the top down: a room imports from its own and from the floors below it.
+FLOORS = (
+    {"__main__"},
+    {"cli"},
+    {"executors"},
+    {"report"},
+    {"gate", "history"},
+    {"verify", "lint", "importers"},
+    {"workload"},
+    {"measure", "register"},
+    {"documents", "claims"},
+    {"model"},
+    {"ground"},
+    {"errors"},
+)
+FLOOR_OF = {room: height for height, rooms in enumerate(reversed(FLOORS)) for room in rooms}
+MOST_MODULES = 16
+"""In a folder; but ``cli`` has a file for each command, and a list of rules is as long as it is."""
+LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/cost/rules"}
 
 
 def modules() -> dict[str, Path]:
@@ -54,51 +53,102 @@ def imports(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             module = node.module or ""
-            yield module
-            yield from (
-                f"{module}.{alias.name}" for alias in node.names if f"{module}.{alias.name}" in MODULES
-            )
+            submodules = [f"{module}.{alias.name}" for alias in node.names]
+            names = [name for name in submodules if name in MODULES]
+            # ``from package import module`` needs the package only to find the module.
+            yield from names if len(names) == len(submodules) else [module, *names]
+
+
+GRAPH = {
+    name: {target for target in imports(path) if target in MODULES and target != name}
+    for name, path in MODULES.items()
+}
 
 
 def room(name: str) -> str:
-    """The room a module of ours belongs to: ``finding_tickets.claims.laws`` is in ``verify``."""
-    package, _, rest = name.partition(".")
-    return "simcuda" if package in {"simcuda", "pytest_simcuda"} else rest.partition(".")[0]
+    """The room of a module: ``verify`` for ``finding_tickets.verify.plan``."""
+    return name.partition(".")[2].partition(".")[0]
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_imports_run_one_way(name: str) -> None:
-    """A module imports only from its own room and the rooms below it."""
-    here = room(name)
-    if here in LEAVES:
-        return
-    ours = {
-        room(target)
-        for target in imports(MODULES[name])
-        if target.split(".")[0] in {"finding_tickets", "simcuda"}
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The nodes that reach themselves, grouped by the circle that they are in."""
+
+    def reached(start: str) -> set[str]:
+        found: set[str] = set()
+        pending = [*graph[start]]
+        while pending:
+            if (node := pending.pop()) not in found:
+                found.add(node)
+                pending += graph.get(node, ())
+        return found
+
+    reach = {node: reached(node) for node in graph}
+    groups = {
+        tuple(sorted(other for other in reach[node] if node in reach.get(other, ())))
+        for node in graph
+        if node in reach[node]
     }
-    assert set() == ours - ROOMS[here] - LEAVES - {here}
+    return sorted(map(list, groups))
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_only_the_measuring_rooms_import_torch(name: str) -> None:
-    """Torch is imported by the meters, the simulated device and (for types) the workload, by nobody else."""
-    uses_torch = any(target.split(".")[0] == "torch" for target in imports(MODULES[name]))
-    assert not uses_torch or room(name) in IMPORTS_TORCH
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if name.startswith("finding_tickets.")))
+def test_imports_run_downwards(name: str) -> None:
+    """A module imports only from its own room and from the floors below it."""
+    here = room(name)
+    upwards = {
+        target
+        for target in GRAPH[name]
+        if target.startswith("finding_tickets.")
+        and room(target) != here
+        and FLOOR_OF[room(target)] >= FLOOR_OF[here]
+    }
+    assert set() == upwards
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_only_the_cluster_imports_ray(name: str) -> None:
+def test_no_modules_import_each_other() -> None:
+    """No module reaches itself, whatever way its imports go."""
+    assert [] == cycles(GRAPH)
+
+
+@pytest.mark.parametrize("package", ["finding_tickets", "simcuda"])
+def test_no_rooms_import_each_other(package: str) -> None:
+    """No room reaches itself; the face of a package may name every room."""
+    rooms: dict[str, set[str]] = {}
+    for name, targets in GRAPH.items():
+        if name.startswith(f"{package}."):
+            others = {room(target) for target in targets if target.startswith(f"{package}.")}
+            rooms.setdefault(room(name), set()).update(others - {room(name)})
+    assert [] == cycles(rooms)
+
+
+def test_no_folder_is_a_heap() -> None:
+    """A folder has few enough modules to be read as a table of contents."""
+    sizes: dict[str, int] = {}
+    for path in MODULES.values():
+        folder = path.parent.relative_to(SOURCE).as_posix()
+        sizes[folder] = sizes.get(folder, 0) + (path.name != "__init__.py")
+    assert {} == {each: size for each, size in sizes.items() if size > MOST_MODULES and each not in LISTS}
+
+
+def test_only_what_measures_imports_torch() -> None:
+    """Torch is imported by the room that runs code, the face of verifiers and the simulated device."""
+    allowed = {"finding_tickets.measure", "finding_tickets.workload", "simcuda", "pytest_simcuda"}
+    importers = {
+        ".".join(name.split(".")[:2]) if name.startswith("finding_tickets") else name.split(".")[0]
+        for name, path in MODULES.items()
+        if any(target.split(".")[0] == "torch" for target in imports(path))
+    }
+    assert set() == importers - allowed
+
+
+def test_only_the_executors_import_ray() -> None:
     """Ray is for those who have a cluster: nothing else knows of it."""
-    uses_ray = any(target.split(".")[0] == "ray" for target in imports(MODULES[name]))
-    assert not uses_ray or room(name) == "cluster"
-
-
-STANDALONE = ["finding_tickets.workload", "finding_tickets.measure.run", "simcuda"]
-"""What running a verifier on its own loads."""
-TARGETS = [value.partition(":")[0] for value in vars(measuring).values() if str(value).startswith(OURS)]
-MEASURING = ["finding_tickets.measure.forkserver", *PRELOADED, *TARGETS]
-"""What is loaded where another Python than the tool's own measures."""
+    importers = {
+        name
+        for name, path in MODULES.items()
+        if any(target.split(".")[0] == "ray" for target in imports(path))
+    }
+    assert {"executors"} == set(map(room, importers))
 
 
 def reached_from(names: Iterable[str]) -> set[str]:
@@ -107,16 +157,19 @@ def reached_from(names: Iterable[str]) -> set[str]:
     pending = list(names)
     while pending:
         name = pending.pop()
-        if name in reached:
-            continue
-        reached.add(name)
-        pending += [target for target in imports(MODULES[name]) if target in MODULES]
+        if name not in reached:
+            reached.add(name)
+            pending += GRAPH[name]
     return reached
 
 
-@pytest.mark.parametrize("names", [STANDALONE, MEASURING], ids=["a verifier on its own", "another Python"])
+@pytest.mark.parametrize(
+    "names",
+    [["finding_tickets.workload", "simcuda"], [each for each in MODULES if room(each) == "measure"]],
+    ids=["a verifier on its own", "the room that measures"],
+)
 def test_measuring_needs_torch_alone(names: list[str]) -> None:
-    """What ``python verifiers/<id>.py`` can reach, or the server of another Python, needs nothing else."""
+    """What ``python verifiers/<id>.py`` or a worker under another Python can load needs nothing else."""
     foreign = {
         (name, target)
         for name in reached_from(names)
@@ -131,7 +184,7 @@ def test_the_simulated_device_knows_nothing_of_tickets() -> None:
     importers = {
         name
         for name, path in MODULES.items()
-        if name.startswith("simcuda")
+        if name.split(".")[0] in {"simcuda", "pytest_simcuda"}
         and any(target.startswith("finding_tickets") for target in imports(path))
     }
     assert set() == importers

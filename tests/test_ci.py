@@ -12,7 +12,7 @@ import yaml
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
-from finding_tickets.gate.gate import ACCEPTABLE, CODES, RULES
+from finding_tickets.gate.check import ACCEPTABLE, CODES, RULES
 from finding_tickets.model.verdict import BEST_FIRST, Verdict
 
 ROOT = Path(__file__).parents[1]

@@ -18,11 +18,12 @@ from uuid import uuid4
 
 import pytest
 from tests.test_nothing_touched import MARK, Place, processes, ticket
-from tests.verify.test_session import CLAIMS, FIX, FOUND
+from tests.verify.conftest import CLAIMS, FIX, FOUND
 
-from finding_tickets.ground import folders, replacing
-from finding_tickets.ground.replacing import replace
-from finding_tickets.verify.intoto import read
+from finding_tickets.ground import cache
+from finding_tickets.ground import files as files_module
+from finding_tickets.ground.files import replace
+from finding_tickets.verify.evidence import load
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="processes are found by the environment that /proc shows"
@@ -65,12 +66,11 @@ USABLE = shutil.which("bwrap") is not None and (
 needs_bubblewrap = pytest.mark.skipif(not USABLE, reason="bubblewrap is not installed, or not allowed here")
 Files = Mapping[str, bytes]
 REMOVING = """
-import os, shutil, signal, sys
-from pathlib import Path
-from finding_tickets.ground import folders
+import os, shutil, signal
+from finding_tickets.ground import cache
 
 shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-folders.make(Path(sys.argv[1]), lambda _: None, 1)
+cache.make_folder("kind", "next", lambda _: None, 1)
 """
 
 
@@ -203,7 +203,7 @@ def test_a_killed_run_leaves_valid_evidence_and_nothing_else(
         assert set(old) <= set(found) <= set(complete)
         for name, content in found.items():
             assert content in (complete[name], old.get(name))
-            assert read(content).verification.ticket == name.partition("/")[0]
+            assert load(content).verification.ticket == name.partition("/")[0]
     assert 0 == verified(place)
     assert complete == place.evidence()
     assert [place.git("rev-parse", "--show-toplevel").strip()] == [
@@ -228,15 +228,19 @@ def test_a_check_that_is_killed_while_git_writes_its_base_leaves_nothing(place: 
         attributes.unlink()
 
 
-def test_a_run_that_is_killed_while_it_removes_checkouts_leaves_none_in_part(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_while_it_removes_checkouts_leaves_none_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it has begun to remove has no name any more, by which another run would take it for whole."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kind = tmp_path / "finding-tickets/kind"
     for name in ("first", "last"):
-        folders.make(tmp_path / "kind" / name, lambda _: None, 2)
-    folders.release()
-    removing = subprocess.run([sys.executable, "-c", REMOVING, str(tmp_path / "kind/next")], check=False)
+        cache.make_folder("kind", name, lambda _: None, 2)
+    cache.release_folders()
+    removing = subprocess.run([sys.executable, "-c", REMOVING], check=False)
     assert -signal.SIGKILL == removing.returncode
-    assert [] == eventually(lambda: [str(file) for file in (tmp_path / "kind").glob(".*")])
-    assert ["last"] == [folder.name for folder in (tmp_path / "kind").iterdir()]
+    assert [] == eventually(lambda: [str(file) for file in kind.glob(".*")])
+    assert ["last"] == [folder.name for folder in kind.iterdir()]
 
 
 def test_an_interrupted_run_goes_on_where_it_was(place: Broken, undisturbed: tuple[Files, float]) -> None:
@@ -345,10 +349,8 @@ def test_nobody_needs_a_home(place: Broken, undisturbed: tuple[Files, float]) ->
 
 KILLED = """
 import os, signal, sys
-from functools import partial
 from pathlib import Path
-from finding_tickets.ground import replacing
-from finding_tickets.ground.replacing import replace
+from finding_tickets.ground.files import replace
 
 os.fchmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 replace(Path(sys.argv[1]), b"new")
@@ -371,7 +373,7 @@ def test_a_file_is_replaced_also_where_all_have_names(
     file = tmp_path / "file"
     for content, nameless in ((b"one", True), (b"two", True), (b"three", False)):
         if not nameless:
-            monkeypatch.setattr(replacing, "_NAMELESS", 0)
+            monkeypatch.setattr(files_module, "_NAMELESS", 0)
         replace(file, content, mode=0o644)
         assert [(file, content, 0o644)] == [
             (each, each.read_bytes(), each.stat().st_mode & 0o777) for each in tmp_path.iterdir()
@@ -397,7 +399,7 @@ def test_what_a_killed_process_left_beside_a_file_is_removed(tmp_path: Path) -> 
 LINKED = """
 import os, signal, sys
 from pathlib import Path
-from finding_tickets.ground.replacing import replace
+from finding_tickets.ground.files import replace
 
 Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 replace(Path(sys.argv[1]), b"new")

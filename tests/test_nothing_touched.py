@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from tests.conftest import TICKET
 from tests.other_python import other_python
-from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER
+from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER
 
 from finding_tickets.cli.main import COMMANDS
 
@@ -31,7 +31,7 @@ PROBE = ("probe", "pkg.step:step", "--sweep", "n=1,2,3,5")
 EVIDENCE = f"evidence/A-1/simulated-torch{version('torch').partition('+')[0]}-h200-cuda13.json"
 MARK = "STARTED_BY"
 
-LOG = str(Path(__file__).parent / "register/importing/logs/semgrep.sarif")
+LOG = str(Path(__file__).parent / "importers/logs/semgrep.sarif")
 WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("init",): ["tickets.toml"],
     ("init", "--dry-run"): [],

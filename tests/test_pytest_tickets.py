@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repository
-from tests.verify.test_session import CLAIMS, add
+from tests.verify.conftest import CLAIMS, add
 
 pytest_plugins = ["pytester"]
 

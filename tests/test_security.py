@@ -13,7 +13,7 @@ import pytest
 
 from finding_tickets.cli.main import COMMANDS, run
 from finding_tickets.ground.git import GitError, ask
-from finding_tickets.report.formats import FORMATS
+from finding_tickets.report.status import ReportFormat
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -48,7 +48,7 @@ LINES: dict[str, list[list[str]]] = {
     "show": [["A-1", "--history"]],
     "graph": [[]],
     "lint": [[], ["--fix"]],
-    "report": [["--format", name] for name in FORMATS],
+    "report": [["--format", name] for name in ReportFormat],
     "history": [["A-1"]],
     "import": [["other.sarif"]],
     "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],

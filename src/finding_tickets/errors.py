@@ -66,3 +66,7 @@ class GateError(TicketsError):
     """What was asked for needs a measurement that is not there."""
 
     exit_code = ExitCode.GATE_FAILED
+
+
+class RevisionError(Exception):
+    """Why a revision of the repository cannot be had, in a few words."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND, add
 
 from finding_tickets.errors import ExitCode
 

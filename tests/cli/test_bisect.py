@@ -156,7 +156,9 @@ def test_what_failed_is_tried_again_with_other_packages(
     arguments = ("bisect", "B1-PT-01", "--good", commits["not mended"], "--meter", "simulated")
     # One defect, broken, mended, moved and brought back; then the broken one alone.
     for packages, number in [("one", 5), ("one", 0), ("one two", 1), ("one two", 0)]:
-        monkeypatch.setattr("finding_tickets.history.bisect.installed", lambda packages=packages: packages)
+        monkeypatch.setattr(
+            "finding_tickets.history.walk.installed_packages", lambda packages=packages: packages
+        )
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.markdown.mutations import document
+from tests.documents.mutations import document
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

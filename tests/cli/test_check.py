@@ -9,12 +9,12 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.verify.intoto import read, written
+from finding_tickets.verify.evidence import dump, load
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -132,9 +132,9 @@ def test_evidence_that_was_not_measured_again_is_stale(base: Repository, git: Gi
 def forged(repository: Repository, ticket: str, **fields: object) -> None:
     """Evidence as the tool would write it of a measurement that never was."""
     (file,) = (repository.root / "evidence" / ticket).glob("*.json")
-    evidence = read(file.read_bytes())
+    evidence = load(file.read_bytes())
     lie = evidence.verification.model_copy(update=fields)
-    file.write_bytes(written(evidence.model_copy(update={"verification": lie})))
+    file.write_bytes(dump(evidence.model_copy(update={"verification": lie})))
 
 
 def test_evidence_that_a_branch_brings_along_is_not_trusted(

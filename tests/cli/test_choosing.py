@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 import typer
-from tests.verify.test_session import add
+from tests.verify.conftest import add
 
-from finding_tickets.cli.choosing import complete_word
+from finding_tickets.cli.options import complete_word
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import add
+from tests.verify.conftest import add
 
 from finding_tickets.errors import ExitCode
 from simcuda.real import why_not

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.ground import git as asking
-from finding_tickets.history import past
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -102,17 +101,16 @@ def test_git_is_asked_twice_at_most(
     history: list[str], tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many commits there are."""
-    asked: list[str] = []
-    actual = asking.ask_bytes
+    started: list[Any] = []
+    start = subprocess.Popen.__init__
 
-    def ask(root: Path, *arguments: str, **more: bytes) -> bytes:
-        asked.append(arguments[0])
-        return actual(root, *arguments, **more)  # type: ignore[arg-type] # passed on as it came
+    def noted(self: Any, arguments: Any, *rest: Any, **named: Any) -> None:
+        started.append(arguments)
+        start(self, arguments, *rest, **named)
 
-    monkeypatch.setattr(past, "ask_bytes", ask)
-    monkeypatch.setattr(asking, "ask_bytes", ask)
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
     assert len(history) == len(tickets("history", "A-1", "--format", "json").data)
-    assert 2 == len(asked)
+    assert 2 == len(started)
 
 
 @pytest.mark.usefixtures("history")
@@ -144,7 +142,7 @@ def test_without_history_it_says_so(repository: Repository, tickets: Tickets) ->
     """Outside a repository of git there is none."""
     repository.ticket()
     ran = tickets("history", "B1-PT-01")
-    assert (ExitCode.USAGE, True) == (ran.code, "the history is not known: not a git repository" in ran.err)
+    assert (ExitCode.USAGE, True) == (ran.code, "cannot read git history: not a git repository" in ran.err)
 
 
 def test_without_evidence_there_is_nothing_to_show(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.errors import ExitCode
 

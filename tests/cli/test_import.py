@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 Tickets = Callable[..., "Ran"]
-LOGS = Path(__file__).parents[1] / "register/importing/logs"
+LOGS = Path(__file__).parents[1] / "importers/logs"
 
 
 def result(line: int, text: str = "it waits", **more: object) -> dict[str, Any]:

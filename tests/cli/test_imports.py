@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.test_session import add
+from tests.verify.conftest import add
 
+from finding_tickets.cli.help_page import OPTIONS, SUMMARIES
 from finding_tickets.cli.main import COMMANDS as ALL
 from finding_tickets.cli.main import application
-from finding_tickets.cli.overview import OPTIONS, SUMMARIES
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.cli.main import run
-from finding_tickets.register.adoption import survey
+from finding_tickets.register.adopt import survey
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

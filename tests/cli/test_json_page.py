@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.measure.probing import Cost, Probed, ProbedSite
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import (
     ClaimResult,
@@ -19,7 +19,7 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.register.draft import Draft
-from finding_tickets.report.probe import as_json
+from finding_tickets.report.probe import probe_item
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -92,7 +92,7 @@ def test_the_keys_of_an_import(tickets: Tickets, repository: Repository) -> None
 
 def test_the_keys_of_a_probe() -> None:
     """Every key of the item, of a site and of a cost is named."""
-    cost = Cost((1,))
+    cost = ProbedCost((1,))
     probed = Probed(
         target="a:f",
         kind="function",
@@ -111,5 +111,5 @@ def test_the_keys_of_a_probe() -> None:
         positional=True,
         files=(),
     )
-    item = as_json(probed)
+    item = probe_item(probed)
     assert {*item, "draft", *item["sites"][0], *item["metrics"]["syncs"]} <= named("probe")

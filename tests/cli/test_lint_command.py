@@ -147,16 +147,16 @@ def test_words_choose_tickets(tickets: Tickets, repository: Repository) -> None:
     assert ran.err.startswith("1 document: 0 errors, 1 warning, 1 note")
 
 
-def test_fix_mends_and_shows_what_is_left(tickets: Tickets, repository: Repository) -> None:
-    """What takes no judgement is mended, which is said on stderr; the rest is printed."""
+def test_fix_shows_what_is_left(tickets: Tickets, repository: Repository) -> None:
+    """What takes no judgement is fixed, which is said on stderr; the rest is printed."""
     dangling_and_misspelt(repository)
     ran = tickets("lint", "--fix")
     assert ["dangling-relation"] == shown(ran)
-    assert ran.err.startswith("mended 1 problem in 1 file\n")
+    assert ran.err.startswith("fixed 1 problem in 1 file\n")
     assert "| **Severity** | `P2` |" in (repository.root / "tickets/B1-PT-01.md").read_text()
 
 
-def test_what_cannot_be_mended_is_bad_data(
+def test_what_cannot_be_fixed_is_bad_data(
     tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that may not be written is named on stderr, and the exit code is 4."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets import __version__
 from finding_tickets.cli import list as list_command
 from finding_tickets.cli.main import COMMANDS, run
 from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.ground.version import __version__
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -9,10 +9,10 @@ import pytest
 from tests.cli.conftest import Ran
 from tests.conftest import Git, Repository
 from tests.other_python import other_python
-from tests.verify.test_session import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.verify.evidence import own_torch
+from finding_tickets.register.staleness import own_torch
 
 Tickets = Callable[..., Ran]
 OTHER = "1.99.0"

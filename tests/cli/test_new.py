@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.cli import adding
+from finding_tickets.cli import new
 from finding_tickets.cli.main import run
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def test_more_drafts_than_attempts(
     tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Attempts are for IDs that others take: each draft begins after those that were written before it."""
-    monkeypatch.setattr(adding, "ATTEMPTS", 2)
+    monkeypatch.setattr(new, "ATTEMPTS", 2)
     drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 4))
     ran = tickets("new", "--from", str(drafts))
     assert [f"tickets/T-0{number}.md" for number in (1, 2, 3, 4)] == ran.out.split()
@@ -365,8 +365,8 @@ def test_the_verifier_runs_and_its_claims_hold(tickets: Tickets, repository: Rep
     tickets("new", "--title", "It waits", "--severity", "P2", "--with-verifier")
     ran = tickets("lint", "--format", "json")
     assert [
-        "variant found is an example still: fixes/t_01/found.py",
-        "variant fix is an example still: fixes/t_01/fix.py",
+        "variant found is still the example code: fixes/t_01/found.py",
+        "variant fix is still the example code: fixes/t_01/fix.py",
     ] == [problem["message"] for problem in ran.data]
     ran = tickets("verify", "T-01", "--format", "json")
     assert (0, "verified") == (ran.code, ran.data[0]["verdict"])

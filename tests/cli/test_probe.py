@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.measure.probing import Cost, Probed, ProbedSite
-from finding_tickets.report.findings import Finding, site_of
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
+from finding_tickets.report.probe import ProbedFinding, site_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -164,7 +164,7 @@ def test_how_it_ends(
 
 def site(what: str = "allocations", file: str = "a.py", line: int = 2) -> ProbedSite:
     """A site that counts 3 and then 5."""
-    return ProbedSite(file, line, "f", what, "x = `y`", Cost((3, 5), None, "no law, 3..5"))
+    return ProbedSite(file, line, "f", what, "x = `y`", ProbedCost((3, 5), None, "no law, 3..5"))
 
 
 def made_up(*sites: ProbedSite) -> Probed:
@@ -176,7 +176,7 @@ def made_up(*sites: ProbedSite) -> Probed:
         torch="2.13.0",
         device="h200-cuda13",
         points=({"n": 1}, {"n": 2}),
-        metrics={"allocations": Cost((3, 5)), "peak_bytes": Cost((64, 64), "64")},
+        metrics={"allocations": ProbedCost((3, 5)), "peak_bytes": ProbedCost((64, 64), "64")},
         sites=sites,
         errors=(),
         not_measured=(),
@@ -192,14 +192,14 @@ def made_up(*sites: ProbedSite) -> Probed:
 def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:
     """Where no law was found, what was measured lies between the smallest and the largest value."""
     probed = made_up(site())
-    attached = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").attached()
+    attached = ProbedFinding(probed, probed.sites[0], tmp_path, "tickets probe a:f").attached()
     assert {"allocations": "3..5", "peak_bytes": "64"} == attached.context["claims"]
 
 
 def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
     """The ticket is about the function that was probed; there is no code of the repository to quote."""
     probed = made_up(site(file="library/x.py"))
-    draft = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
+    draft = ProbedFinding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
     assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
     assert "```" not in draft.description
 
@@ -208,7 +208,7 @@ def test_a_comprehension_is_in_its_function(tmp_path: Path) -> None:
     """Where Python calls the code after its form, the ticket names the function that is written around it."""
     (tmp_path / "a.py").write_text("def outer(xs):\n    return [x.item() for x in xs]\n")
     probed = made_up(replace(site("stream_syncs"), function="<listcomp>"))
-    draft = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
+    draft = ProbedFinding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {})
     assert "outer waits for the GPU in a.py:2" == draft.title
     assert ["outer"] == [place.symbol for place in draft.locations]
 
@@ -217,7 +217,7 @@ def test_a_long_function_is_quoted_in_part(tmp_path: Path) -> None:
     """Six lines on each side of the line, within the function; fences in the code do not end the quote."""
     (tmp_path / "a.py").write_text("def f():\n    '''```'''\n" + "    x = 1\n" * 40)
     probed = made_up(site(line=5))
-    text = Finding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {}).description
+    text = ProbedFinding(probed, probed.sites[0], tmp_path, "tickets probe a:f").draft((), {}).description
     quoted = text.partition("````python\n")[2].partition("\n````")[0].split("\n")
     assert ["# a.py:1-11", "def f():", "    '''```'''", *["    x = 1"] * 9] == quoted
 

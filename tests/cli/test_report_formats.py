@@ -14,7 +14,7 @@ import pytest
 from junitparser import JUnitXml
 
 from finding_tickets.cli.main import run
-from finding_tickets.report.formats import FORMATS
+from finding_tickets.report.status import ReportFormat
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -79,7 +79,7 @@ def test_profiles_are_those_of_sarif(tickets: Tickets, repository: Repository) -
     ran = tickets("report", "--format", "sarif", "--profile", "github")
     assert (0, ["A-1"]) == (ran.code, ids("sarif", ran.out))
     assert ["A-1", "A-2"] == ids("sarif", tickets("report", "--format", "sarif").out)
-    for other in FORMATS:
+    for other in ReportFormat:
         if other != "sarif":
             assert 2 == tickets("report", "--format", other, "--profile", "github").code
 

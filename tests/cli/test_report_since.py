@@ -9,8 +9,8 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
-from finding_tickets.verify.evidence import own_torch
-from finding_tickets.verify.intoto import written
+from finding_tickets.register.staleness import own_torch
+from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -39,7 +39,7 @@ def evidence(
         variants={},
         claims=(),
     )
-    content = written(Evidence(inputs=(), verification=done))
+    content = dump(Evidence(inputs=(), verification=done))
     repository.write(f"evidence/{name}/{file}.json", content)
 
 

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.particulars import CONTRADICTIONS
-from finding_tickets.register.row import Row as Stated
+from finding_tickets.register.index import Row as Stated
 from finding_tickets.report import rows
-from finding_tickets.report.contexts import (
-    Changed,
+from finding_tickets.report.rows import CONSENSUS, CONTRADICTIONS, ReportRow
+from finding_tickets.report.status import (
+    CrossTable,
     Disagreement,
+    OpenWork,
     RefutedClaim,
-    Report,
+    RegisterStatus,
     Reviewer,
     Since,
-    Status,
-    Work,
+    StatedChange,
+    StatusReport,
 )
-from finding_tickets.report.measured import Change
-from finding_tickets.report.rows import CONSENSUS, Row
-from finding_tickets.report.tables import CrossTable
+from finding_tickets.report.text import LawChange
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
 RECORDS = (
-    Report,
-    Status,
-    Row,
+    StatusReport,
+    RegisterStatus,
+    ReportRow,
     Reviewer,
     Disagreement,
     RefutedClaim,
-    Work,
+    OpenWork,
     Since,
-    Changed,
+    StatedChange,
     CrossTable,
 )
 SHOWN_ELSEWHERE = {"id", "kind", "path", "title", "severity"}
@@ -64,7 +63,9 @@ def test_every_name_is_documented(record: type) -> None:
 def test_every_name_of_what_is_stated_is_documented() -> None:
     """So are the fields of the index and those of laws; what a row has itself is named there."""
     page = PAGE.read_text(encoding="utf-8")
-    names = ({each.name for each in fields(Stated)} - SHOWN_ELSEWHERE) | set(Change._fields)
+    names = ({each.name for each in fields(Stated)} - SHOWN_ELSEWHERE) | {
+        each.name for each in fields(LawChange)
+    }
     assert set() == {name for name in names if f"`.{name}`" not in page}
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import CLAIMS, FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
-from finding_tickets.verify import evidence
+from finding_tickets.register import staleness
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -105,11 +105,11 @@ def test_what_all_depend_on_makes_all_stale(
     assert [("A-1", "helpers/shared.py"), ("B-1", "helpers/shared.py")] == STALE.findall(
         tickets("verify", "--stale").err
     )
-    monkeypatch.setattr(evidence, "version", lambda _: "9.9.9+cpu")
+    monkeypatch.setattr(staleness, "own_torch", lambda: "9.9.9")
     shown = [_squeezed(tickets("show", ticket).out) for ticket in ("A-1", "B-1")]
     assert [True, True] == ["stale (changed since it was measured: torch)" in page for page in shown]
     monkeypatch.undo()
-    monkeypatch.setattr(evidence, "__version__", "9.9.9")
+    monkeypatch.setattr(staleness, "__version__", "9.9.9")
     shown = [_squeezed(tickets("show", ticket).out) for ticket in ("A-1", "B-1")]
     assert [True, True] == [
         "stale (changed since it was measured: finding-tickets)" in page for page in shown

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.test_session import CLAIMS, FIX, FOUND, add, alive
+from tests.verify.conftest import CLAIMS, FIX, FOUND, add, alive
 
 from finding_tickets.cli import verify
 from finding_tickets.cli.main import run
-from finding_tickets.cli.packed import Packed, pack
+from finding_tickets.cli.verify import Packed, pack
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verification import Verification
 
@@ -36,11 +36,12 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
     lines = [" ".join(line.split()) for line in printed.out.split("\n")]
     assert lines[0].startswith("A-1 failed: fix.syncs[1]: claimed 0, measured 1")
     for line in [
-        "syncs tensors -> 1",
-        "holds found.syncs tensors",
-        "false fix.syncs[1] 0 | measured 1 (as expected)",
-        "at tensors=1, size=7: 1 and 5 more points",
-        "fixes/a_1/found.py:5 check stream_syncs tensors",
+        "syncs tensors 1",
+        "holds found.syncs tensors tensors",
+        "false fix.syncs[1] 0 1 (as expected: one read is needed)",
+        "fix.syncs[1] tensors=1, size=7: 1",
+        "and 3 more points",
+        "fixes/a_1/found.py:5 check d2h, stream_syncs: tensors",
     ]:
         assert line in lines
     assert "measuring A-1\n[1/1] A-1: failed\n" == printed.err
@@ -248,7 +249,7 @@ def test_verifications_do_not_pile_up(repository: Repository, monkeypatch: pytes
         return []
 
     monkeypatch.setattr(verify, "pack", packed)
-    monkeypatch.setattr(verify, "lines", written)
+    monkeypatch.setattr(verify, "verification_lines", written)
     assert ExitCode.OK == tickets(repository, "--all")
     assert ([done[0]] * 4, [shown[0]] * 4) == (done, shown)
     assert shown[0] <= 2

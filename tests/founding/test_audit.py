@@ -11,7 +11,7 @@ from finding_tickets.gate.audit import Fate, audit
 from finding_tickets.measure.cheats import CHEATS
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
-from finding_tickets.verify.session import Settings
+from finding_tickets.verify.verify import Settings
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from finding_tickets.measure.compare import difference
+from finding_tickets.measure.results import difference
 
 Load = Callable[[str, str], Callable[..., Any]]
 NAMES = ["found", "applied", "fix"]

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import pytest
 
-from finding_tickets.documents.inline import plain
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.splice import Splice, spliced
+from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status, Vocabulary, squeeze
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
-from finding_tickets.register.edits import Step, edit_of, relating, setting, ticking
+from finding_tickets.register.edits import DocumentEdit, Step, relating, setting, ticking
+from finding_tickets.register.index import row_of
 from finding_tickets.register.lifecycle import SETTLED_AS
-from finding_tickets.register.row import row_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -153,11 +153,8 @@ def domains(document: Document) -> list[str]:
 
 def check(data: bytes, path: str, each: Try, document: Document) -> None:
     """Make an edit; it reads back, Updated is today's, and what it did not replace is there, in order."""
-    edit = edit_of(row_of(document), WORDS, TODAY, *each.steps)
-    splices = edit.make(data)
-    new = spliced(data, splices)
-    if new != data:
-        edit.confirm(data, new)
+    edit = DocumentEdit(row_of(document), WORDS, TODAY, each.steps)
+    new, splices = edit.make(data), edit.splices(data)
     after, _ = read_document(new, path, WORDS)
     assert after is not None
     assert each.holds(after), each.name

@@ -7,14 +7,14 @@ from datetime import date
 
 import pytest
 
+from finding_tickets.documents.edit.splices import Splice, spliced
 from finding_tickets.documents.reading import read_document
-from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Vocabulary
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.edits import Step, edit_of, relating, setting, ticking
-from finding_tickets.register.row import row_of
+from finding_tickets.register.edits import DocumentEdit, Step, edit_of, relating, setting, ticking
+from finding_tickets.register.index import row_of
 
 TODAY = date(2031, 5, 7)
 WORDS = Vocabulary()
@@ -38,10 +38,7 @@ def edited(text: str, *steps: Step, words: Vocabulary = WORDS) -> str:
     data = text.encode()
     document, _ = read_document(data, f"{ID}.md", words)
     assert document is not None
-    edit = edit_of(row_of(document), words, TODAY, *steps)
-    new = spliced(data, edit.make(data))
-    edit.confirm(data, new)
-    return new.decode()
+    return edit_of(row_of(document), words, TODAY, *steps).make(data).decode()
 
 
 def added(text: str, *steps: Step) -> list[str]:
@@ -341,9 +338,8 @@ def test_an_edit_that_would_change_something_else_is_refused() -> None:
     """What is confirmed is the whole record: only what was asked for may differ."""
     document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
     assert document is not None
-    edit = edit_of(row_of(document), WORDS, TODAY, setting("severity", ["P1"]))
-    new = spliced(TABLE.encode(), edit.make(TABLE.encode()))
-    edit.confirm(TABLE.encode(), new)
+    edit = DocumentEdit(row_of(document), WORDS, TODAY, [setting("severity", ["P1"])])
+    new = edit.make(TABLE.encode())
     with pytest.raises(BadDataError, match="would change title, sections as well; nothing was changed"):
         edit.confirm(TABLE.encode(), new.replace(b"It waits", b"It slept"))
     with pytest.raises(BadDataError, match="would change other metadata as well"):

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.graph import Edge, cycles, graph, relations
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
+from finding_tickets.register.relations import Edge, cycles, graph, relations
 
 
 def row(document_id: str, *related: tuple[str, str]) -> Row:

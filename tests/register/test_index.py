@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from finding_tickets.documents import reading
 from finding_tickets.documents.reading import read_document
 from finding_tickets.ground.cache import cache_folder
-from finding_tickets.register import index, readings
+from finding_tickets.register import index
 from finding_tickets.register.files import State, is_settled
-from finding_tickets.register.listing import Listing, list_rows
-from finding_tickets.register.row import Row, row_of
+from finding_tickets.register.index import Listing, Row, list_rows, row_of
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -35,7 +34,7 @@ import json, sys
 from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 found = list_rows(Path(sys.argv[1]))
 tickets = [name for name in opened if name.endswith((".md", ".remediation.yaml"))]
 print(json.dumps([[row.id for row in found.rows], tickets, sorted(sys.modules)]))
@@ -63,7 +62,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         paths.append(path)
         return actual(data, path, *words)  # type: ignore[arg-type] # passed on as they come
 
-    monkeypatch.setattr(readings, "read_document", noting)
+    monkeypatch.setattr(reading, "read_document", noting)
     monkeypatch.setattr(time, "time_ns", lambda: clock() + LATER)
     return paths
 
@@ -83,14 +82,13 @@ def stored() -> Path:
     """The only index there is."""
     folder = cache_folder()
     assert folder is not None
-    (file,) = folder.glob("*.sqlite3")
+    (file,) = (folder / index.CACHE).iterdir()
     return file
 
 
 def entries() -> list[str]:
     """The paths for which the index has an entry."""
-    with sqlite3.connect(stored()) as database:
-        return sorted(path.decode() for (path,) in database.execute("SELECT path FROM entry"))
+    return sorted(msgspec.msgpack.decode(stored().read_bytes()[4:], type=index.IndexFile).entries)
 
 
 def test_a_listing_has_what_loading_has(register: Repository, read: list[str]) -> None:
@@ -241,83 +239,6 @@ def test_duplicates_are_known(register: Repository, read: list[str]) -> None:
     assert [] == read
 
 
-def test_many_processes_read(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where several processes read, the listing is the same."""
-    monkeypatch.setattr(readings, "MANY", 2)
-    monkeypatch.setattr(readings, "_CHUNK", 1)
-    assert truth(register) == seen(list_rows(register.root))
-
-
-def test_processes_that_cannot_talk(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system has no means for it, one process reads everything."""
-
-    def refused(*_: object, **__: object) -> None:
-        raise OSError(38, "Function not implemented")
-
-    monkeypatch.setattr(readings, "MANY", 2)
-    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", refused)
-    assert truth(register) == seen(list_rows(register.root))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which processors a process may use")
-@pytest.mark.parametrize(("usable", "expected"), [({0}, []), ({0, 5, 6}, [3])])
-def test_no_more_processes_read_than_there_are_processors_for(
-    register: Repository, monkeypatch: pytest.MonkeyPatch, usable: set[int], expected: list[int]
-) -> None:
-    """On three processors of a large machine three read, and on one nothing is started."""
-    started: list[int] = []
-    actual = concurrent.futures.ProcessPoolExecutor
-
-    def start(number: int, **more: Any) -> concurrent.futures.ProcessPoolExecutor:
-        started.append(number)
-        return actual(number, **more)
-
-    monkeypatch.setattr(readings, "MANY", 2)
-    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", start)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: usable)
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    assert truth(register) == seen(list_rows(register.root))
-    assert expected == started
-
-
-def test_an_interrupt(register: Repository) -> None:
-    """Who interrupts while many processes read gets the prompt back, without a word."""
-    code = """
-import os, signal, sys, time
-from finding_tickets.cli.main import run
-from finding_tickets.register import readings
-actual = readings.read_document
-def slow(data, path, words):
-    if path.endswith("A-10.md"):
-        time.sleep(1)  # so that other processes are idle
-        os.killpg(0, signal.SIGINT)
-    return actual(data, path, words)
-readings.MANY, readings._CHUNK, readings.read_document = 2, 1, slow
-sys.exit(run(["list", "--root", sys.argv[1]]))
-"""
-    for number in range(30):
-        register.ticket(f"A-{number}")
-    line = [sys.executable, "-c", code, str(register.root)]
-    done = subprocess.run(line, capture_output=True, text=True, start_new_session=True, check=False)
-    assert (130, "", "") == (done.returncode, done.stdout, done.stderr)
-
-
-def test_an_interrupt_while_processes_start(register: Repository) -> None:
-    """One that is for all of them finds none that does not know yet to leave it to the first."""
-    code = """
-import os, signal, sys
-from finding_tickets.cli.main import run
-from finding_tickets.register import readings
-readings.MANY, readings._CHUNK = 2, 1
-os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
-sys.exit(run(["list", "--format", "json", "--root", sys.argv[1]]))
-"""
-    line = [sys.executable, "-c", code, str(register.root)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert ["A-1", "A-2", "A-10"] == [each["id"] for each in json.loads(done.stdout)["data"]]
-    assert "KeyboardInterrupt" not in done.stderr
-
-
 def damages() -> Iterator[Callable[[bytes], bytes]]:
     """Ways in which a file may be damaged: emptied, cut, overwritten, and bytes changed here and there."""
     yield lambda _: b""
@@ -365,18 +286,6 @@ def test_a_folder_that_cannot_be_written(
         assert 10 == len(read)
 
 
-def test_an_index_that_cannot_be_written(register: Repository, read: list[str]) -> None:
-    """An index in a folder that nobody may write to still serves, and does not learn what is new."""
-    list_rows(register.root)
-    # Whoever runs as root may write anywhere, so the database itself is told to refuse.
-    with sqlite3.connect(stored()) as database:
-        database.execute("CREATE TRIGGER no BEFORE INSERT ON entry BEGIN SELECT RAISE(ABORT, 'no'); END")
-    read.clear()
-    register.ticket("A-3")
-    assert truth(register) == seen(list_rows(register.root))
-    assert ["tickets/A-3.md"] == read
-
-
 def test_a_full_disk(register: Repository) -> None:
     """Where the index does not fit on the disk, listings do without it and leave nothing that misleads."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + LIST
@@ -386,43 +295,6 @@ def test_a_full_disk(register: Repository) -> None:
         )
         assert ["A-1", "A-2", "A-10"] == json.loads(done.stdout)[0]
     assert truth(register) == seen(list_rows(register.root))
-
-
-def test_somebody_else_is_writing(
-    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A listing does not wait long for another process, and does without the index then."""
-    list_rows(register.root)
-    monkeypatch.setattr(index, "PATIENCE", 0.01)
-    with sqlite3.connect(stored(), isolation_level=None) as database:
-        database.execute("BEGIN EXCLUSIVE")
-        read.clear()
-        assert truth(register) == seen(list_rows(register.root))
-        assert 5 == len(read)
-        database.execute("COMMIT")
-    read.clear()
-    list_rows(register.root)
-    assert [] == read
-
-
-def test_killed_while_writing(register: Repository, read: list[str]) -> None:
-    """A process that dies while it keeps what it read leaves the index as it was."""
-    list_rows(register.root)
-    register.ticket("A-1", title="It leaks")
-    code = f"""
-import os, sys
-from pathlib import Path
-from finding_tickets.register import index, listing, readings
-actual = index._entry
-index._entry = lambda path, *values: os._exit(9) if path.endswith("last.md") else actual(path, *values)
-index.__version__ = "another"
-readings.is_settled = lambda state, now: True
-listing.list_rows(Path({str(register.root)!r}))
-"""
-    assert 9 == subprocess.run([sys.executable, "-c", code], check=False).returncode
-    read.clear()
-    assert truth(register) == seen(list_rows(register.root))
-    assert ["tickets/A-1.md"] == read
 
 
 def test_many_at_once(register: Repository) -> None:

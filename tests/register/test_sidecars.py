@@ -14,7 +14,7 @@ from finding_tickets.lint.engine import lint
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts
 from finding_tickets.verify.evidence import inputs
 from finding_tickets.verify.plan import plan

@@ -12,21 +12,21 @@ import pytest
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.register.config import Config
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row as Stated
-from finding_tickets.register.row import row_of as stated
-from finding_tickets.report.contexts import Report, Status
-from finding_tickets.report.contexts import status as of_rows
-from finding_tickets.report.hot_spots import shortened
-from finding_tickets.report.rows import Row, row_of
+from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.index import list_rows
+from finding_tickets.register.index import row_of as stated
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.rows import ReportRow, row_of
+from finding_tickets.report.status import RegisterStatus, StatusReport, shortened
+from finding_tickets.report.status import status_of_rows as of_rows
 from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
 
-def status(rows: Iterable[Row]) -> Status:
+def status(rows: Iterable[ReportRow]) -> RegisterStatus:
     """The status of a register that has these documents and no other."""
     made = tuple(rows)
     return of_rows(made, Facts(Path(), Config(), [each.stated for each in made]))
@@ -65,10 +65,12 @@ def verification(*claims: ClaimResult, **variants: VariantResult) -> Verificatio
     )
 
 
-def row(repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str) -> Row:
+def row(
+    repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str
+) -> ReportRow:
     """The only document of a repository with a verdict."""
     repository.ticket(**words)
-    return row_of(stated(repository.load().documents[0]), Measured(verdict, measured))
+    return row_of(stated(repository.load().documents[0]), CurrentVerdict(verdict, measured))
 
 
 def test_every_table_has_the_same_denominator(repository: Repository) -> None:
@@ -79,7 +81,7 @@ def test_every_table_has_the_same_denominator(repository: Repository) -> None:
     documents = repository.load().documents
     verdicts = [Verdict.VERIFIED, Verdict.STALE, Verdict.VERIFIED]
     made = status(
-        row_of(stated(document), Measured(verdict))
+        row_of(stated(document), CurrentVerdict(verdict))
         for document, verdict in zip(documents, verdicts, strict=True)
     )
     assert ("open", "fixed", "review", "sum") == made.by_disposition.columns
@@ -168,7 +170,7 @@ def test_the_worst_work_comes_first(repository: Repository) -> None:
     """Open work is sorted by severity, and by ID within one."""
     for number, severity in enumerate(["P3", "P0", "P3"], start=1):
         repository.ticket(f"B1-PT-0{number}", severity=severity, status="open")
-    made = status(row_of(stated(document), Measured()) for document in repository.load().documents)
+    made = status(row_of(stated(document), CurrentVerdict()) for document in repository.load().documents)
     assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
 
 
@@ -177,7 +179,7 @@ def test_meters_that_disagree_are_named(repository: Repository) -> None:
     repository.ticket()
     both = "cuda: failed, simulated: verified"
     (document,) = repository.load().documents
-    disputed = row_of(stated(document), Measured(Verdict.FAILED, disagreement=both))
+    disputed = row_of(stated(document), CurrentVerdict(Verdict.FAILED, disagreement=both))
     page = render("report.md.j2", {"status": status([disputed])}, repository.root / "none")
     assert f"| failed ({both}) |" in page
 
@@ -219,12 +221,12 @@ def test_one_file_under_several_names() -> None:
     assert {"src/a/one.py": 2} == status(rows).hot_spots.named
 
 
-def document(name: str, *, holds: bool | None = None, **stated: Any) -> Row:
+def document(name: str, *, holds: bool | None = None, **stated: Any) -> ReportRow:
     """A finding by what it states, and whether its claim about the code as found was measured to hold."""
     measured = verification(claim("found", "syncs", holds=holds)) if holds is not None else None
     verdict = {None: Verdict.UNVERIFIED, True: Verdict.VERIFIED, False: Verdict.REFUTED}[holds]
     return row_of(
-        Stated("finding", f"tickets/{name}.md", name, "It waits", **stated), Measured(verdict, measured)
+        Stated("finding", f"tickets/{name}.md", name, "It waits", **stated), CurrentVerdict(verdict, measured)
     )
 
 
@@ -313,7 +315,7 @@ def test_whole_documents_are_read_as_they_are_asked_for(repository: Repository) 
         repository.ticket(name)
     listing = list_rows(repository.root)
     facts = Facts(listing.root, listing.config, listing.rows)
-    report = Report(facts, of_rows((row_of(each, Measured()) for each in facts.rows), facts))
+    report = StatusReport(facts, of_rows((row_of(each, CurrentVerdict()) for each in facts.rows), facts))
     entries = report.entries()
     assert "A-1" == next(entries).id
     (repository.root / "tickets/A-2.md").unlink()

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from finding_tickets.register.graph import Edge, Graph, graph, relations
-from finding_tickets.register.row import Row
-from finding_tickets.report.graph import dot, mermaid, text
+from finding_tickets.register.index import Row
+from finding_tickets.register.relations import Edge, Graph, graph, relations
+from finding_tickets.report.graph import dot, graph_text, mermaid
 
 HOSTILE = [
     'a "b" c',
@@ -127,7 +127,7 @@ def test_text(rows: list[Row]) -> None:
         "  blocked-by  B  (only B says so)",
         "",
         "cycle of blocks: A -> B -> A",
-    ] == text(graph(relations(rows), rows[:1])).splitlines()
+    ] == graph_text(graph(relations(rows), rows[:1])).splitlines()
 
 
 class Walked(tuple[Edge, ...]):
@@ -140,7 +140,7 @@ class Walked(tuple[Edge, ...]):
         return super().__iter__()
 
 
-@pytest.mark.parametrize("draw", [text, dot, mermaid])
+@pytest.mark.parametrize("draw", [graph_text, dot, mermaid])
 def test_each_edge_is_looked_at_a_fixed_number_of_times(draw: Callable[[Graph], str]) -> None:
     """A drawing takes time by the number of relations, not by that times the number of documents."""
     walks = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import TICKET, Repository
-from tests.verify.test_session import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import (
@@ -25,13 +25,16 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.report.contexts import Report, status
-from finding_tickets.report.html import write
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.html import write_html
 from finding_tickets.report.rows import row_of
+from finding_tickets.report.status import StatusReport, status_of_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -94,14 +97,14 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     folder = tmp_path_factory.mktemp("pages")
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
 
-    def write(root: Path, name: str) -> Path:
+    def write_html(root: Path, name: str) -> Path:
         file = folder / f"{name}.html"
         if not file.exists():
             command = [sys.executable, "-m", "finding_tickets", "report", "--format", "html", "-o", str(file)]
             subprocess.run(command, cwd=root, check=True, capture_output=True, env=environment)
         return file
 
-    return write
+    return write_html
 
 
 @pytest.fixture(scope="module")
@@ -478,7 +481,7 @@ def test_a_hostile_ticket_does_nothing(repository: Repository, show: Show, tmp_p
     pages = {}
     for name, text in (("harmless", "x"), ("hostile", ATTACK), ("wide", WIDE)):
         file = tmp_path / f"{name}.html"
-        file.write_text("".join(write(report_of(repository, text))), encoding="utf-8")
+        file.write_text("".join(write_html(report_of(repository, text))), encoding="utf-8")
         page = pages[name] = show(file, "#A-1").page
         page.wait_for_selector("#A-1[open]")
         page.evaluate(OPEN_ALL)
@@ -515,7 +518,7 @@ def structure(page: Page) -> Any:
     )
 
 
-def report_of(repository: Repository, text: str) -> Report:
+def report_of(repository: Repository, text: str) -> StatusReport:
     """A report of one ticket with that text wherever there can be any, in what was measured too."""
     cell = text.replace("|", "\\|")
     more = f"""
@@ -587,6 +590,6 @@ unmeasured:
         not_measured=(NotMeasured(at=point, why=text),),
     )
     facts = Facts.of(repository.load())
-    measured = Measured(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
-    made = status([row_of(facts.rows[0], measured)], facts)
-    return Report(facts, made, template="report.html.j2")
+    measured = CurrentVerdict(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
+    made = status_of_rows([row_of(facts.rows[0], measured)], facts)
+    return StatusReport(facts, made, template="report.html.j2")

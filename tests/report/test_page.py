@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.report.entries import Entry
-from finding_tickets.report.page import page
+from finding_tickets.report.text import MeasuredDocument, document_text
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -84,7 +83,7 @@ def shown(
 ) -> list[str]:
     """The lines of the page of the only document."""
     (document,) = repository.load().documents
-    return page(Entry(document, verdict, **known), plain).splitlines()  # type: ignore[arg-type] # as named
+    return document_text(MeasuredDocument(document, verdict, **known), plain).splitlines()  # type: ignore[arg-type] # as named
 
 
 def test_what_people_said(repository: Repository) -> None:

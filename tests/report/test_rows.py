@@ -1,21 +1,31 @@
-"""What a report says of one document, by what is in it and what was measured."""
+"""Rows: what reviewers say together, what is claimed, and the columns of lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.particulars import Claimed, Particulars
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row as Stated
-from finding_tickets.report.measured import Change
-from finding_tickets.report.rows import Row, row_of, rows_of
-from finding_tickets.verify.intoto import written
+from finding_tickets.register.config import Config
+from finding_tickets.register.index import IndexExtras, Row, StatedClaim, list_rows
+from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.rows import (
+    DEFAULT_COLUMNS,
+    LIST_COLUMNS,
+    ReportRow,
+    contradictions_in,
+    list_cells,
+    row_of,
+    rows_of,
+)
+from finding_tickets.report.text import LawChange
+from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -24,7 +34,7 @@ FIXED = "## Resolution\n\n**Status:** Fixed\n"
 TICKED = f"- [x] Count the waits\n\n{FIXED}"
 
 
-def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "found") -> Measured:
+def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "found") -> CurrentVerdict:
     """A verdict from claims about a variant with these outcomes."""
     expect: Literal["holds"] = "holds"
     claims = tuple(
@@ -39,7 +49,7 @@ def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "fou
         )
         for number, each in enumerate(holds)
     )
-    return Measured(
+    return CurrentVerdict(
         verdict,
         Verification(
             ticket="A-1",
@@ -73,19 +83,19 @@ def stated(*reviews: tuple[str | None, str], kind: str = "finding") -> Stated:
 def test_consensus(opinions: tuple[str, ...], expected: str) -> None:
     """Those who take no side do not count where somebody does."""
     reviews = tuple((str(number), said) for number, said in enumerate(opinions))
-    assert expected == row_of(stated(*reviews), Measured()).consensus
+    assert expected == row_of(stated(*reviews), CurrentVerdict()).consensus
 
 
 def test_an_implementation_review_has_no_reviews() -> None:
     """It is one: who wrote it is no reviewer of a finding."""
-    row = row_of(stated(("drl", "ENDORSE"), kind="review"), Measured())
+    row = row_of(stated(("drl", "ENDORSE"), kind="review"), CurrentVerdict())
     assert ("review", {}) == (row.consensus, row.opinions)
 
 
 def test_the_last_opinion_of_a_reviewer_counts() -> None:
     """Reviewers who are not named are one."""
     row = row_of(
-        stated(("drl", "OBJECT"), (None, "ENDORSE"), ("drl", "REFINE"), (None, "OBJECT")), Measured()
+        stated(("drl", "OBJECT"), (None, "ENDORSE"), ("drl", "REFINE"), (None, "OBJECT")), CurrentVerdict()
     )
     assert {"drl": "REFINE", "not named": "OBJECT"} == row.opinions
 
@@ -93,7 +103,7 @@ def test_the_last_opinion_of_a_reviewer_counts() -> None:
 @pytest.mark.parametrize(
     ("measured", "expected"),
     [
-        (Measured(), None),
+        (CurrentVerdict(), None),
         (verified(Verdict.VERIFIED, [True, True]), True),
         (verified(Verdict.REPRODUCED, [True]), True),
         (verified(Verdict.FAILED, [True]), True),
@@ -105,7 +115,7 @@ def test_the_last_opinion_of_a_reviewer_counts() -> None:
         (verified(Verdict.INCONCLUSIVE, [False]), None),
     ],
 )
-def test_whether_a_finding_holds(measured: Measured, expected: bool | None) -> None:
+def test_whether_a_finding_holds(measured: CurrentVerdict, expected: bool | None) -> None:
     """Claims about the code as found decide, where the measurement still says something of it."""
     assert expected is row_of(stated(), measured).holds
 
@@ -113,26 +123,26 @@ def test_whether_a_finding_holds(measured: Measured, expected: bool | None) -> N
 def test_claims_of_one_metric_stand_together() -> None:
     """Those made at every point; where there are none, all of them; other variants are left out."""
     claims = (
-        Claimed("found", "syncs", "4*n"),
-        Claimed("found", "syncs", "<= 9", "n 2"),
-        Claimed("found", "syncs", "O(n)"),
-        Claimed("recommended", "h2d", "1"),
-        Claimed("fix", "peak_bytes", "8", "n 1"),
-        Claimed("fix", "peak_bytes", "16", "n 2"),
-        Claimed("fix", "syncs", "1"),
+        StatedClaim("found", "syncs", "4*n"),
+        StatedClaim("found", "syncs", "<= 9", "n 2"),
+        StatedClaim("found", "syncs", "O(n)"),
+        StatedClaim("recommended", "h2d", "1"),
+        StatedClaim("fix", "peak_bytes", "8", "n 1"),
+        StatedClaim("fix", "peak_bytes", "16", "n 2"),
+        StatedClaim("fix", "syncs", "1"),
     )
-    row = row_of(stated(), Measured(), Particulars(claims=claims))
+    row = row_of(stated(), CurrentVerdict(), IndexExtras(claims=claims))
     assert (
-        Change("syncs", "4*n and O(n)", "1"),
-        Change("peak_bytes", None, "8 where n 1; 16 where n 2"),
+        LawChange("syncs", "4*n and O(n)", "1"),
+        LawChange("peak_bytes", None, "8 where n 1; 16 where n 2"),
     ) == row.claimed
 
 
-def rows(repository: Repository) -> list[Row]:
+def rows(repository: Repository) -> list[ReportRow]:
     """The rows of a report on all documents."""
-    listing = list_rows(repository.root, whole=True)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    return list(rows_of(facts, facts.rows, listing.particulars))
+    listing = list_rows(repository.root, examine=contradictions_in)
+    facts = Facts.of_listing(listing)
+    return list(rows_of(facts, facts.rows, listing.extras))
 
 
 def test_closed_without_evidence(repository: Repository) -> None:
@@ -164,9 +174,81 @@ def test_closed_against_its_own_measurement(repository: Repository) -> None:
     for name in ("A-1", "A-2"):
         done = verified(Verdict.FAILED, [True]).verification
         assert done
-        repository.write(f"evidence/{name}/simulated.json", written(Evidence(inputs=(), verification=done)))
+        repository.write(f"evidence/{name}/simulated.json", dump(Evidence(inputs=(), verification=done)))
     first, second = rows(repository)
     # The fixture's ticket has its status in line 9.
     assert [("fixed-but-refuted", 9)] == [(each.rule, each.line) for each in first.contradictions]
     assert () == second.contradictions
     assert (False, False) == (first.is_unproven, second.is_unproven)
+
+
+ROW = Row(
+    kind="finding",
+    path="tickets/a.md",
+    id="A-1",
+    title="It waits",
+    severity="P1",
+    status="closed",
+    outcome="fixed",
+    batch=0,
+    agent="drl",
+    assignee="Kim",
+    domains=("simic", "train/loop"),
+    categories=("Numerical stability",),
+    files=("a.py", "b.py"),
+    reviews=(("drl", "OBJECT"), (None, "NEUTRAL")),
+    related=(("A-2", "blocks"),),
+    created="2025-01-01",
+    updated="2025-02-01",
+    done=1,
+    undone=2,
+    summary="It waits long.",
+)
+CELLS = {
+    "id": "A-1",
+    "kind": "finding",
+    "severity": "P1",
+    "status": "closed",
+    "resolution": "fixed",
+    "verdict": "failed (cuda: failed, simulated: verified)",
+    "batch": "0",
+    "agent": "drl",
+    "assignee": "Kim",
+    "domain": "simic, train/loop",
+    "category": "Numerical stability",
+    "file": "a.py, b.py",
+    "reviewed-by": "drl=OBJECT, ?=NEUTRAL",
+    "related": "A-2=blocks",
+    "checklist": "1/3",
+    "created": "2025-01-01",
+    "updated": "2025-02-01",
+    "path": "tickets/a.md",
+    "summary": "It waits long.",
+    "title": "It waits",
+}
+
+
+class Disputed(Facts):
+    """A register with two meters that disagree."""
+
+    def measured(self, _: Row) -> CurrentVerdict:
+        """The same for every row."""
+        return CurrentVerdict(Verdict.FAILED, disagreement="cuda: failed, simulated: verified")
+
+
+@pytest.mark.parametrize("name", LIST_COLUMNS)
+def test_a_column(name: str) -> None:
+    """Several values stand side by side, 0 is a value, and meters that disagree are named."""
+    assert CELLS[name] == list_cells(ROW, Disputed(Path(), Config(), [ROW]), [name])[0]
+
+
+@pytest.mark.parametrize("name", sorted({*LIST_COLUMNS} - {"id", "kind", "path", "title", "verdict"}))
+def test_what_is_not_stated_is_empty(name: str) -> None:
+    """A document without anything has empty cells: no None, no 0/0."""
+    bare = Row(kind="review", path="b.md", id="B-1", title="Nothing")
+    assert "" == list_cells(bare, Facts(Path(), Config(), [bare]), [name])[0]
+
+
+def test_a_list_needs_no_more_than_the_verdict_by_default() -> None:
+    """The default columns exist."""
+    assert [] == [name for name in DEFAULT_COLUMNS if name not in LIST_COLUMNS]

@@ -1,4 +1,4 @@
-"""Problems as SARIF: valid by its schema, with relative paths, columns, and what each rule means."""
+"""Problems and reports as SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from jsonschema import Draft4Validator
+from tests.conftest import Repository
+from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.report.sarif import sarif
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.query import Facts
+from finding_tickets.report import sarif
+from finding_tickets.report.rows import ReportRow, rows_of
+from finding_tickets.report.sarif import lint_log, write_sarif
+from finding_tickets.report.status import Profile, StatusReport, status_of_rows
 
 SCHEMA = Path(__file__).parents[3] / "shared/schemas/sarif-schema-2.1.0.json"
 PROBLEMS = [
@@ -34,7 +43,7 @@ PROBLEMS = [
 
 def run() -> Mapping[str, Any]:
     """The one run of a log of three problems."""
-    (only,) = sarif(PROBLEMS)["runs"]
+    (only,) = lint_log(PROBLEMS)["runs"]
     return dict(only)
 
 
@@ -44,7 +53,7 @@ def test_the_log_is_valid(problems: list[Problem]) -> None:
     """The schema of SARIF 2.1.0 accepts a log, also one without results, once it is JSON."""
     import jsonschema
 
-    schema, log = json.loads(SCHEMA.read_text()), json.loads(json.dumps(sarif(problems)))
+    schema, log = json.loads(SCHEMA.read_text()), json.loads(json.dumps(lint_log(problems)))
     jsonschema.Draft4Validator(schema).validate(log)
 
 
@@ -78,6 +87,149 @@ def test_every_rule_is_described_and_found_by_its_index() -> None:
 def test_a_path_of_bytes_that_are_no_text() -> None:
     """They are escaped one by one, as in any URI."""
     problem = Problem(level=Level.NOTE, rule="folder", file="tickets/\udcff ü.md", line=1, message="m")
-    (result,) = sarif([problem])["runs"][0]["results"]
+    (result,) = lint_log([problem])["runs"][0]["results"]
     place = result["locations"][0]["physicalLocation"]
     assert {"uri": "tickets/%FF%20%C3%BC.md", "uriBaseId": "%SRCROOT%"} == place["artifactLocation"]
+
+
+VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text())) if SCHEMA.is_file() else None
+GITHUB = Profile.GITHUB
+
+
+def read(made: StatusReport) -> dict[str, Any]:
+    """The only run of a report."""
+    log = json.loads("".join(write_sarif(made)))
+    if VALIDATOR:
+        VALIDATOR.validate(log)
+    (run,) = log["runs"]
+    return dict(run)
+
+
+def by_ticket(made: StatusReport) -> dict[str, Any]:
+    """The results by the tickets they are about."""
+    return {each["properties"]["ticket"]: each for each in read(made)["results"]}
+
+
+# Each verdict with the kind and the level of its result where the ticket is open.
+STANDINGS = {
+    Verdict.VERIFIED: ("pass", "none"),
+    Verdict.REPRODUCED: ("fail", "warning"),
+    Verdict.REFUTED: ("fail", "warning"),
+    Verdict.FAILED: ("fail", "error"),
+    Verdict.INCONCLUSIVE: ("open", "none"),
+    Verdict.STALE: ("open", "none"),
+    Verdict.UNVERIFIED: ("open", "none"),
+}
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_an_open_ticket(verdict: Verdict) -> None:
+    """In full, kind and level follow the verdict; for GitHub, all but what passed is an alert."""
+    rows = [row(verdict=verdict, claims=[claim()])]
+    (full,) = read(report(rows))["results"]
+    assert (STANDINGS[verdict], verdict.value) == ((full["kind"], full["level"]), full["ruleId"])
+    assert "suppressions" not in full
+    alerts = read(report(rows, profile=GITHUB))["results"]
+    levels = [] if verdict is Verdict.VERIFIED else [sarif.LEVELS[verdict]]
+    assert levels == [alert["level"] for alert in alerts]
+    assert all("kind" not in alert for alert in alerts)
+
+
+def test_a_settled_ticket_is_suppressed_unless_its_measurement_speaks_against_it() -> None:
+    """Closed and not measured: people's decision stands. Closed and failed: it does not."""
+    rows = [
+        row("T-1", status="wont-fix"),
+        row("T-2", status="fixed", verdict=Verdict.FAILED, claims=[]),
+        row("T-3", status="fixed", verdict=Verdict.REPRODUCED, claims=[]),
+    ]
+    full = by_ticket(report(rows))
+    suppressed = {name: each.get("suppressions") for name, each in full.items()}
+    decision = {"kind": "external", "status": "accepted", "justification": "wont-fix"}
+    assert ([decision], None) == (suppressed["T-1"], suppressed["T-2"])
+    assert "fixed" == suppressed["T-3"][0]["justification"]
+    assert ["T-2"] == list(by_ticket(report(rows, profile=GITHUB)))
+
+
+def test_a_review_that_was_not_measured_is_information() -> None:
+    """It is no finding that anybody has to work on."""
+    rows = [row("TASK-5", kind="review")]
+    assert "informational" == by_ticket(report(rows))["TASK-5"]["kind"]
+    assert {} == by_ticket(report(rows, profile=GITHUB))
+
+
+def test_fingerprints_are_those_of_the_ticket() -> None:
+    """Whatever else changes, the ticket's ID says which alert it is; two tickets have two."""
+    prints = [
+        by_ticket(report([row("T-1", text), row("T-2", text)], profile=GITHUB)) for text in ("one", "other")
+    ]
+    first, second = ({name: each["partialFingerprints"] for name, each in found.items()} for found in prints)
+    assert first == second
+    assert first["T-1"]["primaryLocationLineHash"] != first["T-2"]["primaryLocationLineHash"]
+    assert "T-1" == first["T-1"]["ticket/v1"]
+    assert {"ticket/v1": "T-1"} == by_ticket(report([row("T-1")]))["T-1"]["partialFingerprints"]
+
+
+def test_github_gets_as_many_as_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst come first; how many are left out is said in the log."""
+    monkeypatch.setattr(sarif, "MOST_ALERTS", 2)
+    rows = [row(f"T-{number}", severity=f"P{4 - number}") for number in range(4)]
+    run = read(report(rows, profile=GITHUB))
+    assert ["T-3", "T-2"] == [each["properties"]["ticket"] for each in run["results"]]
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["message"]["text"].startswith("2 results are left out")
+    assert [] == read(report(rows))["invocations"][0]["toolExecutionNotifications"]
+
+
+def places(repository: Repository, profile: Profile) -> list[tuple[str, dict[str, int] | None]]:
+    """Where the results of the register are."""
+    register = repository.load()
+    facts = Facts.of(register)
+    made = StatusReport(facts, status_of_rows(rows_of(facts, facts.rows, {}), facts), profile=profile)
+    found = [each["locations"][0]["physicalLocation"] for each in read(made)["results"]]
+    return [(each["artifactLocation"]["uri"], each.get("region")) for each in found]
+
+
+def test_a_result_is_where_the_code_is(repository: Repository) -> None:
+    """The first file of the ticket that this repository has; otherwise the ticket. GitHub needs a line."""
+    repository.write("src/with space.py", "x\n")
+    repository.ticket("T-1", status="open", file="gone.py` and `code.py:1-3")
+    repository.ticket("T-2", status="open", file="src/with space.py")
+    repository.ticket("T-3", status="open", file="/etc/passwd")
+    repository.ticket("T-4", status="open", file="../outside.py")
+    repository.root.parent.joinpath("outside.py").write_text("x")
+    assert [
+        ("code.py", {"startLine": 1, "endLine": 3}),
+        ("src/with%20space.py", None),
+        ("tickets/T-3.md", None),
+        ("tickets/T-4.md", None),
+    ] == places(repository, Profile.FULL)
+    assert [
+        ("code.py", {"startLine": 1, "endLine": 3}),
+        ("src/with%20space.py", {"startLine": 1}),
+        ("tickets/T-3.md", {"startLine": 1}),
+        ("tickets/T-4.md", {"startLine": 1}),
+    ] == places(repository, GITHUB)
+
+
+def test_a_title_is_no_link() -> None:
+    """A message of SARIF may have links, and no ticket decides to have one."""
+    text = by_ticket(report([row("T-1", "[x](https://example.com) [y](1)")]))["T-1"]["message"]["text"]
+    assert "](" not in text
+
+
+def test_rules_are_found_by_their_index() -> None:
+    """Every verdict is a rule that says what it means and what to do."""
+    run = read(report([row(f"T-{n}", verdict=verdict) for n, verdict in enumerate(Verdict)]))
+    rules = run["tool"]["driver"]["rules"]
+    assert set(Verdict) == {rule["id"] for rule in rules}
+    assert all(each["ruleId"] == rules[each["ruleIndex"]]["id"] for each in run["results"])
+
+
+@pytest.mark.skipif(VALIDATOR is None, reason="the schema of SARIF is not beside this checkout")
+@pytest.mark.parametrize("profile", Profile)
+@settings(max_examples=60)
+@given(rows=ROWS)
+def test_any_text_is_valid(rows: list[ReportRow], profile: Profile) -> None:
+    """The schema of SARIF 2.1.0 accepts every report; in full each document has a result."""
+    found = read(report(rows, profile=profile))["results"]
+    assert profile is GITHUB or len(rows) == len(found)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.model.verification import NotMeasured
-from finding_tickets.register.query import Measured
-from finding_tickets.register.row import Row as Stated
-from finding_tickets.report.difference import Line
-from finding_tickets.report.rows import Row
+from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.html import DiffLine
+from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.templates import cell, code, render, text
 
 
@@ -115,7 +115,7 @@ def test_an_error_of_ours_is_no_error_of_the_template(tmp_path: Path) -> None:
     assert "a.md" == caught.value.file
     broken = Stated("finding", "a.md", "A-1", "It waits", reviews=None)  # type: ignore[arg-type] # on purpose
     with pytest.raises(TypeError, match="NoneType"):
-        render("rows.j2", {"row": Row(broken, Measured(), "P1", "open")}, tmp_path)
+        render("rows.j2", {"row": ReportRow(broken, CurrentVerdict(), "P1", "open")}, tmp_path)
 
 
 def test_a_template_that_is_no_text(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_field_of_a_record_is_read_as_often_as_it_is_asked_for(tmp_path: Path)
     (tmp_path / "even.j2").write_text(every)
     (tmp_path / "odd.j2").write_text(every + "{{ lines[0].nothing }}")
     (tmp_path / "unsafe.j2").write_text(every + "{{ lines[0].__class__ }}{{ lines[1].__class__ }}")
-    lines = {"lines": [Line(1, 1, "a"), Line(2, 2, "b")]}
+    lines = {"lines": [DiffLine(1, 1, "a"), DiffLine(2, 2, "b")]}
     assert "ab" == render("even.j2", lines, tmp_path)
     for name, message in (("odd.j2", "nothing"), ("unsafe.j2", "unsafe")):
         with pytest.raises(BadDataError, match=message):

@@ -11,9 +11,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from finding_tickets.report.printable import printable
-from finding_tickets.report.terminal.prose import Prose
-from finding_tickets.report.terminal.safe import Safe
+from finding_tickets.report.terminal import MarkdownText, Safe
+from finding_tickets.report.text import printable
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted((ROOT / "tickets").rglob("*.md"))
@@ -28,7 +27,9 @@ STYLE = re.compile(r"\x1b\[[0-9;]*m")
 def rendered(text: str, width: int) -> str:
     """A text as a terminal of a width gets it."""
     stream = io.StringIO()
-    Console(file=stream, force_terminal=True, color_system="standard", width=width).print(Safe(Prose(text)))
+    Console(file=stream, force_terminal=True, color_system="standard", width=width).print(
+        Safe(MarkdownText(text))
+    )
     return stream.getvalue()
 
 

@@ -15,13 +15,12 @@ from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
 from finding_tickets.register.config import Config
-from finding_tickets.register.listing import list_rows
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.register.row import Row
-from finding_tickets.report.contexts import Changed, Report, Since, status
-from finding_tickets.report.markdown import write
-from finding_tickets.report.rows import row_of, rows_of
-from finding_tickets.report.tables import CrossTable
+from finding_tickets.register.index import Row, list_rows
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report import write_report
+from finding_tickets.report.rows import contradictions_in, row_of, rows_of
+from finding_tickets.report.status import CrossTable, Since, StatedChange, StatusReport, status_of_rows
 
 NONE = Path("none")
 TEMPLATE = "report.md.j2"
@@ -68,7 +67,7 @@ def verification(verdict: Verdict, holds: Sequence[bool | None]) -> Verification
 
 
 MEASURED = st.builds(
-    lambda verdict, holds: Measured(verdict, None if holds is None else verification(verdict, holds)),
+    lambda verdict, holds: CurrentVerdict(verdict, None if holds is None else verification(verdict, holds)),
     st.sampled_from(Verdict),
     st.none() | st.lists(st.none() | st.booleans(), max_size=2),
 )
@@ -94,11 +93,11 @@ STATED = st.builds(
 DOCUMENTS = st.lists(st.tuples(STATED, MEASURED), max_size=12)
 
 
-def report(documents: list[tuple[Row, Measured]], since: Since | None = None) -> Report:
+def report(documents: list[tuple[Row, CurrentVerdict]], since: Since | None = None) -> StatusReport:
     """A report on these documents, which are all that there are."""
     facts = Facts(NONE, Config(), [stated for stated, _ in documents])
     rows = [row_of(stated, measured) for stated, measured in documents]
-    return Report(facts, status(rows, facts, since=since), TEMPLATE)
+    return StatusReport(facts, status_of_rows(rows, facts, since=since), TEMPLATE)
 
 
 def sums(table: CrossTable) -> Iterator[int]:
@@ -113,11 +112,11 @@ def sums(table: CrossTable) -> Iterator[int]:
 
 @settings(deadline=None, database=None)
 @given(DOCUMENTS, st.data())
-def test_every_table_adds_up(documents: list[tuple[Row, Measured]], data: st.DataObject) -> None:
+def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]], data: st.DataObject) -> None:
     """Tables of two properties end in a row of sums; of a table without one, each row is of all documents."""
     ids = sorted({stated.id for stated, _ in documents})
     some = st.lists(st.sampled_from(ids), unique=True) if ids else st.just([])
-    changed = tuple(Changed(name, "severity", "P1", "P2") for name in data.draw(some))
+    changed = tuple(StatedChange(name, "severity", "P1", "P2") for name in data.draw(some))
     since = Since("v1", "0" * 40, tuple(data.draw(some)), ("A-99",), changed)
     made = report(documents, since).status
     total = len(documents)
@@ -138,9 +137,9 @@ def test_every_table_adds_up(documents: list[tuple[Row, Measured]], data: st.Dat
 
 @settings(deadline=None, database=None, max_examples=30)
 @given(DOCUMENTS)
-def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, Measured]]) -> None:
+def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, CurrentVerdict]]) -> None:
     """In the Markdown, every table of counts ends in the number of documents, that of reviewers too."""
-    text = "".join(write(report(documents)))
+    text = "".join(write_report(report(documents), "markdown"))
     tables = [COUNTS.findall(table) for table in GRID.findall(text)]
     counted = [table for table in tables if table]
     # Disposition, verdict, consensus and files always; reviewers where there are some.
@@ -179,9 +178,9 @@ def test_registers_of_files_add_up(documents: list[str], reviews: int) -> None:
             (root / f"tickets/{number}.md").write_text(FINDING.format(number) + text)
         for number in range(reviews):
             (root / f"tickets/task-{number}.md").write_text(REVIEW.format(number))
-        listing = list_rows(root, indexed=False, whole=True)
+        listing = list_rows(root, indexed=False, examine=contradictions_in)
         facts = Facts(listing.root, listing.config, listing.rows)
-        made = status(rows_of(facts, facts.rows, listing.particulars), facts)
+        made = status_of_rows(rows_of(facts, facts.rows, listing.extras), facts)
     total = len(documents) + reviews
     assert total == made.total
     for table in (made.by_disposition, made.by_verdict, made.by_consensus, made.hot_spots.table):

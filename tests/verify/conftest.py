@@ -1,33 +1,156 @@
-"""Runs made up for tests, without measuring anything."""
+"""Tickets to measure, and results that are made up without measuring anything."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from finding_tickets.measure.measurement import Measurement, Site
-from finding_tickets.measure.report import Agreement, Report, Run
+from tests.conftest import Repository
+
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
+from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED
+from finding_tickets.model.verification import MeasuredTicket, ResultCheck, Sample, VariantResult
+from finding_tickets.verify.verify import Settings, Verified, verify
+
+
+class MadeUpRun(NamedTuple):
+    """A sample, and the operations of unknown cost that it met."""
+
+    sample: Sample
+    unknown: tuple[str, ...]
+
+
+VERIFIER = """
+import torch
+
+from finding_tickets.workload import Point, Workload
+
+
+def build(point, device, generator):
+    return ([torch.rand(point.size, generator=generator).to(device) for _ in range(point.tensors)],)
+
+
+workload = Workload(
+    ticket="{ticket}",
+    build=build,
+    sweep=[Point(tensors=n, size=s) for n, s in [(1, 7), (2, 640), (3, 64), (5, 9), (8, 1000), (13, 100)]],
+)
+"""
+FOUND = """
+def check(tensors):
+    total = 0.0
+    for tensor in tensors:
+        total += tensor.sum().item()
+    return total
+"""
+FIX = """
+import torch
+
+
+def check(tensors):
+    return torch.stack([tensor.sum() for tensor in tensors]).double().sum().item()
+"""
+COPIES = """
+def check(tensors):
+    copies = [tensor.cpu() for tensor in tensors]
+    return sum(copy.sum().item() for copy in copies)
+"""
+BUFFER = """
+import torch
+
+
+def check(tensors):
+    buffer = torch.empty(len(tensors[0]))
+    return sum(buffer.copy_(tensor).sum().item() for tensor in tensors)
+"""
+CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is: found, tolerance: 0.001}}}"
+
+
+def add(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str) -> None:
+    """A ticket with a verifier and the variants ``found`` and ``fix``, unless ``files`` says otherwise."""
+    name = ticket.lower().replace("-", "_")
+    repository.ticket(ticket, more=f"## Remediation\n\n```yaml\n{claims}\n```\n")
+    repository.write(f"verifiers/{name}.py", files.pop("verifier", VERIFIER.format(ticket=ticket)))
+    for variant, text in ({"found": FOUND, "fix": FIX} | files).items():
+        repository.write(f"fixes/{name}/{variant}.py", text)
+
+
+def verify_all(repository: Repository, isolation: Isolation, **more: Any) -> dict[str, Verified]:
+    """Verify everything in the repository, by ID."""
+    settings = Settings(
+        **{
+            "root": repository.root,
+            "evidence": "evidence",
+            "meter": "auto",
+            "timeout": 60.0,
+            "memory": 2 << 30,
+            **more,
+        }
+    )
+    verified = verify(repository.load().documents, isolation, settings)
+    return {one.document.id.value: one for one in verified}
+
+
+class TakesGpu(Isolation):
+    """Stands for a machine with a GPU on which every ticket fails."""
+
+    may_have_gpu = True
+
+    def __init__(self, gpus: Sequence[str] = ("0",), wanted: Mapping[str, int] | None = None) -> None:
+        super().__init__(at_once=False)
+        self._answers = {CHOICE: "cuda", VISIBLE: list(gpus)}
+        self._wanted = wanted or {}
+        self.meters: list[str] = []
+        self.slots: dict[str, tuple[tuple[str, ...], bool]] = {}
+
+    def run(
+        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
+    ) -> Iterator[tuple[K, TaskOutcome]]:
+        """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
+        for name, task in list(tasks.items()):
+            if on_start:
+                on_start(name)
+            if task.target in self._answers:
+                yield name, TaskOutcome(value=self._answers[task.target])
+            elif task.target == WANTED:
+                yield name, TaskOutcome(value=self._wanted.get(task.payload["verifier"]))
+            else:
+                self.meters.append(task.payload["meter"])
+                self.slots[task.payload["verifier"]] = task.gpus, task.alone
+                yield name, TaskOutcome(reason="the GPU fell off the bus")
+
+
+def alive(*kinds: type) -> list[int]:
+    """How many objects of each kind there are."""
+    gc.collect()
+    return [sum(type(one) is kind for one in gc.get_objects()) for kind in kinds]
 
 
 def run(
     at: Mapping[str, int], error: str | None = None, unknown: tuple[str, ...] = (), **metrics: int
-) -> Run:
+) -> MadeUpRun:
     """A run at a point that counted ``metrics``."""
-    return Run(dict(at), Measurement({**metrics, "raised": int(error is not None)}, unknown=unknown), error)
+    counted = {**metrics, "raised": int(error is not None)}
+    return MadeUpRun(Sample(at=dict(at), metrics=counted, error=error), unknown)
 
 
-def site_run(at: Mapping[str, int], *sites: Site) -> Run:
-    """A run at a point that counted something at ``sites``."""
-    return Run(dict(at), Measurement({}, sites))
-
-
-def report(runs: Mapping[str, Sequence[Run]], agreements: Sequence[Agreement] = ()) -> Report:
-    """What a simulated measurement of these runs would have reported."""
-    sweep = tuple(run.at for run in next(iter(runs.values()), ()))
-    return Report(
+def report(runs: Mapping[str, Sequence[MadeUpRun]], agreements: Sequence[ResultCheck] = ()) -> MeasuredTicket:
+    """What a simulated measurement of these runs would have given, without laws."""
+    first: Sequence[MadeUpRun] = next(iter(runs.values()), ())
+    return MeasuredTicket(
         meter="simulated",
         torch="2.13.0",
         device="h200-cuda13",
-        sweep=sweep,
-        runs={name: tuple(of_variant) for name, of_variant in runs.items()},
+        sweep=tuple(each.sample.at for each in first),
+        variants={
+            name: VariantResult(
+                laws={},
+                samples=tuple(each.sample for each in of_variant),
+                sites=(),
+                unknown=tuple(sorted({name for each in of_variant for name in each.unknown})),
+            )
+            for name, of_variant in runs.items()
+        },
         agreements=tuple(agreements),
     )

@@ -9,18 +9,17 @@ from typing import Any
 import pytest
 from tests.conftest import Git, Repository
 from tests.other_python import other_python
-from tests.verify.test_session import FIX, FOUND, TakesGpu, add
+from tests.verify.conftest import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.report import SIMULATED_DEVICE
-from finding_tickets.measure.tasks import CALLED, TORCH
+from finding_tickets.measure.tasks import CALLED, SIMULATED_DEVICE, TORCH
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.matrix import Matrix
-from finding_tickets.verify.cells import Cell, cells, labels
-from finding_tickets.verify.evidence import current_verdict, in_cells, own_torch
-from finding_tickets.verify.executor import Local
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.register.config import MatrixConfig
+from finding_tickets.register.staleness import own_torch
+from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.matrix import Cell, cells, in_cells, labels
+from finding_tickets.verify.verify import Local, Settings, Verified, verify
 
 OTHER = "1.99.0"
 """A version that no torch has which this tool can use."""
@@ -54,7 +53,7 @@ def reasons(done: list[Verified]) -> list[tuple[Verdict, str]]:
 def test_a_cell_for_each_combination(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch multiplies every device, GPUs the real meter alone, revisions all that."""
     monkeypatch.setenv("HOME", "/home/ada")
-    matrix = Matrix(
+    matrix = MatrixConfig(
         meters=("simulated", "cuda"),
         torch={"2.11.0": "../envs/python", "2.12.0": "~/envs/python"},
         gpus={"NVIDIA H200": {"H200": 1.0}},
@@ -75,7 +74,7 @@ def test_a_cell_for_each_combination(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_name_has_what_differs() -> None:
     """What all cells have in common is no part of their names."""
-    two = cells(Matrix(torch={"2.11.0": "python"}), Path("/repo"), "2.13.0")
+    two = cells(MatrixConfig(torch={"2.11.0": "python"}), Path("/repo"), "2.13.0")
     assert ["torch 2.13.0", "torch 2.11.0"] == list(labels(two).values())
     assert ["simulated"] == list(labels(two[:1]).values())
 
@@ -184,8 +183,8 @@ def test_a_python_that_is_too_old_says_so(repository: Repository, tmp_path: Path
     (site / "old.pth").write_text("import sys; sys.version_info = (3, 10, 1); sys.version = '3.10.1 (old)'\n")
     (done,) = run(repository, cell("2.0.5", interpreter=str(old)))
     ((_, reason),) = reasons([done])
-    expected = "the measuring process ended: Python 3.10.1 is too old to measure with: it takes 3.11"
-    assert f"{old}: {expected}" == reason
+    expected = f"{old}: Python 3.10.1 is too old to measure with: it takes 3.11"
+    assert f"nothing can be measured: {expected}" == reason
 
 
 def test_a_revision_has_evidence_of_its_own(repository: Repository, git: Git) -> None:

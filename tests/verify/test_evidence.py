@@ -13,7 +13,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, VariantResult, Verification
 from finding_tickets.verify import evidence as module
-from finding_tickets.verify.evidence import current_verdict, inputs, write
+from finding_tickets.verify.evidence import current_verdict, inputs, name_of, write
 from finding_tickets.verify.plan import plan
 
 TORCH = version("torch").split("+")[0]
@@ -53,7 +53,8 @@ def record(
         claims=(),
     )
     given = inputs(planned, document, verification, ["helper.py"])
-    return write(Evidence(inputs=given, verification=verification), repository.root, "evidence")
+    write(Evidence(inputs=given, verification=verification), repository.root, "evidence")
+    return repository.root / "evidence" / name_of(verification)
 
 
 def verdict(repository: Repository) -> Verdict:

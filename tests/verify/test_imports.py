@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finding_tickets.verify.imports import reach
+from finding_tickets.ground.imports import reach
 
 FILES = {
     "verifiers/a_1.py": "import torch\nfrom finding_tickets.workload import Point\nimport simcuda.real\n",

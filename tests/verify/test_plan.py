@@ -8,8 +8,7 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.measure.source import Comparison, Source
-from finding_tickets.verify.jobs import jobs
+from finding_tickets.measure.tasks import FunctionPath, ResultPair
 from finding_tickets.verify.plan import Plan, plan
 
 NOTHING_RUNS = "raise SystemExit('this file must not be run')\ndef check(): ...\n"
@@ -46,7 +45,9 @@ def test_the_convention_fills_what_a_block_leaves_out(measurable: Repository) ->
     found = planned(measurable)
     assert found is not None
     assert "verifiers/b1_pt_01.py" == found.verifier
-    assert {name: Source(f"fixes/b1_pt_01/{name}.py", "check") for name in ("found", "fix")} == found.variants
+    assert {
+        name: FunctionPath(f"fixes/b1_pt_01/{name}.py", "check") for name in ("found", "fix")
+    } == found.variants
     assert ("verifiers/b1_pt_01.py", "fixes/b1_pt_01/found.py", "fixes/b1_pt_01/fix.py") == found.files
 
 
@@ -63,8 +64,8 @@ def test_a_block_may_name_files_and_modules(measurable: Repository) -> None:
     )
     assert found is not None
     assert {
-        "found": Source("package.core", "Part.check"),
-        "other": Source("code.py", "slow"),
+        "found": FunctionPath("package.core", "Part.check"),
+        "other": FunctionPath("code.py", "slow"),
     } == found.variants
     assert ("verifiers/b1_pt_01.py", "code.py") == found.files
 
@@ -73,7 +74,7 @@ def test_a_claimed_variant_may_stand_in_the_usual_folder(measurable: Repository)
     """A block that names some variants still finds the others that it makes claims about."""
     found = planned(measurable, "variants: {found: 'code.py:slow'}\nclaims: {fix: {syncs: 1}}")
     assert found is not None
-    assert Source("fixes/b1_pt_01/fix.py", "slow") == found.variants["fix"]
+    assert FunctionPath("fixes/b1_pt_01/fix.py", "slow") == found.variants["fix"]
 
 
 @pytest.mark.parametrize("claim", ["seconds: <= 0.5*found", "same_result_as: found"])
@@ -81,7 +82,7 @@ def test_so_may_the_variant_that_a_claim_compares_with(measurable: Repository, c
     """It needs no claim of its own."""
     found = planned(measurable, f"variants: {{fix: 'code.py:slow'}}\nclaims: {{fix: {{{claim}}}}}")
     assert found is not None
-    assert Source("fixes/b1_pt_01/found.py", "slow") == found.variants["found"]
+    assert FunctionPath("fixes/b1_pt_01/found.py", "slow") == found.variants["found"]
 
 
 def test_a_job_asks_for_what_the_claims_need(measurable: Repository) -> None:
@@ -92,8 +93,8 @@ def test_a_job_asks_for_what_the_claims_need(measurable: Repository) -> None:
         "    - {is: found, at: {n: 1}}\n    - {is: found, at: {n: 2}}",
     )
     assert found is not None
-    job = jobs(found, "simulated", measurable.root)[""]
-    assert (("fix",), (Comparison("fix", "found"),)) == (job.graph_breaks, job.comparisons)
+    job = found.jobs("simulated", measurable.root)[""]
+    assert (("fix",), (ResultPair("fix", "found"),)) == (job.graph_breaks, job.comparisons)
 
 
 def test_a_revision_that_is_not_there_is_no_fault_of_the_ticket(measurable: Repository) -> None:

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from tests.conftest import Git, Repository
 
+from finding_tickets.errors import RevisionError
 from finding_tickets.ground import checkouts
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.ground.folders import release
-from finding_tickets.history import survey
+from finding_tickets.ground.cache import release_folders
+from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.history import timeline, walk
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 VERIFIER = """\
 import torch
@@ -259,7 +260,7 @@ def another_run(repository: Repository, commit: str) -> Iterator[None]:
 
 def checked_out(repository: Repository, *commits: str) -> list[Path]:
     """The commits as files, for a run that begins now."""
-    release()
+    release_folders()
     return [Checkouts(repository.root).files(Revision("", commit)) for commit in commits]
 
 
@@ -296,13 +297,13 @@ def test_a_history_needs_no_more_checkouts_than_it_measures_together(
 ) -> None:
     """Those of the measurements before are no more than what is kept, however long the history is."""
     monkeypatch.setattr(checkouts, "_KEEP", 1)
-    monkeypatch.setattr(survey, "AT_ONCE", 1)
+    monkeypatch.setattr(walk, "AT_ONCE", 1)
     repository.ticket(more=BLOCK.format(found="", fix="").replace("@\n", "\n"))
     for number in range(4):
         repository.write("src/pkg/reading.py", f"{ONE_BY_ONE}# {number}\n")
         git("add", ".")
         git("commit", "-m", "change")
-    done = survey.survey(settings_of(repository), isolation, history[1], [], lambda _: None)
+    done = timeline.measure_history(settings_of(repository), isolation, history[1], [], lambda _: None)
     # The last but one, which is kept, and the last.
     assert (4, 2) == (done.courses[0].measured, len([*cache.glob("finding-tickets/checkouts/*")]))
 

@@ -5,27 +5,33 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.conftest import report, run
-from tests.verify.test_session import add
-from tests.verify.test_session import run as verified
+from tests.verify.conftest import add, report, run
+from tests.verify.conftest import verify_all as verified
 
-from finding_tickets.claims.check import check
 from finding_tickets.errors import BadDataError
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.report import Interval, Report, Times, Timing
+from finding_tickets.measure.timing import RatioInterval
 from finding_tickets.model.remediation import Claim
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
+from finding_tickets.model.verification import (
+    ClaimResult,
+    Evidence,
+    Input,
+    MeasuredTicket,
+    Times,
+    Timing,
+    Verification,
+)
 from finding_tickets.register.query import Facts
-from finding_tickets.report.columns import COLUMNS
-from finding_tickets.report.verification import lines, plainly
-from finding_tickets.verify.evidence import current_verdict
-from finding_tickets.verify.times import questions, settled
+from finding_tickets.report.rows import LIST_COLUMNS
+from finding_tickets.report.text import plainly, verification_lines
+from finding_tickets.verify.evidence import current_verdict, write
+from finding_tickets.verify.judge import check, questions
 
 POINTS = [{"n": 1}, {"n": 2}, {"n": 4}]
 DEVICE = "the CPU (some model), 1 thread"
@@ -81,17 +87,25 @@ def claim(value: str, variant: str = "fix", **at: str) -> Claim:
     )
 
 
-def timed(*found: tuple[float, float] | str, **more: Any) -> Report:
+def timed(*found: tuple[float, float] | str, **more: Any) -> MeasuredTicket:
     """A report of two variants, whose times have these intervals at the points, or the reason why none."""
     timings = [
-        Timing("fix", "found", at, None, each)
-        if isinstance(each, str)
-        else Timing("fix", "found", at, Interval(sum(each) / 2, *each, 16))
+        Timing(
+            variant="fix",
+            reference="found",
+            at=at,
+            device=DEVICE,
+            ratio=None if isinstance(each, str) else sum(each) / 2,
+            low=None if isinstance(each, str) else each[0],
+            high=None if isinstance(each, str) else each[1],
+            rounds=0 if isinstance(each, str) else 16,
+            text=each if isinstance(each, str) else str(RatioInterval(sum(each) / 2, *each, 16)),
+        )
         for at, each in zip(POINTS, found, strict=False)
     ]
     runs = {name: [run(at) for at in POINTS] for name in ("found", "fix")}
-    times = Times(DEVICE, tuple(timings), **more)
-    return replace(report(runs), timed_on="cpu", times=times)
+    times = Times(device=DEVICE, timings=tuple(timings), **more)
+    return report(runs).model_copy(update={"timed_on": "cpu", "times": times})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +165,7 @@ def test_without_times_the_reason_is_what_is_measured() -> None:
     """That nothing could be timed at all is neither for nor against a claim."""
     (checked,) = check([claim("<= 0.5*found")], timed(why="times need a real GPU"))
     assert (None, "times need a real GPU") == (checked.holds, checked.measured)
-    (checked,) = check([claim("<= 0.5*found")], replace(timed(), times=None))
+    (checked,) = check([claim("<= 0.5*found")], timed().model_copy(update={"times": None}))
     assert (None, "not timed") == (checked.holds, checked.measured)
 
 
@@ -216,13 +230,17 @@ def evidence(holds: bool | None, value: str = "one", **more: Any) -> Evidence:
     return Evidence(inputs=(Input(name="x", kind="version", value=value),), verification=verification)
 
 
-def test_an_undecided_timing_says_nothing_against_a_decided_one() -> None:
+def test_an_undecided_timing_says_nothing_against_a_decided_one(tmp_path: Path) -> None:
     """Evidence of the same inputs stays; other inputs, another outcome and other samples replace it."""
-    before = evidence(True)
-    assert before == settled(evidence(None), before)
+
+    def recorded(now: Evidence) -> Evidence:
+        write(evidence(True), tmp_path, "evidence")
+        return write(now, tmp_path, "evidence")
+
+    assert evidence(True) == recorded(evidence(None))
     others = [evidence(None, "two"), evidence(False), evidence(None, sweep=({"n": 1},))]
-    assert others == [settled(other, before) for other in others]
-    assert evidence(None) == settled(evidence(None), None)
+    assert others == list(map(recorded, others))
+    assert evidence(None) == write(evidence(None), tmp_path / "new", "evidence")
 
 
 def test_host_work_is_timed_on_the_host(repository: Repository, isolation: Isolation) -> None:
@@ -241,7 +259,9 @@ def test_host_work_is_timed_on_the_host(repository: Repository, isolation: Isola
         ("found", "fix", 2, True),
         ("fix", "found", 2, True),
     ] == told
-    title, *rows = [line.strip() for line in lines(done, plainly) if "/f" in line or "times on" in line][1:]
+    title, *rows = [
+        line.strip() for line in verification_lines(done, plainly) if "/f" in line or "times on" in line
+    ][1:]
     assert title.startswith("times on the CPU (")
     assert ["found/fix n=1", "fix/found n=1", "found/fix n=2", "fix/found n=2"] == [
         " ".join(row.split()[:2]) for row in rows
@@ -265,7 +285,7 @@ def test_evidence_has_no_times(repository: Repository, isolation: Isolation) -> 
     ]
     register = repository.load()
     facts = Facts.of(register)
-    assert "verified (timed)" == COLUMNS["verdict"](facts.rows[0], facts)
+    assert "verified (timed)" == LIST_COLUMNS["verdict"](facts.rows[0], facts)
     current = current_verdict(register.find("A-1"), repository.root)
     assert current.verification is not None
     assert (Verdict.VERIFIED, True) == (current.verdict, "by times on" in current.verification.reason)

@@ -6,7 +6,7 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.verify.verdict import rule
+from finding_tickets.verify.judge import rule
 
 
 def claim(variant: str, holds: bool | None, *, refuted: bool = False) -> ClaimResult:

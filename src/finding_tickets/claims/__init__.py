@@ -1,1 +1,1 @@
-"""The language of claims and laws: parse, print, check, fit."""
+"""The language of claims and laws: parse, check, fit. Pure, on the standard library alone."""

@@ -1,22 +1,42 @@
-"""Check the claims of a ticket at every point at which they are made."""
+"""Check a claim against what was measured: plain values at the points of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from finding_tickets.claims.exceptions import conditions_of, located, meets, unexplained
-from finding_tickets.claims.expressions import Condition, ExpressionError, Growth, check_variables, satisfied
-from finding_tickets.claims.fitting import ENDINGS, Fit, fit, span
-from finding_tickets.claims.grammar import parse_condition
-from finding_tickets.claims.growth import undominated
-from finding_tickets.measure.measurement import COUNTS
-from finding_tickets.measure.report import Agreement, At, Report, Run, at_text
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verification import ClaimResult
-from finding_tickets.register.particulars import text_of
-from finding_tickets.verify.plan import comparison_of
-from finding_tickets.verify.times import extent, ratio_of
+from finding_tickets.claims.language import (
+    Binary,
+    Call,
+    Condition,
+    Expression,
+    ExpressionError,
+    Growth,
+    Number,
+    Variable,
+    parse_condition,
+    parse_expression,
+    satisfied,
+)
+from finding_tickets.claims.laws import fit, span
+from finding_tickets.claims.metrics import ENDINGS
+from finding_tickets.claims.ratios import Ratio
+from finding_tickets.errors import BadDataError
+
+At = Mapping[str, int]
+Monomial = frozenset[tuple[str, int]]
+"""A product of variables, each with its power; the empty one is a constant."""
+
+
+class TimedPoint(NamedTuple):
+    """How the times of two variants compare at a point: in words, and as median, low and high ratio."""
+
+    at: At
+    text: str
+    interval: tuple[float, float, float] | None
 
 
 @dataclass(frozen=True)
@@ -28,85 +48,102 @@ class Checked:
     counterexamples: tuple[str, ...] = ()
 
 
-def check(claims: Sequence[Claim], report: Report) -> tuple[ClaimResult, ...]:
-    """Every claim beside what was measured.
-
-    Raises:
-        BadDataError: A claim names a variable that the sweep does not have, or has no value at a point.
-    """
-    for claim in claims:
-        with located(claim):
-            check_names(claim, report)
-    troubles = {name: trouble(name, report, claims) for name in report.runs}
-    return tuple(_result(claim, report, troubles) for claim in claims)
+def at_text(at: At) -> str:
+    """A point in words: ``params=4, largest=1024``."""
+    return ", ".join(f"{name}={value}" for name, value in at.items())
 
 
-def trouble(variant: str, report: Report, claims: Sequence[Claim]) -> str | None:
-    """Why the runs of a variant decide nothing; None where they do.
-
-    No run took place, one raised at a point where no claim about the variant speaks of that, or one met an
-    operation whose cost is unknown.
-    """
-    runs = report.runs.get(variant, ())
-    if not runs:
-        return f"{variant} was not run"
-    failed = unexplained(runs, [claim for claim in claims if claim.variant == variant])
-    if failed:
-        return f"{variant} at {at_text(failed.at)}: {failed.error}"
-    unknown = sorted({name for run in runs for name in run.measurement.unknown})
-    return f"{variant} uses operations of unknown cost: {', '.join(unknown)}" if unknown else None
+def parse_conditions(at: Mapping[str, str]) -> dict[str, Condition]:
+    """The conditions that restrict a claim, by variable."""
+    return {name: parse_condition(text) for name, text in at.items()}
 
 
-def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
-    """Every claim as one that nothing was measured for."""
-    return tuple(_beside(claim, Checked(None, "nothing")) for claim in claims)
-
-
-def _result(claim: Claim, report: Report, troubles: Mapping[str, str | None]) -> ClaimResult:
-    with located(claim):
-        involved = [claim.variant]
-        if claim.metric == SECONDS:
-            involved.append(ratio_of(claim, report).reference)
-        why_not = next(filter(None, map(troubles.get, involved)), None)
-        return _beside(claim, Checked(None, why_not) if why_not else _check(claim, report))
-
-
-def _beside(claim: Claim, checked: Checked) -> ClaimResult:
-    return ClaimResult(
-        id=claim.id,
-        variant=claim.variant,
-        metric=claim.metric,
-        claimed=text_of(claim),
-        measured=checked.measured,
-        holds=checked.holds,
-        expect=claim.expect,
-        why=claim.why,
-        counterexamples=checked.counterexamples,
+def meets(at: At, conditions: Mapping[str, Condition]) -> bool:
+    """Whether a point satisfies every condition; a growth class selects no points."""
+    return all(
+        not isinstance(condition, Growth) and satisfied(condition, at[name], at)
+        for name, condition in conditions.items()
     )
 
 
-def _check(claim: Claim, report: Report) -> Checked:
-    conditions = conditions_of(claim)
-    if claim.metric == SAME_RESULT:
-        made = [made for made in report.agreements if made.comparison == comparison_of(claim)]
-        return _agreement([made for made in made if meets(made.at, conditions)])
-    if claim.metric == SECONDS:
-        return _timed(claim, report)
-    runs = [run for run in report.runs[claim.variant] if _counts(run, claim) and meets(run.at, conditions)]
-    if not runs:
-        return Checked(None, _why_not_measured(claim, report))
-    values = [run.measurement.metrics[claim.metric] for run in runs]
-    points = [run.at for run in runs]
-    found = fit(points, values, report.sweep, is_ending=claim.metric in ENDINGS)
-    checked = _compare(parse_condition(claim.value), points, values, found)
-    return replace(checked, measured=checked.measured + _coverage(len(runs), len(report.sweep)))
+@contextmanager
+def located(claim: str, line: int) -> Iterator[None]:
+    """Turn an error in an expression into one of the ticket, with the ID of the claim and its line."""
+    try:
+        yield
+    except ExpressionError as error:
+        raise BadDataError(f"claim {claim}: {error.message}", line=line, hint=error.hint) from None
 
 
-def _why_not_measured(claim: Claim, report: Report) -> str:
-    counted = any(claim.metric in run.measurement.metrics for run in report.runs[claim.variant])
-    if claim.metric in COUNTS and not counted:
-        return f"the {report.meter} meter does not count {claim.metric}"
-    return "not measured at any point of the claim"
+def decides_ending(metric: str, value: str, where: Mapping[str, str], at: At, ooms: int) -> bool:
+    """Whether a claim applies to the exception that ended a run at a point: it allows it or is false.
+
+    A growth class does neither, and a claim about ``ooms`` is about running out of memory alone.
+    """
+    # Running out of memory is an exception like others unless the claim counts failed allocations.
+    if metric not in ENDINGS or (metric == "ooms" and not ooms):
+        return False
+    return not isinstance(parse_condition(value), Growth) and meets(at, parse_conditions(where))
+
+
+def check_counts(
+    metric: str, value: str, points: Sequence[At], counts: Sequence[int], sweep: Sequence[At]
+) -> Checked:
+    """A claim about a metric that was counted at ``points`` of a sweep, one at least."""
+    condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
+    # A law may be fitted to a part of the sweep; people must see that.
+    covered = _coverage(len(points), len(sweep))
+    if isinstance(condition, Growth):
+        if found.law is None:
+            return Checked(None, f"the sweep cannot tell: {found}{covered}")
+        beyond = undominated(found.law, condition.expression)
+        excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
+        return Checked(not beyond, found.law + excess + covered)
+    measured = str(found) if min(counts) < max(counts) else span(counts)
+    wrong = [
+        f"{at_text(at)}: {count}"
+        for at, count in zip(points, counts, strict=True)
+        if not satisfied(condition, count, at)
+    ]
+    return Checked(not wrong, measured + covered, tuple(wrong))
+
+
+def check_times(ratio: Ratio, timed: Sequence[TimedPoint], points: int, device: str) -> Checked:
+    """A claim about time at some of the ``points`` of a sweep.
+
+    It holds where all of each interval does, and is false where nothing of one does.
+    """
+    if not timed:
+        return Checked(None, "not timed at any point of the claim")
+    known = [(each, *each.interval) for each in timed if each.interval]
+    measured = ""
+    if known:
+        least, most = (end(known, key=lambda each: each[1])[0] for end in (min, max))
+        ends = f"{least.text} at {at_text(least.at)} .. {most.text} at {at_text(most.at)}"
+        measured = least.text if len(known) == 1 else ends
+    # One point that is surely wrong decides, however many are undecided.
+    outcomes = [(each, ratio.outcome(low, high, each.at)) for each, _, low, high in known]
+    wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
+    if wrong:
+        return Checked(False, f"{measured}, on {device}", wrong)
+    unknown = [f"{each.text} at {at_text(each.at)}" for each in timed if not each.interval]
+    unknown += [
+        f"undecided at {at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is None
+    ]
+    if unknown:
+        more = f" and at {len(unknown) - 1} more points" if len(unknown) > 1 else ""
+        return Checked(None, f"{unknown[0]}{more}, on {device}")
+    return Checked(True, f"{measured}{_coverage(len(timed), points)}, on {device}")
+
+
+def check_results(compared: Sequence[tuple[At, str | None]], skipped: int) -> Checked:
+    """A claim about equal results: each point with how they differ there, and at how many both raised."""
+    beside = f", {skipped} skipped where it raised" if skipped else ""
+    if not compared:
+        return Checked(None, f"nothing could be compared{beside}")
+    different = tuple(f"{at_text(at)}: {difference}" for at, difference in compared if difference is not None)
+    equal = len(compared) - len(different)
+    return Checked(not different, f"equal at {equal} of {len(compared)} points{beside}", different)
 
 
 def _coverage(checked: int, points: int) -> str:
@@ -114,76 +151,42 @@ def _coverage(checked: int, points: int) -> str:
     return f", at {checked} of {points} points" if checked < points else ""
 
 
-def check_names(claim: Claim, report: Report) -> None:
-    """Raise ``ExpressionError`` for the first variable of a claim that the sweep does not have."""
-    known = report.sweep[0]
-    for text in [*claim.at, *claim.at.values()]:
-        check_variables(parse_condition(text), known)
-    if claim.metric == SECONDS:
-        reference = ratio_of(claim, report).reference
-        if reference in known:
-            raise ExpressionError(f"'{reference}' names both a variant and a variable of the sweep")
-        check_variables(parse_condition(claim.value), [*known, reference])
-    elif claim.metric != SAME_RESULT:
-        check_variables(parse_condition(claim.value), known)
+def undominated(law: str, growth: Expression) -> list[str]:
+    """The terms of a law that a growth class does not dominate, as texts; none where it bounds the law.
 
-
-def _counts(run: Run, claim: Claim) -> bool:
-    """Whether a run takes part: what was counted up to an exception is no cost of the whole."""
-    return claim.metric in run.measurement.metrics and (run.error is None or claim.metric in ENDINGS)
-
-
-def _compare(condition: Condition, points: Sequence[At], values: Sequence[int], found: Fit) -> Checked:
-    if isinstance(condition, Growth):
-        return _bounded(condition, found)
-    measured = str(found) if min(values) < max(values) else span(values)
-    wrong = [
-        (at, value) for at, value in zip(points, values, strict=True) if not satisfied(condition, value, at)
+    Only the exact law decides: any class bounds a finite number of samples. ``params*params`` dominates
+    ``params`` and any constant. Variables are independent, even where one was nowhere larger than another.
+    """
+    bounds = [dict(bound) for bound in _monomials(growth)]
+    return [
+        _text(term)
+        for term in _monomials(parse_expression(law))
+        if not any(all(power <= bound.get(name, 0) for name, power in term) for bound in bounds)
     ]
-    return Checked(not wrong, measured, tuple(f"{at_text(at)}: {value}" for at, value in wrong))
 
 
-def _bounded(condition: Growth, found: Fit) -> Checked:
-    if found.law is None:
-        return Checked(None, f"the sweep cannot tell: {found}")
-    beyond = undominated(found.law, condition.expression)
-    excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
-    return Checked(not beyond, found.law + excess)
+def _monomials(expression: Expression) -> list[Monomial]:
+    """The different products of variables in an expression, as far as its growth is concerned."""
+    match expression:
+        case Variable(name):
+            found = [frozenset({(name, 1)})]
+        case Binary("*", left, right):
+            # Each is expanded on its own: of a product of sums, most terms are the same ones again.
+            ones, others = ([Counter(dict(each)) for each in _monomials(side)] for side in (left, right))
+            found = [frozenset((one + other).items()) for one in ones for other in others]
+        case Binary("/", left, _):
+            found = _monomials(left)
+        case Binary(_, left, right):
+            found = [*_monomials(left), *_monomials(right)]
+        case Call("log2", (argument, *_)):
+            found = [frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument)]
+        case Number() | Call("min", _):
+            # Laws contain `min(1, x)` alone, and classes no min at all.
+            found = [frozenset()]
+        case Call(_, arguments):
+            found = [part for argument in arguments for part in _monomials(argument)]
+    return list(dict.fromkeys(found))
 
 
-def _timed(claim: Claim, report: Report) -> Checked:
-    """A ratio holds where all of its interval does, and is false where nothing of one does."""
-    if report.times is None or report.times.why:
-        return Checked(None, (report.times and report.times.why) or "not timed")
-    ratio, conditions = ratio_of(claim, report), conditions_of(claim)
-    asked = (claim.variant, ratio.reference)
-    made = [each for each in report.times.timings if (each.subject, each.reference) == asked]
-    here = [each for each in made if meets(each.at, conditions)]
-    if not here:
-        return Checked(None, "not timed at any point of the claim")
-    found = [(each.at, each.found) for each in here if each.found]
-    outcomes = [(at, interval, ratio.outcome(interval, at)) for at, interval in found]
-    wrong = tuple(f"{at_text(at)}: {interval}" for at, interval, outcome in outcomes if outcome is False)
-    if wrong:
-        return Checked(False, f"{extent(found)}, on {report.times.device}", wrong)
-    unknown = [f"{each.why} at {at_text(each.at)}" for each in here if not each.found]
-    undecided = [(at, interval) for at, interval, outcome in outcomes if outcome is None]
-    unknown += [f"undecided at {at_text(at)}: {interval}" for at, interval in undecided]
-    if unknown:
-        more = f" and at {len(unknown) - 1} more points" if len(unknown) > 1 else ""
-        return Checked(None, f"{unknown[0]}{more}, on {report.times.device}")
-    measured = extent(found) + _coverage(len(here), len(report.sweep))
-    return Checked(True, f"{measured}, on {report.times.device}")
-
-
-def _agreement(made: Sequence[Agreement]) -> Checked:
-    compared = [agreement for agreement in made if not agreement.skipped]
-    different = [agreement for agreement in compared if agreement.difference is not None]
-    skipped = f", {len(made) - len(compared)} skipped where it raised" if len(made) > len(compared) else ""
-    if not compared:
-        return Checked(None, f"nothing could be compared{skipped}")
-    equal = len(compared) - len(different)
-    measured = f"equal at {equal} of {len(compared)} points{skipped}"
-    return Checked(
-        not different, measured, tuple(f"{at_text(one.at)}: {one.difference}" for one in different)
-    )
+def _text(monomial: Monomial) -> str:
+    return "*".join(name for name, power in sorted(monomial) for _ in range(power)) or "1"

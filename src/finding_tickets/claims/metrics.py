@@ -1,8 +1,67 @@
-"""The names that a claim may state something about."""
+"""The metrics: their names, and what each counts.
+
+``python -m finding_tickets.claims.metrics`` prints the table of docs/metrics.md.
+"""
 
 from __future__ import annotations
 
-from finding_tickets.measure.measurement import METRICS
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS
+import sys
+from collections.abc import Mapping
 
-CLAIMABLE = (*METRICS, SECONDS, SAME_RESULT)
+BEGIN = "<!-- This table is printed by python -m finding_tickets.claims.metrics. -->"
+END = "<!-- The table ends here. -->"
+# The order is that in which results are kept and shown.
+DEFINITIONS: Mapping[str, str] = {
+    "syncs": "explicit host waits: `stream_syncs + event_syncs + device_syncs`",
+    "stream_syncs": (
+        "waits for one stream: `.item()`, a blocking copy between host and device, `Stream.synchronize()`"
+    ),
+    "event_syncs": "waits for an event: `Event.synchronize()`",
+    "device_syncs": "waits for everything on a device: `torch.cuda.synchronize()`",
+    "implicit_syncs": (
+        "places where the host may block without a synchronise call, "
+        "such as an asynchronous copy from pageable memory"
+    ),
+    "h2d": "copies from host to device",
+    "h2d_bytes": "bytes of copies from host to device",
+    "d2h": "copies from device to host",
+    "d2h_bytes": "bytes of copies from device to host",
+    "d2d": "copies within a device",
+    "d2d_bytes": "bytes of copies within a device",
+    "p2p": "copies between devices",
+    "p2p_bytes": "bytes of copies between devices",
+    "launches": "kernel launches by ATen operations",
+    "allocations": "blocks requested from the device's caching allocator",
+    "largest_allocation": "the largest single request, in bytes",
+    "peak_bytes": "peak of requested device bytes above what was live on entry, all devices together",
+    "peak_allocated_bytes": "the same in allocator blocks, which are multiples of 512 bytes",
+    "retained_bytes": "requested device bytes still live after the result was dropped",
+    "host_peak_bytes": "peak of host tensors' bytes above what was live on entry",
+    "hazards": (
+        "accesses to the same data from different streams, one of them a write, without an ordering between "
+        "them; the host counts as one where a copy uses its pinned memory"
+    ),
+    "ooms": "allocations that failed for want of memory",
+    "raised": "1 where the variant ended with an exception, else 0",
+    "graph_breaks": "breaks that `torch.compile` would make; measured in a run of its own, on the CPU",
+    "seconds": "wall time, as a multiple of another variant's alone: [times](#times)",
+}
+"""What every metric counts, in Markdown, in the order of the table."""
+METRICS = tuple(name for name in DEFINITIONS if name != "seconds")
+"""Every metric that is counted, in the order in which results are kept."""
+CLAIMABLE = (*DEFINITIONS, "same_result_as")
+"""What a claim may name: a metric, or that a variant returns what another one returns."""
+ENDINGS = frozenset({"raised", "ooms"})
+"""Metrics of how a run ended: measured where it raised too, and a claim about one makes that a result."""
+COUNTS = tuple(name for name in METRICS if name not in {"raised", "graph_breaks"})
+"""Metrics that a meter counts during one run; the others follow from its end or from a run of their own."""
+
+
+def table() -> str:
+    """The table in Markdown, between its marks."""
+    rows = (f"| `{name}` | {what} |" for name, what in DEFINITIONS.items())
+    return "\n".join([BEGIN, "", "| metric | counts |", "|---|---|", *rows, "", END])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

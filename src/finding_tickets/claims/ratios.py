@@ -9,30 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from finding_tickets.claims.expressions import (
+from finding_tickets.claims.language import (
     Binary,
     Call,
     Comparison,
-    Condition,
     Expression,
     ExpressionError,
     Growth,
-    Negative,
     Number,
     Range,
     Variable,
     evaluate,
+    parse_condition,
     satisfied,
     variables,
 )
-from finding_tickets.claims.grammar import parse_condition
-
-if TYPE_CHECKING:
-    from finding_tickets.measure.report import Interval
-
-EXACT = {"==", "!="}
 
 
 @dataclass(frozen=True)
@@ -44,29 +36,18 @@ class Ratio:
 
     def edges(self, at: Mapping[str, int]) -> tuple[Fraction, ...]:
         """The ratios at which the outcome turns at a point; raises what ``evaluate`` raises."""
-        match self.condition:
-            case Range(low, high):
-                return self._multiple(low, at), self._multiple(high, at)
-            case Comparison(_, expression):
-                return (self._multiple(expression, at),)
+        return tuple(evaluate(side, {**at, self.reference: 1}) for side in _sides(self.condition))
 
-    def outcome(self, found: Interval, at: Mapping[str, int]) -> bool | None:
-        """True where all of an interval meets the claim, False where nothing of it does, else None."""
-        ends = Fraction(found.low), Fraction(found.high)
+    def outcome(self, low: float, high: float, at: Mapping[str, int]) -> bool | None:
+        """Whether all ratios from ``low`` to ``high`` meet the claim, or none; None where only some do."""
+        ends, edges = (Fraction(low), Fraction(high)), self.edges(at)
+        met = [satisfied(self.condition, ratio, {**at, self.reference: 1}) for ratio in ends]
         if isinstance(self.condition, Range):
-            low, high = self.edges(at)
-            is_outside = ends[1] < low or ends[0] > high
+            # An interval that is wider than the range has both ends outside of it, and may still be right.
+            is_outside = ends[1] < edges[0] or ends[0] > edges[1]
         else:
-            is_outside = not any(self._meets(end, at) for end in ends)
-        if is_outside:
-            return False
-        return True if all(self._meets(end, at) for end in ends) else None
-
-    def _meets(self, ratio: Fraction, at: Mapping[str, int]) -> bool:
-        return satisfied(self.condition, ratio, {**at, self.reference: 1})
-
-    def _multiple(self, expression: Expression, at: Mapping[str, int]) -> Fraction:
-        return evaluate(expression, {**at, self.reference: 1})
+            is_outside = not any(met)
+        return False if is_outside else True if all(met) else None
 
 
 def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
@@ -80,10 +61,11 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
     try:
         condition = parse_condition(text)
     except ExpressionError as error:
-        raise ExpressionError(error.message, position=error.position, hint=error.hint or hint) from None
+        raise ExpressionError(error.message, hint=error.hint or hint) from None
+    # Seconds have no law: they are other ones in each run.
     if isinstance(condition, Growth):
         raise ExpressionError(f"'{text}' is a growth class, and times have no law", hint=hint)
-    named = _named(condition, {subject, *others})
+    named = list(dict.fromkeys(each.name for each in variables(condition) if each.name in {subject, *others}))
     if subject in named:
         raise ExpressionError(f"'{text}' compares {subject} with itself", hint=hint)
     if not named:
@@ -92,17 +74,13 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
     if len(named) > 1:
         message = f"'{text}' compares with {' and '.join(named)}; a claim compares with one other variant"
         raise ExpressionError(message, hint="make it several claims")
+    # Times of machines cancel out only where the expression is a number times one time.
     if not all(_degree(side, named) == 1 for side in _sides(condition)):
         raise ExpressionError(f"'{text}' is no multiple of the time of {named[0]}", hint=hint)
-    if isinstance(condition, Comparison) and condition.symbol in EXACT:
+    if isinstance(condition, Comparison) and condition.symbol in {"==", "!="}:
         message = f"'{text}' is about equal times, and no two times are equal"
         raise ExpressionError(message, hint="write <= or >=, or a range as 0.9*found..1.1*found")
     return Ratio(named[0], condition)
-
-
-def _named(condition: Condition, variants: Collection[str]) -> list[str]:
-    """The variants that a condition names, each once."""
-    return list(dict.fromkeys(each.name for each in variables(condition) if each.name in variants))
 
 
 def _sides(condition: Comparison | Range) -> tuple[Expression, ...]:
@@ -116,22 +94,15 @@ def _degree(expression: Expression, times: Collection[str]) -> int | None:
             return 0
         case Variable(name):
             return int(name in times)
-        case Negative(operand):
-            return _degree(operand, times)
         case Binary(symbol, left, right):
-            return _of_two(symbol, _degree(left, times), _degree(right, times))
+            first, second = _degree(left, times), _degree(right, times)
+            if first is None or second is None:
+                return None
+            if symbol in {"*", "/"}:
+                return first + second if symbol == "*" else first - second
+            return first if first == second and (symbol in {"+", "-"} or first == 0) else None
         case Call(function, arguments):
             degrees = {_degree(argument, times) for argument in arguments}
             if len(degrees) > 1 or (function not in {"max", "min"} and degrees != {0}):
                 return None
             return degrees.pop()
-
-
-def _of_two(symbol: str, left: int | None, right: int | None) -> int | None:
-    if left is None or right is None:
-        return None
-    if symbol == "*":
-        return left + right
-    if symbol == "/":
-        return left - right
-    return left if left == right and (symbol in {"+", "-"} or left == 0) else None

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, Sandbox, settings_of, sound_ones, timeout_option
-from finding_tickets.cli.options import HERE, OutputFormat, Root, complete_id
+from finding_tickets.cli.options import HERE, Meter, OptionalIds, OutputFormat, Root, Sandbox, timeout_option
 from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
-from finding_tickets.cli.reading import find_all
+from finding_tickets.cli.registers import find_each, measurable, settings_of
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
     from finding_tickets.gate.audit import Audited
-    from finding_tickets.measure.cheats import Cheat
 
 
 def audit(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID]...", autocompletion=complete_id, help="Tickets, in any case."),
-    ] = None,
+    ids: OptionalIds = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
     cheat: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Try this cheat alone (repeatable).")
@@ -36,20 +30,25 @@ def audit(
 ) -> ExitCode:
     """Try fixes that cheat, and see which of them the verifier catches."""
     from finding_tickets.gate.audit import audit as run
+    from finding_tickets.measure.cheats import CHEATS
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.audit import audit_item, audit_lines
+    from finding_tickets.report.gate import audit_item, audit_lines
     from finding_tickets.verify.plan import verifier_of
 
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
-    cheats = _cheats(cheat)
+    known = [each.id for each in CHEATS]
+    for name in cheat or ():
+        if name not in known:
+            raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
+    cheats = tuple(each for each in CHEATS if not cheat or each.id in cheat)
     with Isolation(sandbox=sandbox) as isolation:
         register = load(root)
-        chosen, code = find_all(register, ids or ())
+        chosen, code = find_each(register.find, ids or ())
         if everything:
             chosen = [one for one in register.documents if verifier_of(one, register.root)]
             say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
-        sound, reading = sound_ones(register, chosen)
+        sound, reading = measurable(register, chosen)
         settings = settings_of(register, meter, timeout, record=False)
         done = []
         if sound:
@@ -66,17 +65,6 @@ def audit(
     elif shown:
         write("\n\n".join("\n".join(audit_lines(audited, style)) for audited in shown))
     return ExitCode.worst(code, reading, *map(_code, done))
-
-
-def _cheats(names: Sequence[str] | None) -> tuple[Cheat, ...]:
-    """The cheats of these names, or all."""
-    from finding_tickets.measure.cheats import CHEATS
-
-    known = [each.id for each in CHEATS]
-    for name in names or ():
-        if name not in known:
-            raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
-    return tuple(each for each in CHEATS if not names or each.id in names)
 
 
 def _code(audited: Audited) -> ExitCode:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.editing import Id
-from finding_tickets.cli.measuring import Meter, Sandbox, settings_of, timeout_option
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, Id, Meter, OutputFormat, Root, Sandbox, timeout_option
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
+from finding_tickets.cli.registers import settings_of
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import load
-
-if TYPE_CHECKING:
-    from finding_tickets.history.bisect import Bisected
 
 
 def bisect(
@@ -35,10 +31,11 @@ def bisect(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Find the commits that introduced, fixed and brought back what a ticket claims."""
+    from finding_tickets.history.bisect import BisectState
     from finding_tickets.history.bisect import bisect as run
-    from finding_tickets.measure.environment import took
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.bisect import HEADER, bisect_item, bisect_row
+    from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
+    from finding_tickets.verify.verify import with_meter
 
     register = load(root)
     document = register.find(ticket)
@@ -48,17 +45,18 @@ def bisect(
     settings = settings_of(register, meter, timeout, record=False)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = run(
-            document, isolation, took(isolation, settings), variant=variant, good=good, bad=bad, tell=say
+            document,
+            isolation,
+            with_meter(isolation, settings),
+            variant=variant,
+            good=good,
+            bad=bad,
+            tell=say,
         )
     if output_format is Format.JSON:
         write_json("bisect", [bisect_item(done)])
     else:
-        write_table(HEADER, map(bisect_row, done.steps))
-    _say(done)
-    return _code(done)
-
-
-def _say(done: Bisected) -> None:
+        write_table(BISECT_HEADER, map(bisect_row, done.steps))
     say(f"{counted(done.commits, 'commit')}, {done.measured} measured now")
     for step in done.steps:
         if step.suspects:
@@ -66,11 +64,6 @@ def _say(done: Bisected) -> None:
             say(f"{step.turn} by {step.commit.id[:10]}, or by {before} before it")
     for gap in done.gaps:
         say(gap)
-
-
-def _code(done: Bisected) -> ExitCode:
-    """Inconclusive where nothing is known of the newest commit, or of any."""
-    from finding_tickets.history.bisect import State
-
-    last = done.steps[-1].state if done.steps else State.SKIPPED
-    return ExitCode.INCONCLUSIVE if last is State.SKIPPED else ExitCode.OK
+    # Inconclusive where nothing is known of the newest commit, or of any.
+    last = done.steps[-1].state if done.steps else BisectState.SKIPPED
+    return ExitCode.INCONCLUSIVE if last is BisectState.SKIPPED else ExitCode.OK

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, Sandbox, settings_of, timeout_option
-from finding_tickets.cli.options import HERE, Root
-from finding_tickets.cli.output import counted, say, style, write, write_json
-from finding_tickets.cli.summary import add_to
+from finding_tickets.cli.options import HERE, Meter, Root, Sandbox, timeout_option
+from finding_tickets.cli.output import add_to_summary, counted, say, style, write, write_json
+from finding_tickets.cli.registers import settings_of
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Problem
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
-    from finding_tickets.gate.branch import Pair
-    from finding_tickets.gate.gate import Judged
+    from finding_tickets.gate.check import Judged
 
 CONFIGURATION = "configuration"
 
@@ -53,44 +51,39 @@ def check(
     ] = CheckFormat.TEXT,
 ) -> ExitCode:
     """Measure again what a branch changes and compare with its base."""
-    from finding_tickets.gate.branch import base_of, pairs
-    from finding_tickets.gate.gate import configuration, exit_code, judge, measure, unread
+    from finding_tickets.gate.branch import base_of, branch_tickets
+    from finding_tickets.gate.check import configuration, exit_code, judge, unread
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.gate import gate_page
 
     head = load(root)
     then = base_of(head.root, base)
     named = accept or []
-    found = pairs(then, head, named)
-    _check_named(named, found)
+    found = branch_tickets(then, head, named)
+    # A misspelt ID would silently accept nothing.
+    acceptable = {pair.id.casefold() for pair in found} | {CONFIGURATION}
+    for name in named:
+        if name.casefold() not in acceptable:
+            raise UsageError(f"--accept {name}: no such ticket", hint="tickets list shows them all")
     settings = settings_of(head, meter, timeout)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = measure(found, head, isolation, settings, say)
-    judged = judge(found, done, named)
+        judged = judge(found, named, head, isolation, settings, say)
     others = [*configuration(then, head, accepted=CONFIGURATION in named)]
     others += unread(then.register, head)
     _print(judged, others, base, output_format)
     if summary:
-        add_to(summary, gate_page(base, judged, others))
+        add_to_summary(summary, gate_page(base, judged, others))
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
     say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
     return exit_code(problems)
 
 
-def _check_named(named: Iterable[str], found: Sequence[Pair]) -> None:
-    """Refuse to accept what is not there: a misspelt ID would accept nothing in silence."""
-    known = {pair.id.casefold() for pair in found} | {CONFIGURATION}
-    for name in named:
-        if name.casefold() not in known:
-            raise UsageError(f"--accept {name}: no such ticket", hint="tickets list shows them all")
-
-
 def _print(
     judged: Sequence[Judged], others: Sequence[Problem], base: str, output_format: CheckFormat
 ) -> None:
-    from finding_tickets.report.annotations import annotation
     from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
+    from finding_tickets.report.github import annotation
 
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:

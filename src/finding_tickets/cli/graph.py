@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query, chosen
-from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.options import HERE, Query, Root
 from finding_tickets.cli.output import counted, say, write, write_json
-from finding_tickets.cli.reading import open_listing, reading_code
+from finding_tickets.cli.registers import open_listing, reading_code
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.graph import graph as around
-from finding_tickets.register.query import Facts
-from finding_tickets.report.graph import dot, graph_item, mermaid, text
+from finding_tickets.register.query import Facts, select
+from finding_tickets.register.relations import graph as around
+from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
 
 
 class GraphFormat(StrEnum):
@@ -26,7 +25,7 @@ class GraphFormat(StrEnum):
     JSON = "json"
 
 
-WRITERS = {GraphFormat.TEXT: text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
+WRITERS = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
 
 
 def graph(
@@ -38,8 +37,8 @@ def graph(
 ) -> ExitCode:
     """Show how documents relate to one another."""
     listing = open_listing(root)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    found = around(facts.relations, chosen(query, facts))
+    facts = Facts.of_listing(listing)
+    found = around(facts.relations, select(" ".join(query or ()), facts))
     if output_format is GraphFormat.JSON:
         write_json("ticket-graph", [graph_item(found)])
     elif found.edges or output_format is not GraphFormat.TEXT:

@@ -1,4 +1,4 @@
-"""``tickets history``: what was measured of tickets over time, or is measured now of every commit."""
+"""``tickets history``: what was measured of tickets over time, or is measured now at every commit."""
 
 from __future__ import annotations
 
@@ -9,24 +9,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.delivery import deliver, kept_by
-from finding_tickets.cli.measuring import (
+from finding_tickets.cli.options import (
+    HERE,
     Meter,
+    OptionalIds,
+    Root,
     Sandbox,
     revision_option,
-    settings_of,
     timeout_option,
 )
-from finding_tickets.cli.options import HERE, Root, complete_id
-from finding_tickets.cli.output import counted, say, style, write, write_json, write_table
+from finding_tickets.cli.output import (
+    counted,
+    protection,
+    say,
+    style,
+    write,
+    write_json,
+    write_output,
+    write_table,
+)
+from finding_tickets.cli.registers import settings_of
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
-    from finding_tickets.ground.commits import Node
-    from finding_tickets.history.regressions import Timeline
-    from finding_tickets.history.survey import Surveyed
-    from finding_tickets.verify.session import Settings
+    from finding_tickets.history.timeline import Timeline
+    from finding_tickets.verify.verify import Settings
 
 
 class HistoryFormat(StrEnum):
@@ -38,10 +47,7 @@ class HistoryFormat(StrEnum):
 
 
 def history(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID]...", autocompletion=complete_id, help="Tickets, in any case."),
-    ] = None,
+    ids: OptionalIds = None,
     since: Annotated[
         str | None, revision_option("Measure every commit from this one to HEAD, each distinct input once.")
     ] = None,
@@ -69,27 +75,25 @@ def history(
         if bool(ids) is everything:
             raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
         settings = settings_of(register, meter, timeout, record=False)
-        timelines, nodes = _measured(ids or (), since, settings, sandbox=sandbox)
-        _show(timelines, nodes, since, how, output, register)
-        return ExitCode.worst(*map(_code, timelines))
+        return _measure(register, ids or (), since, settings, how, output, sandbox=sandbox)
     if everything or not ids or len(ids) > 1:
         raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
     if timeout or sandbox or meter or how is HistoryFormat.HTML:
         raise UsageError("nothing is measured or drawn without --since REV")
-    return _recorded(register, ids[0], how)
+    return _show_evidence(register, ids[0], how)
 
 
-def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
-    """Show what the evidence of a ticket has said."""
-    from finding_tickets.history.past import past
-    from finding_tickets.report.past import HEADER, past_item, past_row
+def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
+    """Show the committed evidence of a ticket."""
+    from finding_tickets.history.evidence_log import evidence_log
+    from finding_tickets.report.history import PAST_HEADER, past_item, past_row
 
     document = register.find(ticket)
-    known = past(document.id.value, register.root, register.config.evidence)
+    known = evidence_log(document.id.value, register.root, register.config.evidence)
     if how is HistoryFormat.JSON:
-        write_json("history", [past_item(step) for step in known.steps])
-    elif known.steps:
-        write_table(HEADER, map(past_row, known.steps))
+        write_json("history", [past_item(step) for step in known.changes])
+    elif known.changes:
+        write_table(PAST_HEADER, map(past_row, known.changes))
     else:
         say(f"{document.id.value} has no evidence in any commit of the current branch")
     for gap in known.gaps:
@@ -97,64 +101,53 @@ def _recorded(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     return ExitCode.OK
 
 
-def _measured(
-    ids: Sequence[str], since: str, settings: Settings, *, sandbox: bool
-) -> tuple[list[Timeline], Sequence[Node]]:
-    """Measure tickets at every commit, and find what became better and worse."""
-    from finding_tickets.history.regressions import timeline
-    from finding_tickets.history.survey import survey
-    from finding_tickets.measure.environment import took
-    from finding_tickets.measure.isolation import Isolation
-
-    with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = survey(took(isolation, settings), isolation, since, ids, say)
-    timelines = [timeline(course, done.nodes) for course in done.courses]
-    _say(timelines, done)
-    return timelines, done.nodes
-
-
-def _show(
-    timelines: Sequence[Timeline],
-    nodes: Sequence[Node],
+def _measure(
+    register: Register,
+    ids: Sequence[str],
     since: str,
+    settings: Settings,
     how: HistoryFormat,
     output: Path | None,
-    register: Register,
-) -> None:
-    """Write what became better and worse."""
-    from finding_tickets.report.timeline import LEGEND, timeline_item, timeline_lines
+    *,
+    sandbox: bool,
+) -> ExitCode:
+    """Measure tickets at every commit, and show what became better and worse."""
+    from finding_tickets.history.timeline import measure_history, timeline
+    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
+    from finding_tickets.verify.verify import with_meter
 
-    if how is HistoryFormat.JSON:
-        write_json("regressions", [timeline_item(each, nodes) for each in timelines])
-    elif how is HistoryFormat.HTML:
-        from finding_tickets.report.timeline_page import page
-
-        paths = [document.path for document in register.documents]
-        templates = register.root / register.config.templates
-        is_kept = kept_by(register.root, register.config, paths)
-        deliver(page(timelines, nodes, since, templates), output, is_kept)
-    elif timelines:
-        texts = ("\n".join(timeline_lines(each, nodes, style)) for each in timelines)
-        write("\n\n".join([*texts, LEGEND]))
-
-
-def _say(timelines: Sequence[Timeline], done: Surveyed) -> None:
-    measured = sum(each.measured for each in timelines)
+    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+        done = measure_history(with_meter(isolation, settings), isolation, since, ids, say)
+    timelines = [timeline(course, done.nodes) for course in done.courses]
     looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
+    measured = sum(each.measured for each in timelines)
     worse = [each.ticket for each in timelines if each.is_worse]
     say(f"{looked}, {measured} measured now; regressed and not mended: {', '.join(worse) or 'none'}")
     for gap in done.gaps:
         say(gap)
+    if how is HistoryFormat.JSON:
+        write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
+    elif how is HistoryFormat.HTML:
+        config = register.config
+        files = [CONFIG_FILE, PROJECT_FILE, *(document.path for document in register.documents)]
+        is_protected = protection(register.root, (config.evidence, config.templates), files)
+        pieces = timeline_page(timelines, done.nodes, since, register.root / config.templates)
+        write_output(pieces, output, is_protected)
+    elif timelines:
+        texts = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)
+        write("\n\n".join([*texts, LEGEND]))
+    return ExitCode.worst(*map(_code, timelines))
 
 
 def _code(timeline: Timeline) -> ExitCode:
     """What a ticket contributes: regressions that are not mended, and whether HEAD could be measured."""
-    from finding_tickets.history.states import Kind
+    from finding_tickets.history.store import WhyUnmeasured
 
     gap = timeline.gaps[-1]
-    if gap and gap.kind is Kind.WRONG:
+    if gap and gap.kind is WhyUnmeasured.WRONG:
         return ExitCode.BAD_DATA
     if timeline.is_worse:
         return ExitCode.GATE_FAILED
-    unknown = gap is not None and gap.kind is Kind.UNKNOWN
+    unknown = gap is not None and gap.kind is WhyUnmeasured.UNKNOWN
     return ExitCode.INCONCLUSIVE if unknown or not timeline.is_known else ExitCode.OK

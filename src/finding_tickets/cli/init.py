@@ -11,14 +11,12 @@ import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import Format, counted, say, write, write_json
-from finding_tickets.documents.splice import Splice
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.creation import create
-from finding_tickets.ground.writing import Edit, Make, rewrite_all
-from finding_tickets.register.adoption import Survey, survey
+from finding_tickets.ground.files import FileEdit, create, rewrite
+from finding_tickets.ground.git import work_tree
+from finding_tickets.register.adopt import Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
 from finding_tickets.register.files import SIDECAR
-from finding_tickets.register.place import work_tree
 from finding_tickets.register.root import checked_root
 
 FIRST = "EXAMPLE"
@@ -55,14 +53,32 @@ def init(
         say(line)
     if not dry_run:
         _write(place, texts, added)
-    files = [*([PROJECT_FILE] if added else []), *texts]
+    shown = {**({PROJECT_FILE: added} if added else {}), **texts}
     if output_format is Format.JSON:
-        write_json("init", [_item(found, files, dry_run)])
+        item = {
+            "root": str(found.root),
+            "configured": found.configured,
+            "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
+            "documents": dict(found.documents),
+            "series": [{"series": series, "documents": count} for series, count in found.series.items()],
+            "id_pattern": found.id_pattern,
+            "unfit": list(found.unfit),
+            "files": list(shown),
+            "written": not dry_run and bool(shown),
+        }
+        write_json("init", [item])
     elif dry_run:
-        write("\n".join(_shown({**({PROJECT_FILE: added} if added else {}), **texts})))
-    elif files:
-        write("\n".join(files))
-    say(_ending(found, dry_run, VERIFIER in texts))
+        stripped = {path: text.strip("\n") for path, text in shown.items()}
+        write("\n".join(f"--- {path}\n{text}" for path, text in stripped.items()))
+    elif shown:
+        write("\n".join(shown))
+    if found.configured or dry_run:
+        say("nothing to do" if found.configured else "nothing was written (--dry-run)")
+        return
+    steps = ["tickets lint says what could be better in them"] if found.documents else []
+    steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
+    steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
+    say(f"next: {'; '.join(steps)}")
 
 
 def _texts(found: Survey, pyproject: bool) -> dict[str, str]:
@@ -86,24 +102,23 @@ def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
         UsageError: A file cannot be created.
         BadDataError: The table cannot be added.
     """
-    edits = [Edit(PROJECT_FILE, _appending(added), _confirm)] if added else []
-    rewrite_all(root, edits, dry_run=True)
+
+    def append(data: bytes) -> bytes:
+        gap = b"" if data.endswith(b"\n") or not data else b"\n"
+        new = data + gap + added.encode()
+        _check_only_added(data, new)
+        return new
+
+    edits = [FileEdit(PROJECT_FILE, append)] if added else []
+    rewrite(root, edits, dry_run=True)
     try:
         create(root, texts)
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
-    rewrite_all(root, edits)
+    rewrite(root, edits)
 
 
-def _appending(added: str) -> Make:
-    def make(data: bytes) -> list[Splice]:
-        gap = b"" if data.endswith(b"\n") or not data else b"\n"
-        return [Splice(len(data), len(data), gap + added.encode())]
-
-    return make
-
-
-def _confirm(old: bytes, new: bytes) -> None:
+def _check_only_added(old: bytes, new: bytes) -> None:
     """Raise unless the new text has one table more, and else says what the old one does."""
     try:
         before, after = tomllib.loads(old.decode()), tomllib.loads(new.decode())
@@ -135,37 +150,3 @@ def _explained(found: Survey) -> Iterator[str]:
         yield "some of these IDs are not of the usual form: id_pattern says what they look like"
     if found.unfit:
         yield f"no pattern fits these IDs, set id_pattern yourself: {', '.join(found.unfit[:MOST_SERIES])}"
-
-
-def _ending(found: Survey, dry_run: bool, has_example: bool) -> str:
-    if found.configured:
-        return "nothing to do"
-    if dry_run:
-        return "nothing was written (--dry-run)"
-    steps = [
-        "tickets lint says what could be better in them" if found.documents else "",
-        "tickets probe module:function --draft 1 writes a ticket from a measurement",
-        f"python {VERIFIER} shows how a verifier measures" if has_example else "",
-    ]
-    return f"next: {'; '.join(filter(None, steps))}"
-
-
-def _shown(texts: Mapping[str, str]) -> Iterator[str]:
-    """Files and their content, as they would be written."""
-    for path, text in texts.items():
-        yield f"--- {path}"
-        yield text.strip("\n")
-
-
-def _item(found: Survey, files: list[str], dry_run: bool) -> dict[str, object]:
-    return {
-        "root": str(found.root),
-        "configured": found.configured,
-        "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
-        "documents": dict(found.documents),
-        "series": [{"series": series, "documents": count} for series, count in found.series.items()],
-        "id_pattern": found.id_pattern,
-        "unfit": list(found.unfit),
-        "files": files,
-        "written": not dry_run and bool(files),
-    }

@@ -11,12 +11,11 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query, chosen
-from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.options import HERE, Query, Root
 from finding_tickets.cli.output import counted, say, say_error, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.lint.autofix import Mended, mend
+from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import Breach, Choice, breaches, close_rules, exit_code
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import rules_page
@@ -24,6 +23,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.register.config import Config
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.query import Facts
+from finding_tickets.register.query import select as select_rows
 
 
 class LintFormat(StrEnum):
@@ -54,7 +54,7 @@ def lint(
     root: Root = HERE,
     select: Annotated[list[str] | None, rule_option("--select", "Only these rules.")] = None,
     ignore: Annotated[list[str] | None, rule_option("--ignore", "All but these rules.")] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what takes no judgement.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what takes no judgement.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="Print all rules as Markdown and stop.")] = False,
     output_format: Annotated[
         LintFormat, typer.Option("--format", case_sensitive=False, help="How problems are printed.")
@@ -66,30 +66,34 @@ def lint(
         return ExitCode.OK
     register = load(root)
     choice = _choice(register.config, _named("--select", select), _named("--ignore", ignore))
-    documents = _chosen(register, query)
-    done = mend(register, documents, choice) if fix else ()
+    # Without a query also files are checked that hold no document.
+    paths = {row.path for row in select_rows(" ".join(query), Facts.of(register))} if query else None
+    documents = _documents(register, paths)
+    code = ExitCode.OK
     if fix:
-        say(_mended(done))
+        done = fix_files(register, documents, choice)
+        count, files = sum(each.count for each in done), sum(1 for each in done if each.count)
+        say(f"fixed {counted(count, 'problem')} in {counted(files, 'file')}")
+        for each in done:
+            if each.error:
+                say_error(each.error)
+                code = ExitCode.BAD_DATA
+        # The same documents, read again: what was fixed may have been why the query selected them.
         register = load(root)
-        documents = documents if documents is None else _again(register, documents)
+        documents = _documents(register, paths)
     found = breaches(register, documents, choice)
     _print(found, output_format)
-    say(_summary(found, len(register.documents if documents is None else documents)))
-    return ExitCode.worst(exit_code([breach.problem for breach in found]), _mending_code(done))
+    counts = Counter(breach.problem.level for breach in found)
+    levels = ", ".join(counted(counts[level], level) for level in Level)
+    fixable = sum(bool(breach.fix) for breach in found)
+    looked = counted(len(register.documents if documents is None else documents), "document")
+    say(f"{looked}: {levels}{f'; --fix can fix {fixable}' if fixable else ''}")
+    return ExitCode.worst(exit_code([breach.problem for breach in found]), code)
 
 
-def _chosen(register: Register, query: list[str] | None) -> list[Document] | None:
-    """The documents that a query means; None without one, for all and for files that hold no document."""
-    if not query:
-        return None
-    paths = {row.path for row in chosen(query, Facts.of(register))}
-    return [document for document in register.documents if document.path in paths]
-
-
-def _again(register: Register, documents: Collection[Document]) -> list[Document]:
-    """The same documents as they are now: what was mended may have been why a query meant them."""
-    paths = {document.path for document in documents}
-    return [document for document in register.documents if document.path in paths]
+def _documents(register: Register, paths: Collection[str] | None) -> list[Document] | None:
+    """The documents of these paths, as the register has them now."""
+    return None if paths is None else [each for each in register.documents if each.path in paths]
 
 
 def _named(option: str, values: Iterable[str] | None) -> frozenset[str] | None:
@@ -130,32 +134,11 @@ def _print(found: Sequence[Breach], output_format: LintFormat) -> None:
             "lint", [{**dataclasses.asdict(each.problem), "fixable": bool(each.fix)} for each in found]
         )
     elif output_format is LintFormat.SARIF:
-        from finding_tickets.report.sarif import sarif
+        from finding_tickets.report.sarif import lint_log
 
-        write(json.dumps(sarif(problems), indent=2, ensure_ascii=False))
+        write(json.dumps(lint_log(problems), indent=2, ensure_ascii=False))
     elif problems:
-        from finding_tickets.report.annotations import annotation
+        from finding_tickets.report.github import annotation
 
         shown = annotation if output_format is LintFormat.GITHUB else str
         write("\n".join(map(shown, problems)))
-
-
-def _mended(done: Sequence[Mended]) -> str:
-    count, files = sum(each.count for each in done), sum(1 for each in done if each.count)
-    return f"mended {counted(count, 'problem')} in {counted(files, 'file')}"
-
-
-def _mending_code(done: Iterable[Mended]) -> ExitCode:
-    """Bad data where a file could not be mended, which is said on stderr; else fine."""
-    errors = [each.error for each in done if each.error]
-    for error in errors:
-        say_error(error)
-    return ExitCode.BAD_DATA if errors else ExitCode.OK
-
-
-def _summary(found: Sequence[Breach], documents: int) -> str:
-    counts = Counter(breach.problem.level for breach in found)
-    levels = ", ".join(counted(counts[level], level) for level in Level)
-    mendable = sum(bool(breach.fix) for breach in found)
-    hint = f"; --fix mends {mendable}" if mendable else ""
-    return f"{counted(documents, 'document')}: {levels}{hint}"

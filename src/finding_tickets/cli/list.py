@@ -8,15 +8,13 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query, chosen
-from finding_tickets.cli.options import HERE, Root
+from finding_tickets.cli.options import HERE, Query, Root
 from finding_tickets.cli.output import counted, plain, say, write, write_csv, write_json, write_table
-from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
+from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.query import Facts
+from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.tree import close_words
-from finding_tickets.register.row import Row
-from finding_tickets.report.columns import COLUMNS, DEFAULT
+from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, list_cells
 
 MISSING = "-"
 
@@ -38,7 +36,7 @@ def list_tickets(
     root: Root = HERE,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help=f"What to show, by default {','.join(DEFAULT)}."),
+        typer.Option(metavar="NAMES", help=f"What to show, by default {','.join(DEFAULT_COLUMNS)}."),
     ] = None,
     output_format: Annotated[
         ListFormat, typer.Option("--format", case_sensitive=False, help="How the list is printed.")
@@ -48,46 +46,34 @@ def list_tickets(
     ] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
-    names = _names(columns, output_format)
-    listing = open_listing(root, indexed=not no_index)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    rows = chosen(query, facts)
-    _print(rows, names, facts, output_format)
-    say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
-    return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
-
-
-def _names(columns: str | None, output_format: ListFormat) -> Sequence[str]:
-    """The columns to show.
-
-    Raises:
-        UsageError: There is no such column, or the format has none.
-    """
-    if columns is None:
-        return DEFAULT
-    if output_format not in TABULAR:
-        raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
-    names = [name.strip().lower() for name in columns.split(",")]
-    for name in names:
-        if name not in COLUMNS:
-            raise UsageError(f"--columns: no such column as {name!r}", hint=close_words(name, COLUMNS))
-    return names
-
-
-def _print(rows: Sequence[Row], names: Sequence[str], facts: Facts, output_format: ListFormat) -> None:
+    names: Sequence[str] = DEFAULT_COLUMNS
+    if columns is not None:
+        if output_format not in TABULAR:
+            raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
+        names = [name.strip().lower() for name in columns.split(",")]
+        for name in names:
+            if name not in LIST_COLUMNS:
+                raise UsageError(
+                    f"--columns: no such column as {name!r}", hint=close_words(name, LIST_COLUMNS)
+                )
+    listing = open_listing(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
+    facts = Facts.of_listing(listing)
+    rows = select(" ".join(query or ()), facts)
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.
-        from finding_tickets.report.entries import entries
-        from finding_tickets.report.export import ticket_item
+        from finding_tickets.report.json import ticket_item
+        from finding_tickets.report.text import measured_documents
 
-        write_json("ticket-list", [ticket_item(entry) for entry in entries(facts, rows)])
+        write_json("ticket-list", [ticket_item(entry) for entry in measured_documents(facts, rows)])
     elif output_format is ListFormat.IDS:
         if rows:
             write("\n".join(plain(row.id) for row in rows))
     else:
-        lines = [[COLUMNS[name](row, facts) for name in names] for row in rows]
+        cells = [list_cells(row, facts, names) for row in rows]
         if output_format is ListFormat.CSV:
-            write_csv(names, lines)
+            write_csv(names, cells)
         else:
-            shown = ([cell or MISSING for cell in line] for line in lines)
+            shown = ([cell or MISSING for cell in line] for line in cells)
             write_table([name.upper() for name in names], shown)
+    say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
+    return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))

@@ -13,32 +13,32 @@ from typing import Annotated, Any
 
 import typer
 
-from finding_tickets import __version__
+from finding_tickets.cli.help_page import PURPOSE, help_page
 from finding_tickets.cli.output import say, say_error, write
-from finding_tickets.cli.overview import PURPOSE, overview
 from finding_tickets.errors import ExitCode, TicketsError
+from finding_tickets.ground.version import __version__
 
-# Each command lives in the module of its name, so that running one imports none of the others.
+# The module and the function of each command, so that running one imports none of the others.
 COMMANDS = {
-    "init": "init",
-    "list": "list_tickets",
-    "show": "show",
-    "new": "new",
-    "import": "import_results",
-    "set": "set_values",
-    "close": "close",
-    "reopen": "reopen",
-    "relate": "relate",
-    "tick": "tick",
-    "graph": "graph",
-    "probe": "probe",
-    "lint": "lint",
-    "verify": "verify",
-    "check": "check",
-    "audit": "audit",
-    "bisect": "bisect",
-    "history": "history",
-    "report": "report",
+    "init": "init:init",
+    "list": "list:list_tickets",
+    "show": "show:show",
+    "new": "new:new",
+    "import": "import_sarif:import_results",
+    "set": "edit:set_values",
+    "close": "edit:close",
+    "reopen": "edit:reopen",
+    "relate": "edit:relate",
+    "tick": "edit:tick",
+    "graph": "graph:graph",
+    "probe": "probe:probe",
+    "lint": "lint:lint",
+    "verify": "verify:verify",
+    "check": "check:check",
+    "audit": "audit:audit",
+    "bisect": "bisect:bisect",
+    "history": "history:history",
+    "report": "report:report",
 }
 EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
@@ -65,7 +65,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; every failure becomes one message on stderr and a documented exit code."""
     if list(arguments) in (["--help"], ["--version"]):
-        write(overview(COMMANDS, EXIT_CODES) if "--help" in arguments else VERSION)
+        write(help_page(COMMANDS, EXIT_CODES) if "--help" in arguments else VERSION)
         return ExitCode.OK
     try:
         wanted = [name for name in COMMANDS if [name] == list(arguments[:1])]
@@ -81,7 +81,9 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        say(_crash(error))
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        say(f"this is a bug in tickets {__version__}: {what}")
+        say(f"please report it with the traceback that {DEBUG}=1 shows")
         return ExitCode.CRASHED
     return ExitCode.OK
 
@@ -92,18 +94,18 @@ def application(names: Iterable[str]) -> Any:
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        result_callback=_exit,
+        result_callback=_exit_with,
         help=PURPOSE,
         epilog=EXIT_CODES,
     )
-    app.callback()(_options)
+    app.callback()(_app_options)
     for name in names:
-        module = import_module(f"finding_tickets.cli.{name}")
-        app.command(name)(getattr(module, COMMANDS[name]))
+        module, _, function = COMMANDS[name].partition(":")
+        app.command(name)(getattr(import_module(f"finding_tickets.cli.{module}"), function))
     return typer.main.get_command(app)
 
 
-def _exit(code: ExitCode | None, **_: object) -> None:
+def _exit_with(code: ExitCode | None, **_: object) -> None:
     raise typer.Exit(code or ExitCode.OK)
 
 
@@ -113,17 +115,9 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _options(
+def _app_options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Finding tickets that are closed by measurement."""
-
-
-def _crash(error: Exception) -> str:
-    what = f"{type(error).__name__}: {error}".splitlines()[0]
-    return (
-        f"this is a bug in tickets {__version__}: {what}\n"
-        f"please report it with the traceback that {DEBUG}=1 shows"
-    )

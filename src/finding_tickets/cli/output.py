@@ -1,23 +1,32 @@
-"""The only place that writes to the terminal: data on stdout, talk on stderr."""
+"""Everything that commands print or write for people: data on stdout or in a file, talk on stderr."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 from typing import TextIO
 
-from finding_tickets.errors import BadDataError
-from finding_tickets.report.printable import printable
+from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground.files import replace
+from finding_tickets.report.text import printable
 
 GAP = "  "
 SHORTEST_CUT = 20
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+SUMMARY_LIMIT = 1024**2
+"""Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing."""
+# A path whose bytes are not UTF-8 is still written.
+ENCODING_ERRORS = "backslashreplace"
 STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What JSON need not escape and a terminal would obey; in JSON it can only stand in a string."""
+"""Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
 
 
 class Format(StrEnum):
@@ -95,35 +104,26 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
     Of ``data`` there is one item at a time.
     """
-    pieces = _enveloped({"schema_version": 1, "kind": kind, **more}, data)
-    write_all(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces)
 
+    def pieces() -> Iterator[str]:
+        # The text of json.dumps({**head, "data": [*data]}, indent=2), item by item.
+        head = {"schema_version": 1, "kind": kind, **more}
+        yield f'{json.dumps(head, indent=2, ensure_ascii=False)[:-2]},\n  "data": ['
+        separator = ""
+        for item in data:
+            text = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", f"\n{' ' * 4}")
+            yield f"{separator}\n{' ' * 4}{text}"
+            separator = ","
+        yield "\n  ]\n}\n" if separator else "]\n}\n"
 
-def _enveloped(head: dict[str, object], data: Iterable[object]) -> Iterator[str]:
-    """The lines of ``json.dumps({**head, "data": [*data]}, indent=2)``."""
-    yield f'{_json(head)[:-2]},\n  "data": ['
-    separator = ""
-    for item in data:
-        yield f"{separator}\n{' ' * 4}" + _json(item).replace("\n", f"\n{' ' * 4}")
-        separator = ","
-    yield "\n  ]\n}\n" if separator else "]\n}\n"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    write_all(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces())
 
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print comma-separated values with a header, each row on one line, and no formula in it."""
-    import csv
-    import io
+    from finding_tickets.report.rows import csv_lines
 
-    from finding_tickets.report.exports.cells import cell
-
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows([cell(value) for value in row] for row in [header, *rows])
-    write(lines.getvalue())
+    write("".join(csv_lines([header, *rows])))
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -131,16 +131,12 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     room = terminal_width(sys.stdout) - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
-    title, *body = [_row(line, widths, room) for line in lines]
-    write("\n".join([style(title, "bold"), *body]))
-
-
-def _row(cells: Sequence[str], widths: Sequence[int], room: int) -> str:
-    aligned = [cell.ljust(width) for cell, width in zip(cells[:-1], widths, strict=False)]
-    last = cells[-1]
-    if room >= SHORTEST_CUT and len(last) > room:
-        last = last[: room - 1] + "…"
-    return GAP.join([*aligned, last]).rstrip()
+    texts = []
+    for *cells, last in lines:
+        aligned = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
+        cut = f"{last[: room - 1]}…" if room >= SHORTEST_CUT and len(last) > room else last
+        texts.append(GAP.join([*aligned, cut]).rstrip())
+    write("\n".join([style(texts[0], "bold"), *texts[1:]]))
 
 
 def terminal_width(stream: TextIO) -> int:
@@ -175,3 +171,79 @@ def colourful(stream: TextIO) -> bool:
 def is_terminal(stream: TextIO) -> bool:
     """Whether somebody looks at the stream on a terminal that can do more than print lines."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def write_output(pieces: Iterable[str], output: Path | None, is_protected: Callable[[Path], bool]) -> None:
+    """Write a text to the file ``output`` in one step, or to stdout (also ``-``), once all of it is made.
+
+    Args:
+        pieces: The text, piece by piece.
+        output: The file. What a link leads to is replaced, and the link stays.
+        is_protected: Whether a file must stay as it is.
+
+    Raises:
+        UsageError: The file cannot be written or is protected.
+        BadDataError: What stdout leads to cannot be written.
+    """
+    if output in (None, Path("-")):
+        # Nobody gets one half of a report whose other half fails.
+        made = list(pieces)
+        # A ticket must not steer a terminal; a file or a pipe gets its text as it is.
+        write_all(map(printable, made) if sys.stdout.isatty() else made)
+        return
+    refuse_protected(output, is_protected)
+    try:
+        # Before anybody waits for the text.
+        if output.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        data = "".join(pieces).encode(errors=ENCODING_ERRORS)
+        if output.exists() and not output.is_file():
+            # A device or a pipe cannot be replaced.
+            output.write_bytes(data)
+        else:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = stat.S_IMODE(output.stat().st_mode) if output.exists() else 0o666 & ~mask
+            replace(output.resolve(), data, mode)
+    except OSError as error:
+        raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
+    say(f"wrote {output}")
+
+
+def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None:
+    """Raise UsageError for a file that must stay as it is, whatever it is called here."""
+    if is_protected(Path(os.path.realpath(output))):
+        raise UsageError("belongs to the register, and no report is written there", file=str(output))
+
+
+def protection(root: Path, folders: Iterable[str], files: Iterable[str]) -> Callable[[Path], bool]:
+    """Whether a path is one of ``files``, or within one of ``folders``, of the register at ``root``."""
+    known, within = set(files), tuple(folders)
+
+    def is_protected(file: Path) -> bool:
+        if not file.is_relative_to(root):
+            return False
+        place = file.relative_to(root)
+        return place.as_posix() in known or any(map(place.is_relative_to, within))
+
+    return is_protected
+
+
+def summary_room(file: Path) -> int:
+    """How many bytes the summary of a workflow's step still takes."""
+    with suppress(OSError):
+        return max(SUMMARY_LIMIT - file.stat().st_size, 0)
+    return SUMMARY_LIMIT
+
+
+def add_to_summary(file: Path, page: str) -> None:
+    """Append a page to a file that a workflow shows as the summary of a step.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        with file.open("a", encoding="utf-8", errors=ENCODING_ERRORS) as stream:
+            stream.write(page)
+    except OSError as error:
+        raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.measuring import Meter, Sandbox, timeout_option
-from finding_tickets.cli.options import HERE, OutputFormat, Root, known
+from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, known, timeout_option
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import read_config
-from finding_tickets.register.place import repository_of
+from finding_tickets.register.root import repository_of
 
 if TYPE_CHECKING:
-    from finding_tickets.measure.probing import Probed, Wanted
+    from finding_tickets.measure.probing import Probed, ProbeRequest
 
 
 def probe(
@@ -51,9 +50,9 @@ def probe(
 ) -> ExitCode:
     """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.measure.probing import PRELOAD, Wanted
+    from finding_tickets.measure.probing import PRELOAD, ProbeRequest
     from finding_tickets.measure.probing import probe as run
-    from finding_tickets.report.probe import as_json, doubts, lines
+    from finding_tickets.report.probe import doubts, probe_item, probe_lines
 
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
@@ -62,7 +61,7 @@ def probe(
     with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)
         config = read_config(place)
-        wanted = Wanted(
+        wanted = ProbeRequest(
             target=target,
             root=place.resolve(),
             arguments=arguments or (),
@@ -78,51 +77,47 @@ def probe(
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
     if output_format is Format.TABLE:
-        write("\n".join(lines(probed, style)))
+        write("\n".join(probe_lines(probed, style)))
     for doubt in doubts(probed):
         say(f"{target}: {doubt}")
     drafted = _drafted(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:
-        write_json("probe", [as_json(probed) | {"draft": drafted}])
+        write_json("probe", [probe_item(probed) | {"draft": drafted}])
     if drafted:
         say(f"created {drafted['id']}: {', '.join(drafted['files'])}")
-    return _code(probed)
+    # Counts that are not the whole truth decide nothing.
+    is_partial = probed.errors or probed.unknown or not probed.points
+    return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
-def _drafted(wanted: Wanted, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
-    from finding_tickets.cli.adding import add, taken_in
-    from finding_tickets.ground.committed import committed
+    from finding_tickets.cli.new import add, taken_names
+    from finding_tickets.ground.git import commit_containing
+    from finding_tickets.register.identifiers import free_ids
     from finding_tickets.register.load import load
-    from finding_tickets.report.findings import Finding, site_of
+    from finding_tickets.report.probe import ProbedFinding, site_of
 
+    # The command line that measures the same again.
+    options = [f"--sweep {text}" for text in wanted.sweep]
+    options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
+    arguments = ["--", *wanted.arguments] if wanted.arguments else []
+    command = " ".join(["tickets probe", wanted.target, *options, *arguments])
     register = load(wanted.root)
     words = register.config.vocabulary
     own = set(probed.files) - {wanted.verifier_path}
-    finding = Finding(
+    finding = ProbedFinding(
         probed=probed,
         site=site_of(probed, site),
         root=register.root,
-        command=_command(wanted),
+        command=command,
         verifier=wanted.verifier_path,
-        revision=committed(register.root, own),
+        revision=commit_containing(register.root, own),
     )
     content = {name: value for name, value in given.items() if value is not None}
     if "severity" in content:
         (content["severity"],) = known("severity", [content["severity"]], words.severities)
     draft = finding.draft(words.categories, content)
-    ticket_id, files = add(register, draft, taken_in(register), finding.attached())
+    ids = free_ids(register.documents, draft.batch, draft.agent, taken_names(register))
+    ticket_id, files = add(register, draft, ids, finding.attached())
     return {"id": ticket_id, "files": files}
-
-
-def _command(wanted: Wanted) -> str:
-    """The command line that measures the same again."""
-    options = [f"--sweep {text}" for text in wanted.sweep]
-    options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
-    arguments = ["--", *wanted.arguments] if wanted.arguments else []
-    return " ".join(["tickets probe", wanted.target, *options, *arguments])
-
-
-def _code(probed: Probed) -> ExitCode:
-    """Counts that are not the whole truth decide nothing."""
-    return ExitCode.INCONCLUSIVE if probed.errors or probed.unknown or not probed.points else ExitCode.OK

@@ -46,37 +46,30 @@ BRACES = str.maketrans("", "", "{}")
 """Around words that have to be there; those that need not be are in brackets."""
 
 
+PIPE = "\\|"
+"""A pipe that ends no cell."""
+
+
 def page() -> str:
     """The page as Markdown."""
     commands = application(COMMANDS).commands
-    sections = (_section(name, commands[name]) for name in COMMANDS)
-    return "\n".join([INTRODUCTION, *sections])
+    return "\n".join([INTRODUCTION, *(_section(name, commands[name]) for name in COMMANDS)])
 
 
 def _section(name: str, command: Any) -> str:
     context = command.make_context(f"tickets {name}", [], resilient_parsing=True)
     usage = " ".join(context.get_usage().split()).removeprefix("Usage: ").translate(BRACES)
     more = f" More: [{MORE[name]}]({MORE[name]})." if name in MORE else ""
-    rows = (parameter.get_help_record(context) for parameter in command.params)
-    table = [f"| {_code(words)} | {_cell(what)} |" for words, what in filter(None, rows)]
-    lines = [f"## {name}", "", command.help + more, "", f"    {usage}", "", "| | |", "|---|---|", *table, ""]
-    return "\n".join(lines)
-
-
-def _code(words: str) -> str:
-    return f"`{_escaped(' '.join(words.split()))}`"
-
-
-def _cell(text: str) -> str:
-    """Text for a cell, with the remark at its end in parentheses, as people write it."""
-    what, _, remark = " ".join(text.split()).removesuffix("]").partition(" [")
-    said = f" ({remark.replace('x>=', 'at least ')})" if remark else ""
-    return _escaped(what + said)
-
-
-def _escaped(text: str) -> str:
-    """Text that ends no cell."""
-    return text.replace("|", "\\|")
+    table = []
+    for words, text in filter(None, (parameter.get_help_record(context) for parameter in command.params)):
+        # Typer's remark at the end stands in brackets; people write it in parentheses.
+        what, _, remark = " ".join(text.split()).removesuffix("]").partition(" [")
+        said = f" ({remark.replace('x>=', 'at least ')})" if remark else ""
+        cells = (f"`{' '.join(words.split())}`", what + said)
+        table.append(f"| {' | '.join(cell.replace('|', PIPE) for cell in cells)} |")
+    return "\n".join(
+        [f"## {name}", "", command.help + more, "", f"    {usage}", "", "| | |", "|---|---|", *table, ""]
+    )
 
 
 if __name__ == "__main__":

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query
-from finding_tickets.cli.delivery import deliver, kept_by, refuse_kept
-from finding_tickets.cli.options import HERE, Root
-from finding_tickets.cli.reading import evidence_code, open_listing, reading_code
-from finding_tickets.cli.summary import add_to, room_in
+from finding_tickets.cli.options import HERE, Query, Root
+from finding_tickets.cli.output import (
+    add_to_summary,
+    protection,
+    refuse_protected,
+    summary_room,
+    write_output,
+)
+from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
-from finding_tickets.register.listing import Listing
-from finding_tickets.register.query import Facts, Lexicon, Measured, choose, parse
-from finding_tickets.register.query import Query as Asked
-from finding_tickets.report.contexts import Profile, Report, Since, status
-from finding_tickets.report.formats import FORMATS, ReportFormat, writer
-from finding_tickets.report.rows import Row, rows_of
-
-if TYPE_CHECKING:
-    from finding_tickets.report.matrix import Matrix
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
+from finding_tickets.register.query import Facts, Lexicon, choose, parse
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report import write_report
+from finding_tickets.report.rows import contradictions_in, rows_of
+from finding_tickets.report.status import (
+    TEMPLATES,
+    WITH_HISTORY,
+    Profile,
+    ReportFormat,
+    StatusReport,
+    compare_since,
+    status_of_rows,
+)
 
 
 def report(
@@ -53,57 +61,39 @@ def report(
     ] = None,
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
-    how = FORMATS[output_format]
-    if template is not None and not how.template:
+    if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
-    if profile and not how.has_profiles:
+    if profile and output_format is not ReportFormat.SARIF:
         raise UsageError(f"--format {output_format} has no --profile")
-    if since is not None and not how.has_since:
+    if since is not None and output_format not in WITH_HISTORY:
         raise UsageError(f"--format {output_format} has no --since")
-    listing = open_listing(root, whole=True)
-    facts = Facts(listing.root, listing.config, listing.rows)
+    listing = open_listing(root, measured=True, examine=contradictions_in)
+    facts = Facts.of_listing(listing)
     text = " ".join(query or ())
     asked = parse(text, Lexicon(facts))
-    rows = tuple(rows_of(facts, choose(asked, facts), listing.particulars))
-    past = None if since is None else _since(since, facts, rows, asked)
-    name = how.template or "" if template is None else template
-    matrix = _matrix(rows, facts) if how.has_matrix else None
-    made = Report(facts, status(rows, facts, text, past, matrix), name, profile or Profile.FULL)
-    is_kept = _kept_by(listing)
+    rows = tuple(rows_of(facts, choose(asked, facts), listing.extras))
+    past = matrix = None
+    if since is not None:
+        past = compare_since(since, facts, rows, asked.tree.holds)
+    # Only a report that needs one waits for what reads evidence.
+    if output_format in WITH_HISTORY and facts.config.matrix is not None:
+        from finding_tickets.report.matrix import matrix_of_rows
+
+        matrix = matrix_of_rows(rows, facts, facts.config.matrix)
+    name = TEMPLATES.get(output_format, "") if template is None else template
+    made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
+    unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
+    files = [CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows), *unread_files]
+    is_protected = protection(listing.root, (listing.config.evidence, listing.config.templates), files)
     if summary:
-        refuse_kept(summary, is_kept)
-    deliver(writer(output_format)(made), output, is_kept)
+        refuse_protected(summary, is_protected)
+    write_output(write_report(made, output_format), output, is_protected)
     if summary:
-        from finding_tickets.report.exports.github import summary as page
+        from finding_tickets.report.github import summary as page
 
-        add_to(summary, page(made, room_in(summary)))
-    unread = _unread(matrix, facts) if matrix else ()
-    return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))
-
-
-def _kept_by(listing: Listing) -> Callable[[Path], bool]:
-    """Whether a file is one that a register is made of, whatever is to be read in it."""
-    unread = (problem.file for problem in listing.problems if problem.level is Level.ERROR)
-    return kept_by(listing.root, listing.config, (*(row.path for row in listing.rows), *unread))
-
-
-def _matrix(rows: Sequence[Row], facts: Facts) -> Matrix | None:
-    if facts.config.matrix is None:
-        return None
-    # As below.
-    from finding_tickets.report.matrix import recorded
-
-    return recorded(rows, facts, facts.config.matrix)
-
-
-def _unread(matrix: Matrix, facts: Facts) -> list[Measured]:
-    """The evidence of cells that cannot be read, but for what is known of the work tree's already."""
+        add_to_summary(summary, page(made, summary_room(summary)))
+    # What cannot be read in a cell is often what cannot be read in the work tree, and told once.
     known = {str(each.problem) for each in facts.looked_up if each.problem}
-    return [Measured(problem=problem) for problem in matrix.problems if str(problem) not in known]
-
-
-def _since(revision: str, facts: Facts, rows: Sequence[Row], asked: Asked) -> Since:
-    # Only those who ask for it wait for git and what reads evidence.
-    from finding_tickets.report.since import since
-
-    return since(revision, facts, rows, asked.tree.holds)
+    problems = matrix.problems if matrix else ()
+    unread = [CurrentVerdict(problem=problem) for problem in problems if str(problem) not in known]
+    return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))

@@ -11,16 +11,15 @@ import typer
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
-from finding_tickets.cli.reading import evidence_code, find_rows, reading_code
+from finding_tickets.cli.registers import evidence_code, find_each, reading_code
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.register.listing import list_rows
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
-from finding_tickets.report.entries import Entry, each_entry
-from finding_tickets.report.export import full_item
-from finding_tickets.report.page import page
+from finding_tickets.report.json import full_item
+from finding_tickets.report.text import MeasuredDocument, document_text, measured_documents
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -36,9 +35,12 @@ def show(
 ) -> ExitCode:
     """Show documents with their verdict, laws and claims."""
     listing = list_rows(root)
-    rows, code = find_rows(listing, ids)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    found = [(each, _history(facts, each.document) if history else None) for each in each_entry(facts, rows)]
+    rows, code = find_each(listing.find, ids)
+    facts = Facts.of_listing(listing)
+    found = [
+        (each, _history(facts, each.document) if history else None)
+        for each in measured_documents(facts, rows)
+    ]
     if output_format is Format.JSON:
         write_json("ticket", [_item(entry, past) for entry, past in found])
     elif is_terminal(sys.stdout):
@@ -52,22 +54,20 @@ def show(
     return ExitCode.worst(code, reading_code(problems), evidence_code(entry for entry, _ in found))
 
 
-def _show_on_terminal(facts: Facts, found: Iterable[tuple[Entry, History | None]]) -> None:
-    from finding_tickets.cli.console import write_rich
+def _show_on_terminal(facts: Facts, found: Iterable[tuple[MeasuredDocument, History | None]]) -> None:
+    from finding_tickets.cli.terminal import write_rich
     from finding_tickets.report.history import history_lines
-    from finding_tickets.report.relatives import relatives
-    from finding_tickets.report.sources import Sources, no_line
-    from finding_tickets.report.terminal.document import Page
-    from finding_tickets.report.verification import plainly
+    from finding_tickets.report.terminal import DocumentView, related_section
+    from finding_tickets.report.text import Sources, no_line, plainly
 
     sources = Sources(facts.root)
     write_rich(
         sys.stdout,
         (
-            Page(
+            DocumentView(
                 entry,
                 text=_text(facts.root / entry.document.path),
-                relatives=tuple(relatives(entry.document, facts)),
+                related=related_section(entry.document, facts),
                 # What was measured is not what stands there now.
                 code_at=no_line if entry.verdict is Verdict.STALE else sources.line,
                 history=tuple(history_lines(past, plainly)) if past else (),
@@ -92,13 +92,13 @@ def _history(facts: Facts, document: Document) -> History:
     return history_of(facts.root, document.path, document.id.value, pattern)
 
 
-def _item(entry: Entry, past: History | None) -> dict[str, object]:
+def _item(entry: MeasuredDocument, past: History | None) -> dict[str, object]:
     from finding_tickets.report.history import history_item
 
     return full_item(entry) | {"history": history_item(past) if past else None}
 
 
-def _page(entry: Entry, past: History | None) -> str:
+def _page(entry: MeasuredDocument, past: History | None) -> str:
     from finding_tickets.report.history import history_lines
 
-    return "\n".join([page(entry, style), *(["", *history_lines(past, style)] if past else ())])
+    return "\n".join([document_text(entry, style), *(["", *history_lines(past, style)] if past else ())])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,17 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.choosing import Query, chosen, named
-from finding_tickets.cli.matrix import Batch, by_cell, declared, seen, show
-from finding_tickets.cli.measuring import (
+from finding_tickets.cli.options import (
+    HERE,
     Meter,
+    OutputFormat,
+    Query,
+    Root,
     Sandbox,
     revision_option,
-    settings_of,
-    sound_ones,
     timeout_option,
 )
-from finding_tickets.cli.options import HERE, OutputFormat, Root
 from finding_tickets.cli.output import (
     Format,
     counted,
@@ -33,22 +33,23 @@ from finding_tickets.cli.output import (
     write,
     write_all,
     write_json,
+    write_table,
 )
-from finding_tickets.cli.packed import Packed, pack
-from finding_tickets.cli.progress import Progress, progress
-from finding_tickets.cli.reading import evidence_code, find_all
+from finding_tickets.cli.registers import evidence_code, find_each, measurable, settings_of
+from finding_tickets.cli.terminal import Progress, progress
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import load
-from finding_tickets.register.query import Facts
-from finding_tickets.report.verification import circumstances, lines
+from finding_tickets.register.load import Register, load
+from finding_tickets.register.query import Facts, Lexicon, select
+from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
-    from finding_tickets.report.matrix import Matrix
-    from finding_tickets.verify.executor import Executor
-    from finding_tickets.verify.session import Settings, Verified
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.matrix import VerdictMatrix
+    from finding_tickets.verify.matrix import Cell
+    from finding_tickets.verify.verify import Executor, Settings, Verified
 
 
 class ExecutorName(StrEnum):
@@ -56,6 +57,52 @@ class ExecutorName(StrEnum):
 
     LOCAL = "local"
     RAY = "ray"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Documents to verify with the same settings; in a matrix, those of the cell ``cell``."""
+
+    documents: Sequence[Document]
+    settings: Settings
+    cell: str = ""
+
+    def name(self, document: Document) -> str:
+        """What a document is called while it is measured."""
+        return f"{document.id.value} ({self.cell})" if self.cell else document.id.value
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is kept of a verified document: its path, its exit code, and its verification, packed."""
+
+    path: str
+    code: ExitCode
+    verification: bytes | None
+
+
+class Packed(Collection[Verification]):
+    """Verifications as compressed JSON: there may be thousands, and each is most of a megabyte of objects."""
+
+    def __init__(self, packs: Iterable[bytes]) -> None:
+        self._packs = tuple(packs)
+
+    def __len__(self) -> int:
+        """How many verifications there are."""
+        return len(self._packs)
+
+    def __iter__(self) -> Iterator[Verification]:
+        """Each verification, made anew."""
+        return (Verification.model_validate_json(zlib.decompress(each)) for each in self._packs)
+
+    def __contains__(self, one: object) -> bool:
+        """Whether one is equal to this."""
+        return any(each == one for each in self)
+
+
+def pack(verification: Verification) -> bytes:
+    """What ``Packed`` holds of a verification."""
+    return zlib.compress(verification.model_dump_json().encode())
 
 
 def verify(
@@ -88,32 +135,47 @@ def verify(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
-    overrides = _overrides(at, base, head)
+    if at and (base or head):
+        raise UsageError(
+            "--at is for all variants, --base and --head for found and fix", hint="one or the other"
+        )
+    revisions = {"*": at or head, "found": base, "fix": head}
+    overrides = {name: revision for name, revision in revisions.items() if revision}
     if matrix and (overrides or meter):
         raise UsageError("--matrix says itself what measures, and at which revision", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
-    # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     left_out: list[str] = []
+    # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out.append, at_once=not stale, sandbox=sandbox) as verifying:
         register = load(root)
         facts = Facts.of(register)
-        ids = named(query, facts)
-        cells = declared(register) if matrix else ()
-        documents, code = find_all(register, ids or _chosen(_words(query, stale=stale, matrix=matrix), facts))
+        ids = list(query or ())
+        if not all(map(Lexicon(facts).is_id, ids)):
+            ids = []
+        cells = _cells(register) if matrix else ()
+        words = query
+        if stale:
+            # What is stale in a cell of a matrix is decided cell by cell.
+            words = ["has:verifier"] if matrix else ["verdict:stale OR verdict:unverified has:verifier"]
+        documents, code = find_each(register.find, ids or _with_verifier(words, facts))
         if stale and not matrix:
             code = ExitCode.worst(code, _say_changed(facts))
-        sound, reading = sound_ones(register, documents, () if ids else register.problems)
+        sound, reading = measurable(register, documents, () if ids else register.problems)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        batches = by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
+        batches = _by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
         done = _measure(sound, batches, verifying)
     verifications = Packed(one.verification for one in done if one.verification)
-    made = seen(sound, settings, cells, verifications) if cells else None
+    made = _matrix(sound, settings, cells, verifications) if cells else None
     _show(verifications, output_format, settings, made)
     for verification in verifications:
-        _say_failures(verification, circumstances(verification) if cells else "")
+        where = circumstances(verification) if cells else ""
+        who = f"{verification.ticket} ({where})" if where else verification.ticket
+        for claim in filter(_fails_the_gate, verification.claims):
+            outcome = "holds" if claim.holds else "is false"
+            say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
     if left_out:
         code = ExitCode.worst(code, ExitCode.INCONCLUSIVE)
     return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *(one.code for one in done))
@@ -128,48 +190,31 @@ def _executor(
     at_once: bool,
     sandbox: bool,
 ) -> Iterator[Executor]:
-    """What verifies, until the block is left; ``on_left_out`` is told of machines that cannot measure."""
+    """What verifies, until the block is left; ``on_left_out`` is called with machines that cannot measure."""
     if name is ExecutorName.RAY:
-        from finding_tickets.executors.executor import RayCluster
+        from finding_tickets.executors.ray import RayCluster
 
-        def tell(what: str) -> None:
+        def leave_out(what: str) -> None:
             say(what)
             on_left_out(what)
 
-        yield RayCluster(address=address, sandbox=sandbox, tell=tell, say=say)
+        yield RayCluster(address=address, sandbox=sandbox, on_left_out=leave_out, say=say)
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.verify.executor import Local
+    from finding_tickets.verify.verify import Local
 
     with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
         yield Local(isolation)
 
 
-def _overrides(at: str | None, base: str | None, head: str | None) -> dict[str, str]:
-    """The revisions of variants by name, as ``plan`` takes them."""
-    if at and (base or head):
-        raise UsageError(
-            "--at is for all variants, --base and --head for found and fix", hint="one or the other"
-        )
-    named = {"*": at or head, "found": base, "fix": head}
-    return {name: revision for name, revision in named.items() if revision}
-
-
-def _words(query: list[str] | None, *, stale: bool, matrix: bool) -> list[str] | None:
-    """What chooses the documents; which of them are stale in a cell is found out later."""
-    if not stale:
-        return query
-    return ["has:verifier"] if matrix else ["verdict:stale OR verdict:unverified has:verifier"]
-
-
-def _chosen(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
-    """The IDs, each once, of the documents that a query means and that have a verifier."""
-    rows = chosen(words, facts)
-    measurable = [row.id for row in rows if facts.has_verifier(row)]
-    say(f"{len(measurable)} of {counted(len(rows), 'document')} with a verifier")
-    return dict.fromkeys(measurable)
+def _with_verifier(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
+    """The IDs, each once, of the documents that a query selects and that have a verifier."""
+    rows = select(" ".join(words or ()), facts)
+    found = [row.id for row in rows if facts.has_verifier(row)]
+    say(f"{len(found)} of {counted(len(rows), 'document')} with a verifier")
+    return dict.fromkeys(found)
 
 
 def _say_changed(facts: Facts) -> ExitCode:
@@ -180,81 +225,28 @@ def _say_changed(facts: Facts) -> ExitCode:
     return ExitCode.OK if all(map(facts.has_verifier, stale)) else ExitCode.INCONCLUSIVE
 
 
-@dataclass(frozen=True)
-class Done:
-    """What is kept of a document that was verified: its path, its exit code, and how it is to be shown."""
-
-    path: str
-    code: ExitCode
-    verification: bytes | None
-
-
 def _measure(documents: Sequence[Document], batches: Sequence[Batch], executor: Executor) -> list[Done]:
-    """Verify all, tell of each as soon as it is done, and return them in the order of ``documents``."""
+    """Verify all documents, show the progress, and return the results in the order of ``documents``."""
     names = [batch.name(document) for batch in batches for document in batch.documents]
     several = len(batches) > 1 and names
     together = executor.together(batches[0].settings) if several else nullcontext()
     with progress(names) as shown, together:
-        done = [each for batch in batches for each in _each(batch, executor, shown)]
+        done = [each for batch in batches for each in _measure_batch(batch, executor, shown)]
     places = {document.path: place for place, document in enumerate(documents)}
     return sorted(done, key=lambda each: places[each.path])
 
 
-def _each(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Done]:
+def _measure_batch(batch: Batch, executor: Executor, shown: Progress) -> Iterator[Done]:
     for verified in executor.verify(
         batch.documents, batch.settings, lambda document: shown.started(batch.name(document))
     ):
+        verification = verified.verification
         if verified.error:
             say_error(verified.error)
-        what = verified.verification.verdict if verified.verification else "not measured"
+        what = verification.verdict if verification else "not measured"
         shown.ended(batch.name(verified.document), what)
-        packed = pack(verified.verification) if verified.verification else None
+        packed = pack(verification) if verification else None
         yield Done(verified.document.path, _code(verified), packed)
-
-
-def _show(
-    verifications: Collection[Verification], output_format: Format, settings: Settings, made: Matrix | None
-) -> None:
-    if output_format is Format.JSON:
-        more = {"matrix": made.item} if made else {}
-        write_json("verification", (each.model_dump(mode="json") for each in verifications), **more)
-        return
-    if verifications and is_terminal(sys.stdout):
-        _show_on_terminal(verifications, settings)
-    elif verifications:
-        write_all(_pages(verifications))
-    if made:
-        write("")
-        show(made)
-
-
-def _pages(verifications: Iterable[Verification]) -> Iterator[str]:
-    for place, verification in enumerate(verifications):
-        page = "\n".join(lines(verification, style))
-        yield f"\n{page}\n" if place else f"{page}\n"
-
-
-def _show_on_terminal(verifications: Collection[Verification], settings: Settings) -> None:
-    from finding_tickets.cli.console import write_rich
-    from finding_tickets.report.sources import Sources, no_line
-    from finding_tickets.report.terminal.verification import Measured, summary
-
-    # What stands in the work tree is not what was measured at another revision.
-    here = no_line if settings.overrides else Sources(settings.root).line
-    pages = (Measured(each, no_line if each.revision else here) for each in verifications)
-    parts = (part for page in pages for part in (page, ""))
-    write_rich(sys.stdout, chain(parts, [summary(verifications)]))
-
-
-def _say_failures(verification: Verification, where: str) -> None:
-    who = f"{verification.ticket} ({where})" if where else verification.ticket
-    for claim in filter(_fails_the_gate, verification.claims):
-        outcome = "holds" if claim.holds else "is false"
-        say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
-
-
-def _fails_the_gate(claim: ClaimResult) -> bool:
-    return claim.holds is not None and not claim.as_expected
 
 
 def _code(verified: Verified) -> ExitCode:
@@ -267,3 +259,106 @@ def _code(verified: Verified) -> ExitCode:
     undecided = verified.verification.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
     unchecked = any(claim.holds is None for claim in claims)
     return ExitCode.INCONCLUSIVE if undecided or unchecked else ExitCode.OK
+
+
+def _fails_the_gate(claim: ClaimResult) -> bool:
+    return claim.holds is not None and not claim.as_expected
+
+
+def _show(
+    verifications: Collection[Verification],
+    output_format: Format,
+    settings: Settings,
+    made: VerdictMatrix | None,
+) -> None:
+    if output_format is Format.JSON:
+        more = {"matrix": made.item} if made else {}
+        write_json("verification", (each.model_dump(mode="json") for each in verifications), **more)
+        return
+    if verifications and is_terminal(sys.stdout):
+        from finding_tickets.cli.terminal import write_rich
+        from finding_tickets.report.terminal import VerificationView, summary
+        from finding_tickets.report.text import Sources, no_line
+
+        # The work tree is not what was measured at another revision.
+        here = no_line if settings.overrides else Sources(settings.root).line
+        pages = (VerificationView(each, no_line if each.revision else here) for each in verifications)
+        parts = (part for page in pages for part in (page, ""))
+        write_rich(sys.stdout, chain(parts, [summary(verifications)]))
+    elif verifications:
+        texts = ("\n".join(verification_lines(each, style)) for each in verifications)
+        write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
+    if made:
+        numbers = [str(number) for number, _ in enumerate(made.names, 1)]
+        write("")
+        write_table(("CELL", "MEASURED WITH"), zip(numbers, made.names, strict=True))
+        write("")
+        write_table(("TICKET", *numbers), [(line.id, *line.words) for line in made.lines])
+        write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
+
+
+def _cells(register: Register) -> tuple[Cell, ...]:
+    """The cells of the matrix that the configuration declares.
+
+    Raises:
+        UsageError: It declares none.
+    """
+    from finding_tickets.register.staleness import own_torch
+    from finding_tickets.verify.matrix import cells
+
+    if register.config.matrix is None:
+        raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
+    return cells(register.config.matrix, register.root.resolve(), own_torch())
+
+
+def _by_cell(
+    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
+) -> list[Batch]:
+    """What to measure in each cell: everything, or only what is stale there or was never measured."""
+    from finding_tickets.verify.matrix import labels
+
+    batches = []
+    recorded = {document.path: _recorded(document, settings, cells) for document in documents if stale}
+    for cell, name in labels(cells).items():
+        wanted = []
+        for document in documents:
+            current = recorded.get(document.path)
+            if current is None or current[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}:
+                wanted.append(document)
+        batches.append(Batch(wanted, settings.within(cell), name))
+    return batches
+
+
+def _matrix(
+    documents: Iterable[Document],
+    settings: Settings,
+    cells: Sequence[Cell],
+    verifications: Iterable[Verification],
+) -> VerdictMatrix:
+    """The matrix of documents by their evidence, and by verifications of this run that left none."""
+    from finding_tickets.register.staleness import CurrentVerdict
+    from finding_tickets.report.matrix import verdict_matrix
+
+    by_ticket: dict[str, list[Verification]] = {}
+    for each in verifications:
+        by_ticket.setdefault(each.ticket, []).append(each)
+    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
+    for document in documents:
+        here = by_ticket.get(document.id.value, ())
+        now = {cell: CurrentVerdict(each.verdict, each) for cell in cells for each in here if cell.has(each)}
+        recorded = _recorded(document, settings, cells)
+        known[document.id.value] = None if recorded is None else {**recorded, **now}
+    return verdict_matrix(cells, known)
+
+
+def _recorded(
+    document: Document, settings: Settings, cells: Sequence[Cell]
+) -> Mapping[Cell, CurrentVerdict] | None:
+    """The evidence of each cell; None where it cannot be read."""
+    from finding_tickets.verify.matrix import in_cells
+
+    try:
+        return in_cells(document, settings.root, settings.evidence, cells)
+    except BadDataError as error:
+        say(str(error))
+        return None

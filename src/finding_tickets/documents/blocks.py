@@ -1,17 +1,20 @@
-"""Markdown text as a tree of blocks, each with the bytes it covers."""
+"""Markdown text as a tree of blocks, each with the bytes it covers; tables, and the front matter above it.
+
+Front matter is what stands between a line of ``---`` at the very beginning of a file and the next such line
+(or ``...``). Of a table nothing is dropped that the Markdown parser would drop.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import pyromark
 
-from finding_tickets.documents.front_matter import front_matter
-
-if TYPE_CHECKING:
-    from finding_tickets.documents.tables import Table
+from finding_tickets.documents.source import Excerpt, Source, code_spans
 
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
 _TABLE = ("Table", "TableHead", "TableRow", "TableCell")
@@ -19,6 +22,20 @@ _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _DELIMITERS = re.compile(rb"^[ >]*\|[|: \t-]*\r?$", re.MULTILINE)
 _CONTAINERS = frozenset(["List", "Item", "BlockQuote"])
 _BLOCKS = frozenset(["Heading", "Paragraph", "List", "Item", "CodeBlock", "BlockQuote", "HtmlBlock", *_TABLE])
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_END = rb"(?:\r\n|\r|\n)"
+_FRONT_MATTER = re.compile(
+    rb"---[ \t]*"
+    + _END
+    + rb"(?P<text>[\w\"'][^\r\n:]*:(?:[ \t][^\r\n]*)?"
+    + _END
+    + rb"(?:[^\r\n]*"
+    + _END
+    + rb")*?)(?:---|\.\.\.)[ \t]*(?:"
+    + _END
+    + rb"|\Z)"
+)
 
 DEEPEST = 100
 """So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
@@ -35,7 +52,7 @@ class Block:
         info: The language of a fence, and what follows it.
         code: The content of a code block.
         checked: Whether a check box is ticked; None for what has none.
-        table: What was read in a table, once somebody has asked for it.
+        table: The ``tables.Table`` that was read in a table, once somebody has asked for it.
     """
 
     __slots__ = (
@@ -59,7 +76,7 @@ class Block:
         self.level = 0
         self.info = self.code = ""
         self.checked: bool | None = None
-        self.table: Table | None = None
+        self.table: Any = None
         self.children: list[Block] = []
 
 
@@ -67,22 +84,27 @@ def parse(data: bytes) -> list[Block]:
     """The top-level blocks of UTF-8 ``data``."""
     # The parser takes a byte order mark for text, which would hide a heading on the first line, and front
     # matter for a heading.
-    first, last, skipped = front_matter(data)
+    skipped = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
     root = Block("Document", 0, len(data))
-    if first < last:
-        root.children.append(Block("FrontMatter", first, last))
+    front_matter = _FRONT_MATTER.match(data, skipped)
+    if front_matter:
+        root.children.append(Block("FrontMatter", *front_matter.span("text")))
+        skipped = front_matter.end()
     current, outer = root, list[Block]()
-    # Empty lines in their place leave every offset as it is.
-    text = _as_parsed(b"\n" * skipped + data[skipped:]).decode()
+    text = _as_parsed(data, skipped)
     events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
+    what: str
+    detail: Any
     for event, span in events:
         what, detail = (event, "") if event.__class__ is str else event.popitem()
         if what == "Start":
             kind: str = detail if detail.__class__ is str else next(iter(detail))
             if kind in _BLOCKS:
                 block = Block(kind, span["start"], span["end"])
-                if detail.__class__ is dict:
-                    _detail(block, detail[kind])
+                if kind == "Heading":
+                    block.level = int(detail[kind]["level"][1:])
+                elif kind == "CodeBlock" and isinstance(detail, dict) and isinstance(detail[kind], dict):
+                    block.info = detail[kind]["Fenced"]
                 # What is too deep is parsed on, in a tree of its own that nobody reads.
                 deep = len(outer) >= DEEPEST and kind in _CONTAINERS
                 current.children.append(Block(TOO_DEEP, block.start, block.end) if deep else block)
@@ -110,14 +132,14 @@ def parse(data: bytes) -> list[Block]:
     return root.children
 
 
-def _as_parsed(data: bytes) -> bytes:
-    """As many bytes that mean to the parser what ``data`` means in Markdown."""
-    # The parser takes a lone carriage return for the end of some lines and not of others.
-    text = _LONE_RETURN.sub(b"\n", data)
-    # It knows no tabs in the row that delimits a header, where they are white space as any other.
-    if b"\t" in text:
-        text = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), text)
-    return text
+def _as_parsed(data: bytes, skipped: int) -> str:
+    """Text of as many bytes that means to the parser what ``data`` means in Markdown."""
+    # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
+    # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
+    meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
+    if b"\t" in meant:
+        meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant)
+    return meant.decode()
 
 
 def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
@@ -133,9 +155,81 @@ def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
             waiting.extend(reversed(block.children))
 
 
-def _detail(block: Block, detail: Any) -> None:
-    """Add what the parser says of a block beside its kind."""
-    if block.kind == "Heading":
-        block.level = int(detail["level"][1:])
-    elif block.kind == "CodeBlock" and isinstance(detail, dict):
-        block.info = detail["Fenced"]
+_PIPE = re.compile(rb"(?<!\\)\|")
+
+
+class TableRow(NamedTuple):
+    """A row whose content ends at ``end``, before the last pipe.
+
+    It is ``overfull`` where it has more cells than the header, and ``text`` where it is a line that Markdown
+    has only taken for a row: no pipe is before it, though one is before the header.
+    """
+
+    block: Block
+    end: int
+    overfull: bool
+    text: bool
+
+
+class Table:
+    """A table and what stands in it; ``rows`` are all of them, the header first, and ``body`` the others."""
+
+    def __init__(self, source: Source, block: Block) -> None:
+        self.source = source
+        self.rows: list[TableRow] = []
+        piped = False
+        for row in block.children:
+            text = source.data[row.start : row.end].rstrip()
+            closed = text.endswith(b"|") and not text.endswith(rb"\|")
+            end = row.start + len(text) - closed
+            opened = text.lstrip().startswith(b"|")
+            piped = piped if self.rows else opened
+            self.rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
+        self.body = self.rows[1:]
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The titles of the columns, in lower case."""
+        return [cell.plain.lower() for cell in self.cells(self.rows[0])]
+
+    @cached_property
+    def records(self) -> list[dict[str, Excerpt]]:
+        """Each row below the header as ``{column title: cell}``."""
+        return [dict(zip(self.titles, self.cells(row), strict=True)) for row in self.body]
+
+    def column(self, pattern: re.Pattern[str], *but: str | None) -> str | None:
+        """The first title that matches, beside some others; None where no column has one."""
+        return next((title for title in self.titles if title not in but and pattern.fullmatch(title)), None)
+
+    def cells(self, row: TableRow) -> list[Excerpt]:
+        """The cells of a row, as many as the header has.
+
+        For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
+        pipes inside backticks do not count in a row that has the right number of cells without them; in any
+        other, what is left over stays part of the last cell.
+        """
+        cells = [(cell.start, cell.end) for cell in row.block.children]
+        cells[-1] = (cells[-1][0], max(cells[-1][1], row.end))
+        if row.overfull:
+            data, start = self.source.data, cells[0][0]
+            # Where code begins and ends, in order: behind an odd number of these marks a pipe is inside.
+            marks = [mark for span in code_spans(data, start, row.end) for mark in span]
+            pipes = [match.start() for match in _PIPE.finditer(data, start, row.end)]
+            outside = [pipe for pipe in pipes if bisect_right(marks, pipe) % 2 == 0]
+            if len(outside) + 1 == len(cells):
+                cells = list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
+        return [self.source.text(*cell) for cell in cells]
+
+
+def table_of(source: Source, block: Block) -> Table:
+    """The table that a block is, read once however often it is asked for."""
+    if block.table is None:
+        block.table = Table(source, block)
+    table: Table = block.table
+    return table
+
+
+def row_of_record(record: dict[str, Excerpt]) -> Excerpt:
+    """The text from the first to the last cell of a row."""
+    first, *_, last = [*record.values(), *record.values()]
+    return first.source.text(first.start, last.end)

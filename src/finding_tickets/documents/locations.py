@@ -1,31 +1,154 @@
-"""The location section: files, lines and symbols, as labelled rows, as a table of places, or in a list."""
+"""Places in code, as location sections, text and code blocks name them: ``src/a.py:10-20, 31``, ``A.f()``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import TypeVar
 
-from finding_tickets.documents.entries import Entry, entries
-from finding_tickets.documents.inline import code_spans, plain
-from finding_tickets.documents.metadata import listed
-from finding_tickets.documents.pairing import is_nowhere, pair_lines, pair_symbols
-from finding_tickets.documents.parts import Part
-from finding_tickets.documents.places import (
-    Lines,
-    is_path,
-    line_ranges,
-    location_of,
-    path_and_lines,
-    paths_in_prose,
-    symbol_names,
-)
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Location
+from finding_tickets.documents.fields import LabelledValue, labelled_values, listed
+from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.source import Excerpt, Values, code_spans
 from finding_tickets.model.vocabulary import squeeze
+
+Lines = tuple[Values, ...]
+
+EXTENSION = (
+    r"(?:py|pyi|pyx|md|toml|ya?ml|json|cfg|ini|txt|sh|c|cc|cpp|cuh?|h|hpp|rs|go|js|jsx|ts|tsx|vue|css|ipynb)"
+)
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_RANGE = re.compile(r"(?<![\w.])L?(\d{1,9})(?:\s*(?:[-\u2013\u2014]|\.\.|\bto\b)\s*L?(\d{1,9}))?(?![\w.]*\w)")
+_ASIDE = re.compile(r"\([^()]*\)")
+_LINES_ALONE = re.compile(r"\((?:\s|[\d,;~&\u2013-]|lines?|and|L(?=\d))*\)", re.IGNORECASE)
+_PATH_AND_LINES = re.compile(r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d~][\dL\s,:~\u2013-]*))?")
+_FILE = re.compile(rf"[^\s()]+\.{EXTENSION}|[^\s()]+/[^\s()]*")
+_FILE_IN_PROSE = re.compile(
+    rf"(?<![^\s(`])[^\s()`,;:]+(?:\.{EXTENSION}\b|/(?=[\s,;)`]|$))(?::[L\d][\dL,\u2013-]*(?<![,-]))?"
+)
+_NAME = re.compile(r"(?:(?:async )?def |class )?([A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*)(?:\(\))?")
+_LOOKS_LIKE_CODE = re.compile(r"[._(]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_ARGUMENTS = re.compile(r"\([^()]*\)")
+_BETWEEN_NAMES = re.compile(r"\s*(?:[,;&+/]|\band\b)\s*")
+_FIRST_COMMENT = re.compile(r"\s*(?:#|//|--)\s*(?P<place>[\w./\\-]+\.\w+(?::[\d,\s-]*\d)?)")
+_LINE = re.compile(rb"[^\r\n]+")
+_COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*")
+_COMMENT_END = b"-->"
+_BLANK = b" \t"
+_FILE_BEFORE = re.compile(rf"(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)", re.DOTALL)
+_COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
+_NAMED_LINES = re.compile(
+    r"\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?", re.IGNORECASE
+)
+_LANGUAGE_END = re.compile(r"[\s:{]")
+_LONGEST_COMMENT = 300
+
+
+def line_ranges(text: str) -> Lines:
+    """The line numbers and ranges in ``text``: ``177-178, 189 (2 calls)`` gives two.
+
+    What stands in brackets counts where it is nothing but lines.
+    """
+    if not text:
+        return ()
+    bare = _ASIDE.sub(
+        lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
+    )
+    numbers = [(int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)]
+    return tuple({"first": first, "last": max(first, last)} for first, last in numbers)
+
+
+def path_and_lines(text: str) -> tuple[str, Lines]:
+    """A path and the lines that may follow it after a colon; a remark beside the path is left out."""
+    match = _PATH_AND_LINES.fullmatch(text)
+    if match is None and (found := _FILE_IN_PROSE.search(text)):
+        text = found[0]
+        match = _PATH_AND_LINES.fullmatch(text)
+    return (match["path"], line_ranges(match["lines"] or "")) if match else (text, ())
+
+
+def is_path(text: str) -> bool:
+    """Whether a text looks like the path of a file or folder, with or without lines."""
+    return _FILE.fullmatch(path_and_lines(text)[0]) is not None
+
+
+def paths_in_prose(text: Excerpt) -> list[Excerpt]:
+    """The paths in a text without backticks."""
+    return [text.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(text.raw)]
+
+
+def place(
+    text: Excerpt, file: str | None, lines: Lines = (), symbol: str | None = None, written: str = ""
+) -> Values:
+    """The fields of a ``Location``; ``written`` are its symbols with their markup."""
+    return text.record(
+        file=file, lines=lines, symbol=symbol, symbols=symbol_names(written) if written else ()
+    )
+
+
+def place_of(text: Excerpt, name: str | None = None) -> list[Values]:
+    """The place that ``text``, or ``name`` within it, names; none where it does not look like a path."""
+    path, lines = path_and_lines(name or text.plain)
+    return [place(text, path, lines)] if _FILE.fullmatch(path) else []
+
+
+def symbol_names(raw: str) -> tuple[str, ...]:
+    """The names in what is written of functions and classes, dotted as they stand, without brackets.
+
+    Names are what stands in backticks; without any, the pieces of the text that look like code.
+    """
+    data = raw.encode()
+    spans = code_spans(data, 0, len(data))
+    texts = [data[start:end].decode() for start, end in spans] if spans else [raw]
+    pieces = (
+        piece for text in texts for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", text).strip()) if piece
+    )
+    names = (_NAME.fullmatch(piece) for piece in pieces if spans or _LOOKS_LIKE_CODE.search(piece))
+    return tuple(dict.fromkeys(name[1] for name in names if name))
+
+
+def names(name: str, path: str) -> bool:
+    """Whether ``name`` is the end of ``path``: ``ppo.py`` names ``src/agent/ppo.py``."""
+    parts = PurePosixPath(name).parts
+    return PurePosixPath(path).parts[-len(parts) :] == parts
+
+
+def read_code(part: DocumentPart) -> Iterator[Values]:
+    """Every code block of a part: its language, its content, and the places that its comments name."""
+    source = part.source
+    for block in part.by_kind["CodeBlock"]:
+        first = _FIRST_COMMENT.match(block.code)
+        location = first["place"] if first else None
+        if first is None and (match := _FILE_BEFORE.search(block.info)):
+            # The place beside the language: ``python:src/a.py:10-20`` or ``python title="src/a.py"``.
+            lines = _COLON_LINES.match(match["behind"])
+            location = match["path"] + (lines[0].strip() if lines else "")
+        places = []
+        # In a list the code is indented, and its first line begins before the block's text does.
+        start = source.line_starts[source.line(block.first) - 1]
+        for line in _LINE.finditer(source.data, start, block.last):
+            mark = _COMMENT.match(source.data, *line.span())
+            if mark is None:
+                continue
+            data = (
+                source.data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
+            )
+            words = data.decode(errors="replace")
+            file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
+            beside = _COLON_LINES.match(file["behind"]) if file else None
+            named = beside or _NAMED_LINES.search(words[:_LONGEST_COMMENT])
+            if named or (file and file["path"] == words):
+                text = source.text(mark.end(), mark.end() + len(data))
+                path = path_and_lines(file["path"])[0] if file else None
+                places.append(place(text, path, line_ranges(named[0].lstrip(":")) if named else ()))
+        yield source.text(block.start, block.end).record(
+            language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
+            code=block.code,
+            location=location,
+            places=places,
+        )
+
 
 T = TypeVar("T")
 
@@ -35,104 +158,91 @@ _SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+"
 _BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
 _LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)
+_FILE_THEN_LINES = re.compile(rf"(?<![\w./\\-])([\w./\\-]+\.{EXTENSION})\b\s*:?")
+_LINES_THEN_FILE = re.compile(rf"\(([\w./\\-]{{1,300}}\.{EXTENSION})\)")
+_NOWHERE = re.compile(
+    r"\W*(?:n/?a\b|none\b|multiple\b|various\b|several\b|many\b|all\b|tb[da]\b|unknown\b|not applicable\b|$)",
+    re.IGNORECASE,
+)
+_NO_LINES = re.compile(
+    r"\W*(?:(?:the )?(?:entire|whole|full)\b|throughout\b|missing\b|new\b|module\b|file\b|class\b|see\b)",
+    re.IGNORECASE,
+)
 
 
-def read_locations(part: Part) -> tuple[Location, ...]:
+def read_locations(part: DocumentPart) -> list[Values]:
     """The places that a location section names."""
-    return tuple(_of_columns(part)) or tuple(_of_rows(part)) or read_mentioned(part)
+    found = []
+    for table in part.tables:
+        # A table with a column of files, perhaps of lines and symbols, has a place in each row.
+        if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
+            continue
+        labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
+        if any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
+            continue
+        for record in table.records:
+            row = {squeeze(title): cell for title, cell in record.items()}
+            file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
+            path, own = path_and_lines(file.plain) if file else ("", ())
+            own = own or line_ranges(lines.plain if lines else "")
+            named = symbol.raw if symbol else ""
+            text = file or next(iter(row.values()))
+            found.append(place(text, path or None, own, symbol.plain if symbol and named else None, named))
+    stated = labelled_values(part.source, part.blocks, _BARE)
+    return found or list(stated_locations(stated)) or read_mentioned(part)
 
 
-def read_mentioned(part: Part) -> tuple[Location, ...]:
+def read_mentioned(part: DocumentPart) -> list[Values]:
     """The paths in code spans of a section without labels, such as a list of changed files.
 
     Where no code span is a path, those that stand in the text.
     """
-    source, body = part.source, part.body
-    spans = code_spans(source.data, body.span.start, body.span.end)
-    found = tuple(location for location in (location_of(source.text(*span)) for span in spans) if location)
-    if found:
-        return found
-    prose = (source.text(*_bytes(body, *span)) for span in paths_in_prose(body.raw))
-    return tuple(location for location in map(location_of, prose) if location)
+    found = [location for span in part.body.code_spans() for location in place_of(span)]
+    return found or [location for text in paths_in_prose(part.body) for location in place_of(text)]
 
 
-def stated_locations(source: Source, stated: Iterable[Entry]) -> Iterator[Location]:
+def stated_locations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
     """The places in labelled values; a further row of files begins further places."""
-    group: dict[str, Entry] = {}
+    group: dict[str, LabelledValue] = {}
     for entry in stated:
         if _FILES.fullmatch(entry.key) and _pick(group, _FILES):
-            yield from _of_group(source, group)
+            yield from _places_of(group)
             group = {}
         group.setdefault(entry.key, entry)
-    yield from _of_group(source, group)
+    yield from _places_of(group)
 
 
-def _bytes(text: Text, first: int, last: int) -> tuple[int, int]:
-    """Offsets in the file of two offsets in a text."""
-    start = text.span.start + len(text.raw[:first].encode())
-    return start, start + len(text.raw[first:last].encode())
-
-
-def _of_columns(part: Part) -> Iterator[Location]:
-    """A table with a column of files, perhaps of lines and symbols: a place in each row."""
-    for block in (each for each in part.blocks if each.kind == "Table"):
-        table = table_of(part.source, block)
-        if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
-            continue
-        labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
-        if not any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
-            for row in table.records:
-                yield _of_record({squeeze(title): cell for title, cell in row.items()})
-
-
-def _of_record(row: Mapping[str, Text]) -> Location:
-    file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-    text = file or next(iter(row.values()))
-    path, own = path_and_lines(plain(file.raw)) if file else ("", ())
-    return Location(
-        raw=text.raw,
-        span=text.span,
-        file=path or None,
-        lines=own or line_ranges(plain(lines.raw) if lines else ""),
-        symbol=plain(symbol.raw) if symbol and symbol.raw else None,
-        symbols=symbol_names(symbol.raw) if symbol else (),
-    )
-
-
-def _of_rows(part: Part) -> Iterator[Location]:
-    """Labelled rows: the files, their lines and their symbols."""
-    yield from stated_locations(part.source, entries(part.source, part.blocks, _BARE))
-
-
-def _of_group(source: Source, rows: Mapping[str, Entry]) -> Iterator[Location]:
+def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
+    """The places of one row of files, with the rows of lines and symbols that belong to it."""
     files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-    if files is None or is_nowhere(files):
-        if symbols and not is_nowhere(symbols):
-            yield _without_file(lines, symbols)
+    if symbols and _is_nowhere(symbols):
+        symbols = None
+    if files is None or _is_nowhere(files):
+        if symbols:
+            own = line_ranges(lines.plain) if lines else ()
+            yield place(symbols.value, None, own, symbols.plain, symbols.value.raw)
         return
-    texts = list(_files(source, files.value))
-    of_lines = pair_lines(source, [path for _, path, _ in texts], lines)
-    of_symbols = pair_symbols(source, len(texts), symbols)
-    for (text, path, own), more, symbol in zip(texts, of_lines, of_symbols, strict=True):
-        yield Location(
-            raw=text.raw,
-            span=text.span,
-            file=path,
-            lines=own or more,
-            symbol=symbol[0] if symbol else None,
-            symbols=symbol_names(symbol[1]) if symbol else (),
-        )
+    texts = list(_files_in(files.value))
+    of_lines = _lines_of(lines, [path for _, path, _ in texts]) if lines else [()] * len(texts)
+    # As many symbols as files are taken in pairs; otherwise each file has them all.
+    spans = symbols.value.code_spans() if symbols else []
+    paired = len(spans) == len(texts) > 1
+    for index, ((text, path, own), more) in enumerate(zip(texts, of_lines, strict=True)):
+        named, written = (symbols.plain, symbols.value.raw) if symbols else (None, "")
+        if paired:
+            named, written = spans[index].raw, f"`{spans[index].raw}`"
+        yield place(text, path, own or more, named, written)
 
 
-def _files(source: Source, value: Text) -> Iterator[tuple[Text, str, Lines]]:
+def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     """Each file of a list with its path and its own lines; where some look like paths, only those do."""
-    pieces = [span for span in listed(source, value) if source.data[slice(*span)].strip()]
-    paths = [span for span in pieces if is_path(plain(source.raw(*span)))] or pieces
-    for (start, end), (following, _) in pairwise([*paths, (value.span.end, value.span.end)]):
-        text = source.text(start, end)
-        path, lines = path_and_lines(plain(text.raw))
-        behind = source.raw(end, max(end, following))
-        between = behind.strip("`")
+    pieces = [text for text in listed(value) if text.raw]
+    paths = [text for text in pieces if is_path(text.plain)] or pieces
+    for text, following in pairwise([*paths, None]):
+        assert text is not None  # noqa: S101 - only the last one is
+        path, lines = path_and_lines(text.plain)
+        behind = following.start if following else value.end
+        between = value.source.raw(text.end, max(text.end, behind)).strip("`")
         if not lines and _LINES_BEHIND.fullmatch(between):
             lines = line_ranges(between.replace("(", " ").replace(")", " "))
         elif lines and _MORE_LINES.fullmatch(between):
@@ -140,15 +250,42 @@ def _files(source: Source, value: Text) -> Iterator[tuple[Text, str, Lines]]:
         yield text, path, lines
 
 
-def _without_file(lines: Entry | None, symbols: Entry) -> Location:
-    return Location(
-        raw=symbols.value.raw,
-        span=symbols.value.span,
-        file=None,
-        lines=line_ranges(lines.plain) if lines else (),
-        symbol=symbols.plain,
-        symbols=symbol_names(symbols.value.raw),
+def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
+    """The lines of each file: by the file named before or behind them, in order, or all for a single file."""
+    # ``a.py: 10-20, b.py: 5`` or ``10-20 (a.py), 5 (b.py)``
+    after, before = _LINES_THEN_FILE.split(lines.plain), _FILE_THEN_LINES.split(lines.plain)
+    named = (
+        zip(after[1::2], after[0::2], strict=False)
+        if len(after) > 1
+        else zip(before[1::2], before[2::2], strict=True)
     )
+    found: dict[str, Lines] = {}
+    if len(after) > 1 or len(before) > 1:
+        for name, text in named:
+            path = next((path for path in files if names(name, path)), None)
+            if path is None:
+                lines.value.report("location-lines", f"{name} is none of the files of this location")
+            else:
+                found[path] = found.get(path, ()) + line_ranges(text)
+        return [found.get(path, ()) for path in files]
+    ranges = line_ranges(lines.plain)
+    nothing: list[Lines] = [()] * len(files)
+    if not ranges:
+        if not (_NOWHERE.match(lines.plain) or _NO_LINES.match(lines.plain)):
+            lines.value.report("location-lines", f"no line numbers in {lines.plain!r}")
+        return nothing
+    if len(files) == 1:
+        return [ranges]
+    if len(files) == len(ranges):
+        return [(each,) for each in ranges]
+    message = f"cannot tell which of the {len(files)} files each of the {len(ranges)} line ranges is in"
+    lines.value.report("location-lines", message, "write file.py:10-20 for each")
+    return nothing
+
+
+def _is_nowhere(entry: LabelledValue) -> bool:
+    """Whether a row says only that there is nothing to say: ``N/A``, ``Multiple``."""
+    return "`" not in entry.value.raw and _NOWHERE.match(entry.plain) is not None
 
 
 def _pick(rows: Mapping[str, T], keys: re.Pattern[str]) -> T | None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.documents.blocks import Block, walk
-from finding_tickets.documents.entries import Entry, text_of
-from finding_tickets.documents.inline import plain
-from finding_tickets.documents.parts import Part
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.tables import table_of
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import Relation
-from finding_tickets.model.vocabulary import Relationship, Spelled, squeeze, word_for
+from finding_tickets.documents.blocks import Table, table_of, walk
+from finding_tickets.documents.fields import LabelledValue, text_of
+from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.source import Excerpt, Values
+from finding_tickets.model.vocabulary import Relationship, Spelled, Vocabulary, squeeze, word_for
 
 _NOTHING = re.compile(
     r"[\W_]*(?:(?:none|n/?a|nothing|tbd)(?![^\W_]).*|no (?:known |directly )?(?:related|other|duplicate).*)?",
@@ -23,22 +19,14 @@ _REFERENCE = re.compile(r"related (?:ticket|finding)s?\s*:", re.IGNORECASE)
 _BEFORE_NOTE = " \t:-\u2013\u2014"
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _ASIDE = re.compile(r"\s*(?:\(.*\))?")
+_KIND_BEHIND = re.compile(r"\s*\((?P<kind>[^)]*)\)")
 _TO = re.compile(r"\s*(?:-|\u2013|\u2014|\.\.\.?|to|through|thru)\s*", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:,|/|&|\band\b|;)\s*(?:and\s+)?", re.IGNORECASE)
-_ROWS = frozenset(
-    map(
-        squeeze,
-        [
-            "Related",
-            "Related to",
-            "Related Tickets",
-            "Related Findings",
-            "Duplicate of",
-            "Duplicates",
-            "Blocks",
-        ],
-    )
-) | {"blockedby", "dependson", "seealso"}
+_ROWS = re.compile(
+    r"related(?:to|tickets|findings)?|duplicateof|duplicates|blocks|blockedby|dependson|seealso"
+)
+_KIND_COLUMNS = re.compile(r"(?:relation|type|link).*", re.DOTALL)
+_NOTE_COLUMNS = re.compile(r"(?:note|desc|reason|why).*", re.DOTALL)
 _LONGEST_RANGE = 100
 _LONGEST_REASON = 200
 RELATIONSHIPS = Spelled(
@@ -59,176 +47,138 @@ _IN_WORDS = re.compile(
 )
 
 
-def read_relations(part: Part) -> tuple[Relation, ...]:
-    """The tickets that a section of related findings names."""
-    return tuple(_of_blocks(part.source, part.blocks))
+def read_relations(part: DocumentPart) -> Iterator[Values]:
+    """The tickets that a section of related findings names, in tables, lists and paragraphs."""
+    source = part.source
+    # A heading or a line ``Blocks:`` says of which kind those below it are.
+    kind: Relationship | None = None
+    for block in part.blocks:
+        if block.kind == "Table":
+            yield from _of_table(table_of(source, block), kind)
+        elif block.kind == "List":
+            for item in walk([block]):
+                if item.kind == "Item":
+                    yield from _of_line(source.text(*text_of(item)), kind)
+        elif block.kind in ("Paragraph", "Heading"):
+            first, last = (block.first, block.last) if block.level else (block.start, block.end)
+            text = source.text(first, last)
+            if block.level or text.plain.endswith(":"):
+                kind = _kind(text.plain)
+            else:
+                yield from _of_line(text, kind)
 
 
-def read_references(part: Part) -> tuple[Relation, ...]:
+def read_references(part: DocumentPart) -> Iterator[Values]:
     """The tickets among a list of references: the items that begin with ``Related ticket:``."""
-    texts = (part.source.text(*text_of(item)) for item in part.by_kind["Item"])
-    matches = ((text, _REFERENCE.match(text.raw)) for text in texts)
-    return tuple(
-        relation
-        for text, match in matches
-        if match
-        for relation in _of_line(
-            part.source, part.source.text(text.span.start + len(match[0].encode()), text.span.end), None
-        )
-    )
+    for item in part.by_kind["Item"]:
+        text = part.source.text(*text_of(item))
+        match = _REFERENCE.match(text.raw)
+        if match:
+            yield from _of_line(text.piece(match.end()), None)
 
 
-def stated_relations(source: Source, stated: Iterable[Entry]) -> Iterator[Relation]:
+def stated_relations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
     """The tickets that rows of the metadata name, such as ``Duplicate Of`` or ``Blocked By``."""
     for entry in stated:
-        if entry.key in _ROWS and entry.value.raw:
-            yield from _of_line(source, entry.value, _kind(entry.label))
+        if _ROWS.fullmatch(entry.key) and entry.value.raw:
+            yield from _of_line(entry.value, _kind(entry.label))
 
 
-def _of_blocks(source: Source, blocks: Iterable[Block]) -> Iterator[Relation]:
-    """Relations of tables, lists and paragraphs; a heading or a line ``Blocks:`` says of which kind."""
-    kind: Relationship | None = None
-    for block in blocks:
-        if block.kind == "Table":
-            yield from _of_table(source, block, kind)
-        elif block.kind == "List":
-            for item in (each for each in walk([block]) if each.kind == "Item"):
-                yield from _of_line(source, source.text(*text_of(item)), kind)
-        elif block.kind in ("Paragraph", "Heading"):
-            text = (
-                source.text(block.first, block.last) if block.level else source.text(block.start, block.end)
-            )
-            words = plain(text.raw)
-            if block.level or words.endswith(":"):
-                kind = _kind(words)
-            else:
-                yield from _of_line(source, text, kind)
-
-
-def _of_table(source: Source, block: Block, kind: Relationship | None) -> Iterator[Relation]:
-    table = table_of(source, block)
-    titles = table.titles
-    related = next((title for title in titles if title.startswith(("relation", "type", "link"))), None)
-    noted = next(
-        (title for title in titles if title.startswith(("note", "desc", "reason", "why"))), titles[-1]
-    )
+def _of_table(table: Table, kind: Relationship | None) -> Iterator[Values]:
+    vocabulary = table.source.vocabulary
+    related = table.column(_KIND_COLUMNS)
+    noted = table.column(_NOTE_COLUMNS) or table.titles[-1]
     for row in table.records:
-        cells = [(row[title], _ids(source, plain(row[title].raw))) for title in titles]
-        cell, found = next((each for each in cells if each[1]), cells[0])
-        if not found and not all(_NOTHING.fullmatch(plain(each.raw)) for each in row.values()):
-            _report(source, cell)
-        how = _relationship(source, row[related], kind) if related and found else kind
-        note = row[noted] if row[noted] is not cell else None
+        found, cell = list[str](), next(iter(row.values()))
+        for each in row.values():
+            # A cell of IDs is nothing but these and a remark in brackets.
+            leading = _leading(vocabulary, _LINK.sub(r"\1", each.plain))
+            if leading and _ASIDE.fullmatch(leading[1]):
+                found, cell = leading[0], each
+                break
+        if not found and not all(_NOTHING.fullmatch(each.plain) for each in row.values()):
+            _report_no_id(cell)
+        how = kind
+        if related and found and row[related].plain:
+            how = _kind(row[related].plain)
+            if how is None:
+                hint = f"one of {', '.join(RELATIONSHIPS)}"
+                row[related].report("unknown-word", f"the relationship is {row[related].plain!r}", hint)
+        note = "" if row[noted] is cell else row[noted].plain
         for ticket in found:
-            yield Relation(
-                raw=cell.raw,
-                span=cell.span,
-                id=ticket,
-                relationship=how or Relationship.RELATED,
-                note=plain(note.raw) if note else "",
-            )
+            yield cell.record(id=ticket, relationship=how or Relationship.RELATED, note=note)
 
 
-def _of_line(source: Source, text: Text, kind: Relationship | None) -> Iterator[Relation]:
+def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
     """``B7-PT-03: note``, ``B7-PT-03 (duplicate): note``, ``B7-PT-03 to B7-PT-05``, or text with IDs."""
-    words = _without_links(plain(text.raw))
-    leading = _leading(source, words)
-    if leading is None:
-        yield from _of_prose(source, text, words, kind)
+    vocabulary = text.source.vocabulary
+    words = _LINK.sub(r"\1", text.plain) if "](" in text.plain else text.plain
+    if leading := _leading(vocabulary, words):
+        found, rest = leading
+        aside = _KIND_BEHIND.match(rest)
+        stated = word_for(aside["kind"], RELATIONSHIPS) if aside else None
+        if aside and stated:
+            rest = rest[aside.end() :]
+        how = Relationship(stated) if stated else kind or Relationship.RELATED
+        for ticket in found:
+            yield text.record(id=ticket, relationship=how, note=rest.strip(_BEFORE_NOTE))
         return
-    found, rest = leading
-    aside = re.match(r"\s*\((?P<kind>[^)]*)\)", rest)
-    stated = word_for(aside["kind"], RELATIONSHIPS) if aside else None
-    if aside and stated:
-        rest = rest[aside.end() :]
-    how = Relationship(stated) if stated else kind or Relationship.RELATED
-    for ticket in found:
-        yield _relation(text, ticket, how, rest.strip(_BEFORE_NOTE))
-
-
-def _of_prose(source: Source, text: Text, words: str, kind: Relationship | None) -> Iterator[Relation]:
-    """Every ID that a text names, each once, related as the words before it say."""
-    pattern = re.compile(rf"(?<![\w-])(?:{source.vocabulary.id_pattern})(?![\w-])")
+    # Every ID that a text names counts once, related as the last sentence before it says.
+    pattern = re.compile(rf"(?<![\w-])(?:{vocabulary.id_pattern})(?![\w-])")
     named: dict[str, Relationship] = {}
     at = 0
     while match := pattern.search(words, at):
-        found, at = _run(source, words, match.start())
-        before = words[max(0, match.start() - _LONGEST_REASON) : match.start()]
+        found, at = _run(vocabulary, words, match.start())
+        before = re.split(r"[.;]\s", words[max(0, match.start() - _LONGEST_REASON) : match.start()])[-1]
+        last = next(iter([*_IN_WORDS.finditer(before)][::-1]), None)
+        stated_how = _kind(last["kind"]) if last and not last["no"] else None
         for ticket in found:
-            named.setdefault(ticket, _in_words(before) or kind or Relationship.RELATED)
+            named.setdefault(ticket, stated_how or kind or Relationship.RELATED)
     for ticket, how in named.items():
-        yield _relation(text, ticket, how, words)
+        yield text.record(id=ticket, relationship=how, note=words)
     if not named and not _NOTHING.fullmatch(words):
-        _report(source, text)
+        _report_no_id(text)
 
 
-def _in_words(before: str) -> Relationship | None:
-    """How the words before an ID say that it is related, by the last sentence of them."""
-    last = None
-    for match in _IN_WORDS.finditer(re.split(r"[.;]\s", before)[-1]):
-        last = match
-    return _kind(last["kind"]) if last and not last["no"] else None
-
-
-def _leading(source: Source, words: str) -> tuple[list[str], str] | None:
+def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None:
     """The IDs that a line begins with, and what follows them."""
     for start in (1, 0) if words.startswith(("[", "(")) else (0,):
-        found, end = _run(source, words, start)
+        found, end = _run(vocabulary, words, start)
         if found:
             return found, words[end:].removeprefix("]")
     return None
 
 
-def _run(source: Source, words: str, start: int) -> tuple[list[str], int]:
+def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int]:
     """A run of IDs from ``start`` on, with ranges of them spelled out, and where it ends.
 
     ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
     """
-    first = source.vocabulary.an_id.match(words, start)
+    first = vocabulary.an_id.match(words, start)
     if first is None:
         return [], start
     found, end = [first[0].upper()], first.end()
     while True:
-        to, more = _TO.match(words, end), _AND.match(words, end)
-        joint = more or to
-        following = _next(source, words, joint.end(), found[-1]) if joint else None
-        if following is None:
+        more = _AND.match(words, end)
+        joint = more or _TO.match(words, end)
+        if joint is None:
             return found, end
-        ticket, end = following
-        found += [ticket] if more else _between(found[-1], ticket)
-
-
-def _next(source: Source, words: str, start: int, before: str) -> tuple[str, int] | None:
-    """The ID at ``start``, perhaps only its number in the series of the ID before, and its end."""
-    whole = source.vocabulary.an_id.match(words, start)
-    if whole:
-        return whole[0].upper(), whole.end()
-    stem, _, last = before.rpartition("-")
-    number = re.compile(rf"-?(\d{{{len(last)}}})(?![\w.-]*\w)").match(words, start)
-    return (f"{stem}-{number[1]}", number.end()) if number else None
-
-
-def _between(first: str, last: str) -> list[str]:
-    """The IDs behind the first up to the last, where both are of one series."""
-    (stem, _, low), (other, _, high) = first.rpartition("-"), last.rpartition("-")
-    count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
-    if not 0 < count <= _LONGEST_RANGE:
-        return [last]
-    return [f"{stem}-{number:0{len(low)}d}" for number in range(int(low) + 1, int(high) + 1)]
-
-
-def _ids(source: Source, words: str) -> list[str]:
-    """The IDs that a cell consists of; a remark in brackets may follow them."""
-    leading = _leading(source, _without_links(words))
-    return leading[0] if leading and _ASIDE.fullmatch(leading[1]) else []
-
-
-def _without_links(words: str) -> str:
-    return _LINK.sub(r"\1", words) if "](" in words else words
-
-
-def _relation(text: Text, ticket: str, how: Relationship, note: str) -> Relation:
-    return Relation(raw=text.raw, span=text.span, id=ticket, relationship=how, note=note)
+        stem, _, low = found[-1].rpartition("-")
+        if whole := vocabulary.an_id.match(words, joint.end()):
+            ticket, end_of_next = whole[0].upper(), whole.end()
+        else:
+            # Perhaps only the number in the series of the ID before.
+            number = re.compile(rf"-?(\d{{{len(low)}}})(?![\w.-]*\w)").match(words, joint.end())
+            if number is None:
+                return found, end
+            ticket, end_of_next = f"{stem}-{number[1]}", number.end()
+        end = end_of_next
+        other, _, high = ticket.rpartition("-")
+        count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
+        if more or not 0 < count <= _LONGEST_RANGE:
+            found.append(ticket)
+        else:
+            found += [f"{stem}-{each:0{len(low)}d}" for each in range(int(low) + 1, int(high) + 1)]
 
 
 def _kind(words: str) -> Relationship | None:
@@ -239,15 +189,6 @@ def _kind(words: str) -> Relationship | None:
     return Relationship(word) if word else None
 
 
-def _relationship(source: Source, cell: Text, kind: Relationship | None) -> Relationship | None:
-    words = plain(cell.raw)
-    how = _kind(words) if words else kind
-    if words and how is None:
-        hint = f"one of {', '.join(RELATIONSHIPS)}"
-        source.report("unknown-word", cell.span.start, f"the relationship is {words!r}", hint=hint)
-    return how
-
-
-def _report(source: Source, text: Text) -> None:
-    message = f"no ticket ID in {plain(text.raw)[:60]!r}"
-    source.report("related-id", text.span.start, message, hint="start with the ID: B1-PT-02: why it matters")
+def _report_no_id(text: Excerpt) -> None:
+    message = f"no ticket ID in {text.plain[:60]!r}"
+    text.report("related-id", message, "start with the ID: B1-PT-02: why it matters")

@@ -1,36 +1,160 @@
-"""The Remediation section: what its YAML block says, each error on its own line."""
+"""The Remediation of a ticket: its YAML as nodes that know their line in the file, and what it says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import sha256
-from typing import Literal
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
-from finding_tickets.documents.claims import read_claims
-from finding_tickets.documents.parts import Part
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.variants import inside_repository, read_variant
-from finding_tickets.documents.yaml_nodes import YamlNode, read_yaml
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import Level
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+import posixpath
+from hashlib import sha256
+
+from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.source import Values
+from finding_tickets.model.problem import Problem
 from finding_tickets.model.record import Span
-from finding_tickets.model.remediation import Answer, Remediation, Unmeasured, VariantRef
-from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.vocabulary import SAME_RESULT, Vocabulary
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_DEEPEST = 50
+_TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float"))
+_KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
+_QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
+_INDENT = "indent with spaces: here is a tab"
+
+
+class YamlText:
+    """A YAML text within a file, and the line of the file on which it starts."""
+
+    def __init__(self, source: Source, text: str, first_line: int) -> None:
+        self.source = source
+        self.text = text
+        self.first_line = first_line
+        self.line_ends = [match.end() for match in _LINE_END.finditer(text)]
+
+    def place(self, index: int) -> tuple[int, int]:
+        """The line of the file that holds the character at ``index``, and its column if nothing is indented.
+
+        YAML's own line numbers will not do: for it, other characters than Markdown's end a line too.
+        """
+        index = min(index, len(self.text.rstrip()))
+        before = bisect_right(self.line_ends, index)
+        return self.first_line + before, index - (self.line_ends[before - 1] if before else 0) + 1
+
+
+class YamlNode:
+    """A node of a YAML text; ``kind`` is ``mapping``, ``sequence`` or ``scalar``."""
+
+    def __init__(self, origin: YamlText, node: Node) -> None:
+        self.origin = origin
+        self.node = node
+        self.kind = type(node).__name__.removesuffix("Node").lower()
+
+    @property
+    def line(self) -> int:
+        """The line of the file that the node starts on."""
+        return self.origin.place(self.node.start_mark.index)[0]
+
+    def wrong(self, rule: str, message: str, hint: str | None = None) -> None:
+        """Report an error where the node starts."""
+        line, column = self.origin.place(self.node.start_mark.index)
+        self.origin.source.report_line(rule, line, message, column=column, hint=hint, level=Level.ERROR)
+
+    def mapping(self, what: str, allowed: Collection[str] | None = None) -> dict[str, YamlNode]:
+        """The node as a mapping; a key that is given twice or not ``allowed`` is reported and left out."""
+        found: dict[str, YamlNode] = {}
+        for key, value in self.node.value if self._is("mapping", what) else ():
+            label = YamlNode(self.origin, key)
+            name = label.text("a key")
+            if name is None:
+                continue
+            if name in found:
+                label.wrong("remediation-twice", f"{name!r} is given twice in {what}")
+            elif allowed is not None and name not in allowed:
+                from difflib import get_close_matches
+
+                close = get_close_matches(name, allowed, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
+                label.wrong("remediation-key", f"{what} has no {name!r}", hint)
+            else:
+                found[name] = YamlNode(self.origin, value)
+        return found
+
+    def sequence(self, what: str) -> Iterator[YamlNode]:
+        """The items of the node as a list."""
+        for item in self.node.value if self._is("sequence", what) else ():
+            yield YamlNode(self.origin, item)
+
+    def text(self, what: str) -> str | None:
+        """The node as a string or a number, as it is written."""
+        if self.kind == "scalar" and self.node.tag in _TEXT_TAGS and self.node.value.strip():
+            return str(self.node.value).strip()
+        self.wrong("remediation-type", f"{what} must be a text or a number, not {self._shown()}")
+        return None
+
+    def _is(self, kind: str, what: str) -> bool:
+        if self.kind != kind:
+            self.wrong("remediation-type", f"{what} must be {_KINDS[kind]}, not {self._shown()}")
+        return self.kind == kind
+
+    def _shown(self) -> str:
+        if self.kind != "scalar":
+            return _KINDS[self.kind]
+        return repr(self.node.value) if self.node.value else "nothing"
+
+
+def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
+    """The root of a YAML text that starts on ``first_line`` of the file; None where there is none."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    whole = YamlText(source, text, first_line)
+    depth = 0
+    try:
+        # Composing a text that nests too deeply would exhaust the stack; its events can be counted.
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                mark = event.start_mark
+                raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)  # type: ignore[arg-type] # the C loader has marks of its own
+        root = yaml.compose(text, Loader=loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        index = mark.index if mark else getattr(error, "position", 0)
+        line, column = whole.place(index)
+        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        hint = _INDENT if text[index : index + 1] == "\t" else _QUOTE
+        message = f"not YAML: {reason}"
+        source.report_line("remediation-yaml", line, message, column=column, hint=hint, level=Level.ERROR)
+        return None
+    return YamlNode(whole, root) if root is not None else None
+
 
 _KEYS = ("verifier", "variants", "decision", "claims", "unmeasured", "checklist")
+_CLAIM_KEYS = ("is", "at", "expect", "why")
+_REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
 
 
-def read_remediation(part: Part) -> Remediation | None:
+def read_remediation(part: DocumentPart) -> Values | None:
     """The remediation of a ticket; what is wrong in it is reported as an error and left out."""
-    blocks = [block for block in part.blocks if block.kind == "CodeBlock" and _language(block.info) == "yaml"]
+    source = part.source
+    fences = [block for block in part.blocks if block.kind == "CodeBlock"]
+    blocks = [block for block in fences if block.info.lower().split()[:1] in (["yaml"], ["yml"])]
     if len(blocks) != 1:
         message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
-        line = part.source.line(blocks[1].start) if blocks else part.line
+        line = source.line(blocks[1].start if blocks else part.start)
         hint = None if blocks else "its fence begins with ```yaml"
-        part.source.report_line("remediation-block", line, message, level=Level.ERROR, hint=hint)
+        source.report_line("remediation-block", line, message, level=Level.ERROR, hint=hint)
         return None
-    block = blocks[0]
-    root = read_yaml(part.source, block.code, part.source.line(block.first))
-    return _remediation(root, part.source, part.source.span(block.start, block.end))
+    root = read_yaml(source, blocks[0].code, source.line(blocks[0].first))
+    return _remediation(root, source, source.span(blocks[0].start, blocks[0].end))
 
 
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
@@ -45,77 +169,133 @@ def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ..
     root = read_yaml(source, text, 1)
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)
-    return _remediation(root, source, source.span(0, len(data))), tuple(source.problems)
+    values = _remediation(root, source, source.span(0, len(data)))
+    return Remediation.model_validate(values), tuple(source.problems)
 
 
-def _remediation(root: YamlNode | None, source: Source, span: Span) -> Remediation:
+def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     keys = root.mapping("the Remediation block", _KEYS) if root else {}
-    return Remediation(
-        verifier=_verifier(keys.get("verifier")),
-        variants=_variants(keys.get("variants")),
-        decision=_decision(keys.get("decision")),
-        claims=tuple(read_claims(keys["claims"])) if "claims" in keys else (),
-        unmeasured=tuple(_unmeasured(keys.get("unmeasured"))),
-        checklist=tuple(_answers(keys.get("checklist"))),
-        path=source.path,
-        span=span,
-        digest=sha256(source.data[span.start : span.end]).hexdigest(),
-    )
+    verifier = keys["verifier"].text("verifier") if "verifier" in keys else None
+    if verifier and not _inside_repository(verifier):
+        keys["verifier"].wrong("remediation-path", f"{verifier} leaves the repository")
+        verifier = None
+    variants = {}
+    for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
+        variant = _variant(node)
+        if variant:
+            variants[name] = variant
+    decision = keys["decision"].text("decision") if "decision" in keys else "fix"
+    if decision not in (None, "fix", "keep"):
+        keys["decision"].wrong("remediation-type", f"decision is {decision!r}", "one of fix, keep")
+    return {
+        "verifier": verifier,
+        "variants": variants,
+        "decision": "keep" if decision == "keep" else "fix",
+        "claims": list(_claims(keys["claims"])) if "claims" in keys else [],
+        "unmeasured": list(_unmeasured(keys["unmeasured"])) if "unmeasured" in keys else [],
+        "checklist": list(_answers(keys["checklist"])) if "checklist" in keys else [],
+        "path": source.path,
+        "span": span,
+        "digest": sha256(source.data[span.start : span.end]).hexdigest(),
+    }
 
 
-def _language(info: str) -> str:
-    words = info.lower().split()
-    return "yaml" if words and words[0] in ("yaml", "yml") else ""
-
-
-def _verifier(node: YamlNode | None) -> str | None:
-    text = node.text("verifier") if node else None
-    if node and text and not inside_repository(text):
-        node.wrong("remediation-path", f"{text} leaves the repository")
+def _variant(node: YamlNode) -> Values | None:
+    """The function that a node names, or None after reporting what is wrong."""
+    raw = node.text("a variant")
+    match = _REFERENCE.fullmatch(raw) if raw is not None else None
+    if raw is not None and match is None:
+        hint = "write path.py:function or package.module:function, with @REV for a git revision"
+        node.wrong("remediation-variant", f"{raw!r} does not name a function", hint)
+    if match is None:
         return None
-    return text
+    if not _inside_repository(match["module"]):
+        node.wrong("remediation-path", f"{match['module']} leaves the repository")
+        return None
+    return {"raw": raw, "line": node.line, **match.groupdict()}
 
 
-def _variants(node: YamlNode | None) -> dict[str, VariantRef]:
-    found = node.mapping("variants") if node else {}
-    read = {name: read_variant(value) for name, value in found.items()}
-    return {name: variant for name, variant in read.items() if variant}
+def _inside_repository(path: str) -> bool:
+    """Whether a path relative to the repository's root stays below it, symbolic links aside."""
+    normal = posixpath.normpath(path.replace("\\", "/"))
+    outside = normal.startswith(("/", "~")) or normal.split("/")[0] == ".."
+    return not outside and re.match(r"[A-Za-z]:", normal) is None
 
 
-def _decision(node: YamlNode | None) -> Literal["fix", "keep"]:
-    text = node.text("decision") if node else "fix"
-    if node and text not in (None, "fix", "keep"):
-        node.wrong("remediation-type", f"decision is {text!r}", "one of fix, keep")
-    return "keep" if text == "keep" else "fix"
+def _claims(claims: YamlNode) -> Iterator[Values]:
+    """Every claim, in the order of the block; what is wrong is reported and left out."""
+    for variant, metrics in claims.mapping("claims").items():
+        for metric, node in metrics.mapping(f"claims about {variant}").items():
+            name = f"{variant}.{metric}"
+            several = node.kind == "sequence"
+            values = list(node.sequence(name)) if several else [node]
+            if not values:
+                node.wrong("remediation-type", f"{name} claims nothing")
+            for number, value in enumerate(values):
+                claim_id = f"{name}[{number}]" if several else name
+                claim = _claim(claim_id, metric, value)
+                if claim:
+                    yield {"id": claim_id, "variant": variant, "metric": metric, "line": value.line, **claim}
 
 
-def _unmeasured(node: YamlNode | None) -> Iterator[Unmeasured]:
-    for item in node.sequence("unmeasured") if node else ():
+def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
+    """What one claim says, or None where it cannot be understood."""
+    allowed = (*_CLAIM_KEYS, "tolerance") if metric == SAME_RESULT else _CLAIM_KEYS
+    keys = node.mapping(name, allowed) if node.kind == "mapping" else {"is": node}
+    if "is" not in keys:
+        node.wrong("remediation-missing", f"{name} needs 'is', the value that is claimed")
+        return None
+    value = keys["is"].text(name)
+    expect = keys["expect"].text("expect") if "expect" in keys else "holds"
+    if expect not in (None, "holds", "refuted"):
+        keys["expect"].wrong("remediation-type", f"expect is {expect!r}", "one of holds, refuted")
+        expect = None
+    why = keys["why"].text("why") if "why" in keys else None
+    if expect == "refuted" and why is None:
+        node.wrong("remediation-why", f"{name} is expected to be refuted and needs 'why'")
+    if value is None or expect is None:
+        return None
+    conditions = keys["at"].mapping("at").items() if "at" in keys else ()
+    at = {variable: condition.text(f"the condition on {variable}") for variable, condition in conditions}
+    tolerance, written = None, keys["tolerance"].text("tolerance") if "tolerance" in keys else None
+    if written is not None:
+        try:
+            tolerance = float(written)
+        except ValueError:
+            tolerance = -1.0
+        if not 0 <= tolerance < float("inf"):
+            message = f"the tolerance {written!r} is not a number of at least 0"
+            keys["tolerance"].wrong("remediation-type", message)
+            tolerance = None
+    return {
+        "value": value,
+        "at": {variable: text for variable, text in at.items() if text is not None},
+        "expect": expect,
+        "why": why,
+        "tolerance": tolerance,
+    }
+
+
+def _unmeasured(node: YamlNode) -> Iterator[Values]:
+    for item in node.sequence("unmeasured"):
         keys = item.mapping("an unmeasured claim", ("claim", "why"))
         claim, why = (_required(item, keys, key, "an unmeasured claim") for key in ("claim", "why"))
         if claim and why:
-            yield Unmeasured(claim=claim, why=why, line=item.line)
+            yield {"claim": claim, "why": why, "line": item.line}
 
 
-def _answers(node: YamlNode | None) -> Iterator[Answer]:
-    for entry in node.sequence("checklist") if node else ():
-        keys = entry.mapping("an answer to the checklist", ("item", "claims", "why"))
-        item = _required(entry, keys, "item", "an answer to the checklist")
-        claims = tuple(_texts(keys.get("claims")))
+def _answers(node: YamlNode) -> Iterator[Values]:
+    what = "an answer to the checklist"
+    for entry in node.sequence("checklist"):
+        keys = entry.mapping(what, ("item", "claims", "why"))
+        item = _required(entry, keys, "item", what)
+        named = keys["claims"].sequence("claims") if "claims" in keys else ()
+        claims = [text for each in named if (text := each.text("the ID of a claim"))]
         why = keys["why"].text("why") if "why" in keys else None
         if entry.kind == "mapping" and not claims and not why:
-            entry.wrong(
-                "remediation-answer", "an answer to the checklist names claims, or why there are none"
-            )
+            entry.wrong("remediation-answer", f"{what} names claims, or why there are none")
         elif item:
-            yield Answer(item=item, claims=claims, why=why, line=entry.line)
-
-
-def _texts(node: YamlNode | None) -> Iterator[str]:
-    for item in node.sequence("claims") if node else ():
-        text = item.text("the ID of a claim")
-        if text:
-            yield text
+            yield {"item": item, "claims": claims, "why": why, "line": entry.line}
 
 
 def _required(item: YamlNode, keys: dict[str, YamlNode], key: str, what: str) -> str | None:

@@ -1,61 +1,56 @@
-"""How a ticket was resolved, as far as its words say."""
+"""How a ticket was resolved, corrected and weighed again, as far as its words say."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
 
-from finding_tickets.documents.entries import Entry
-from finding_tickets.documents.inline import plain
-from finding_tickets.documents.outcomes import done_remark, outcome_of
-from finding_tickets.documents.parts import Part
-from finding_tickets.documents.source import Source
-from finding_tickets.model.record import Field, Text
-from finding_tickets.model.ticket import Resolution
-from finding_tickets.model.vocabulary import Outcome, squeeze
+from finding_tickets.documents.fields import LabelledValue, Metadata, labelled_values, mentioned_word
+from finding_tickets.documents.section_kinds import SectionKind
+from finding_tickets.documents.sections import DocumentPart, nested
+from finding_tickets.documents.source import Excerpt, Source, Values
+from finding_tickets.model.vocabulary import Outcome, Words, squeeze, word_for
 
-_STATEMENTS = frozenset(
-    [
-        "status",
-        "decision",
-        "disposition",
-        "outcome",
-        "resolution",
-        "verdict",
-        "conclusion",
-        "finalstatus",
-        "finaldecision",
-        "finaldisposition",
-        "finalresolution",
-        "finalverdict",
-        "resolutionstatus",
-        "closedas",
-    ]
+_DONE = r"(?:fixed|resolved|implemented|addressed|applied|closed)"
+# The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix, "not fixed" is no outcome.
+_PHRASES: tuple[tuple[str, Outcome | None], ...] = (
+    (rf"\bnot (?:yet )?(?:been )?{_DONE}\b|\bpartial", None),
+    (rf"\b(?:to|will|should|must|can|could|may|might) be {_DONE}\b", None),
+    (r"^\W*(?:recommend|suggest|propos|consider)", None),
+    (r"^\W*(?:already )?(?:fixed|implemented)\b", Outcome.FIXED),
+    (r"\bwo(?:n['\u2019]?t|nt|uld not)[ -]?fix|\bdeclined\b", Outcome.WONT_FIX),
+    (r"\bnot[ -]a[ -](?:bug|defect)\b|\bworking as (?:designed|intended)\b", Outcome.NOT_A_BUG),
+    (r"^\W*(?:closed? )?(?:as )?invalid\b|\b(?:is|as) invalid\b|\bfalse positive\b", Outcome.NOT_A_BUG),
+    (r"\bby design\b|\b(?:cannot|could not) (?:be )?reproduced?\b", Outcome.NOT_A_BUG),
+    (
+        r"^\W*(?:closed? )?(?:as )?(?:an? )?duplicate\b|\bduplicate of\b|\bas (?:an? )?duplicate\b",
+        Outcome.DUPLICATE,
+    ),
+    (
+        r"\bacceptable\b|\bas[ -]is\b|\bno (?:action|changes?|fix) (?:is )?(?:needed|required)\b",
+        Outcome.ACCEPTABLE,
+    ),
+    (r"\bfixed\b|\bresolved\b|\bimplemented\b|\baddressed\b", Outcome.FIXED),
 )
-_REASONS = frozenset(["reason", "closurereason", "rationale"])
-_DUPLICATE = frozenset(["duplicateof", "duplicate"])
-_ACTS = frozenset(
-    [
-        "date",
-        "closed",
-        "closedon",
-        "resolved",
-        "resolvedon",
-        "fixed",
-        "signoff",
-        "commit",
-        "commits",
-        "approvedby",
-    ]
+_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), outcome) for pattern, outcome in _PHRASES)
+_DONE_REMARK = re.compile(
+    r"(?:^|[(\[:\u2013\u2014\u2705\u2714]\ufe0f?|\s-)\s*(?:\u2705\s*|already )?"
+    r"(?P<word>implemented|applied|fixed|done|completed?)\b(?! (?:plan|as|by|in)\b)",
+    re.IGNORECASE,
 )
+_STATEMENTS = re.compile(
+    r"(?:final)?(?:status|decision|disposition|resolution|verdict)|outcome|conclusion|resolutionstatus|closedas"
+)
+_REASONS = re.compile(r"(?:closure)?reason|rationale")
+_DUPLICATE = re.compile(r"duplicate(?:of)?")
+_ACTS = re.compile(r"date|(?:closed|resolved)(?:on)?|fixed|signoff|commits?|approvedby")
 _FIX = re.compile(
     r"(\d+[.)] )?(the |final |implemented |actual )*fix(es)?"
     r"( description| applied| implemented| details)?( \(.*\))?",
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
-_LEAD = re.compile(rb"[^\w*\r\n]*\*\*([^*]+)\*\*")
+_LEAD = re.compile(r"[^\w*\r\n]*\*\*([^*]+)\*\*", re.ASCII)
 _OPENING = re.compile(
     r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
     r"(?:fixed|implemented|won['\u2019]?t[ -]fix|not a bug|duplicate of|working as (?:designed|intended)"
@@ -67,107 +62,181 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_CORRECTED = re.compile(r"status|correction|verdict|outcome")
+_DATED = re.compile(r"date|corrected(?:on)?")
+
+_TOPIC = "severity"
+_ORIGINAL = re.compile(r"(?:original|initial|previous|old|filed|was|before|from)(?:severity)?")
+_REVISED = re.compile(
+    r"(?:revised|confirmed|new|final|adjusted|updated|corrected|actual|now|after|to|downgraded|upgraded|current)"
+    r"(?:to)?(?:severity)?"
+)
+_BARE = re.compile(rf"(?:{_ORIGINAL.pattern})|(?:{_REVISED.pattern})|severity")
+_ADVICE = re.compile(r"\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z", re.IGNORECASE)
+# One of these is in every text that states a change.
+_SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
+_MARK = r"[`*\"'\s]*"
 
 
-def read_resolution(part: Part, outcome: Field[Outcome | None] | None, *, settled: bool) -> Resolution:
-    """The resolution that a section with this outcome is.
-
-    A ticket that is not ``settled`` may have been filed with the section, as advice.
-    """
-    body, found = part.body, part.entries
-    acted = any(entry.key in _STATEMENTS | _ACTS for entry in found) or any(_headings(part))
-    announced = any(True for _ in _announcements(part, found))
-    fixed = outcome is not None and outcome.value is Outcome.FIXED
-    return Resolution(
-        raw=body.raw,
-        span=body.span,
-        outcome=outcome.value if outcome else None,
-        proposed=not (settled or acted or announced or fixed),
-        duplicate_of=duplicate_of(part.source, part.source.raw(part.start, part.end)),
-    )
-
-
-def read_outcome(part: Part) -> Field[Outcome | None] | None:
-    """The words of a resolution that state its outcome, or None."""
-    found, words = part.entries, part.source.vocabulary.outcomes
-    stated = ((text, outcome_of(plain(text.raw), words)) for text in _statements(part, found))
-    repeated = ((entry.value, Outcome.DUPLICATE) for entry in found if entry.key in _DUPLICATE)
-    announced = ((text, Outcome.FIXED) for text in _announcements(part, found))
-    for text, outcome in chain(stated, repeated, announced):
-        if outcome:
-            return Field(text.raw, text.span, outcome)
-    return None
-
-
-def read_done(part: Part) -> Field[Outcome | None] | None:
-    """The word in a heading that says that what the part proposes was done: ``(IMPLEMENTED)``."""
-    for heading in (block for block in (part.heading, *part.blocks) if block and block.level):
-        raw = part.source.raw(heading.first, heading.last)
-        found = done_remark(raw)
-        if found:
-            start = heading.first + len(raw[: found[0]].encode())
-            text = part.source.text(start, start + len(raw[slice(*found)].encode()))
-            return Field(text.raw, text.span, Outcome.FIXED)
-    return None
+def outcome_of(phrase: str, outcomes: Words) -> Outcome | None:
+    """The outcome that ``phrase`` means, by the register's own words first; None where it states none."""
+    word = word_for(phrase, outcomes)
+    if word is not None:
+        return Outcome(word)
+    return next((outcome for pattern, outcome in _COMPILED if pattern.search(phrase)), None)
 
 
 def duplicate_of(source: Source, text: str) -> str | None:
     """The ID of the ticket that a text calls this one a duplicate of."""
-    match = re.search(
-        rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})", text, re.IGNORECASE
-    )
+    pattern = rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"
+    match = re.search(pattern, text, re.IGNORECASE)
     return match[1].upper() if match else None
 
 
-def stated_outcome(source: Source, text: Text) -> Field[Outcome | None]:
-    """A metadata row that states the outcome."""
-    outcome = outcome_of(plain(text.raw), source.vocabulary.outcomes)
-    if outcome is None:
-        hint = f"one of {', '.join(source.vocabulary.outcomes)}"
-        source.report("unknown-word", text.span.start, f"Resolution is {plain(text.raw)!r}", hint=hint)
-    return Field(text.raw, text.span, outcome)
+def read_outcome(part: DocumentPart) -> Values | None:
+    """The words of a resolution that state its outcome, the most explicit first, or None."""
+    repeated = ((entry.value, Outcome.DUPLICATE) for entry in part.entries if _DUPLICATE.fullmatch(entry.key))
+    for text, known in (*_statements(part), *repeated, *_announcements(part)):
+        outcome = known or outcome_of(text.plain, part.source.vocabulary.outcomes)
+        if outcome:
+            return text.record(value=outcome)
+    return None
 
 
-def _statements(part: Part, found: list[Entry]) -> Iterator[Text]:
-    """What may state an outcome, the most explicit first."""
-    yield from _headings(part)
-    yield from (entry.value for entry in found if entry.key in _STATEMENTS)
-    yield from (entry.value for entry in found if entry.key in _REASONS and _OPENING.match(entry.value.raw))
-    yield from _leads(part)
+def read_resolution(part: DocumentPart, outcome: Outcome | None, *, settled: bool) -> Values:
+    """The resolution that a section with this outcome is.
 
-
-def _headings(part: Part) -> Iterator[Text]:
-    """The headings that state something: ``Status: FIXED``, ``Resolution (FIXED)``."""
-    for heading in (block for block in (part.heading, *part.blocks) if block and block.level):
-        raw = part.source.raw(heading.first, heading.last)
-        mark = _TITLE_WORDS.search(raw)
-        if mark and squeeze(raw[: mark.start()]) in _STATEMENTS:
-            yield part.source.text(heading.first + len(raw[: mark.end()].encode()), heading.last)
-
-
-def _leads(part: Part) -> Iterator[Text]:
-    """The words that open the section: ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``."""
-    first = next((block for block in part.blocks if block.kind == "Paragraph"), None)
-    if first is None:
-        return
-    lead = _LEAD.match(part.source.data, first.start, first.end)
-    if lead and not lead[1].rstrip().endswith(b":"):
-        yield part.source.text(*lead.span(1))
-    opening = _OPENING.match(part.source.raw(first.start, first.end))
-    if opening:
-        start = first.start + len(opening["marks"].encode())
-        yield part.source.text(start, start + len(opening["words"].encode()))
-    told = _TOLD.search(part.source.raw(first.start, first.end))
-    if told:
-        start = first.start + len(told.string[: told.start("words")].encode())
-        yield part.source.text(start, start + len(told["words"].encode()))
-
-
-def _announcements(part: Part, found: list[Entry]) -> Iterator[Text]:
-    """A heading or label that announces the fix that was made says that one was made."""
-    headings = [block for block in (part.heading, *part.blocks) if block and block.level]
-    titles = [part.source.text(block.first, block.last) for block in headings]
-    yield from (title for title in titles if _FIX.fullmatch(plain(title.raw)))
-    yield from (
-        entry.value for entry in found if _FIX.fullmatch(entry.label) and not _NO_FIX.match(entry.plain)
+    A ticket that is not ``settled`` may have been filed with the section, as advice.
+    """
+    stated = (_STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key) for entry in part.entries)
+    acted = any(stated) or bool(_stating_headings(part)) or any(True for _ in _announcements(part))
+    return part.body.record(
+        outcome=outcome,
+        proposed=not (settled or acted or outcome is Outcome.FIXED),
+        duplicate_of=duplicate_of(part.source, part.source.raw(part.start, part.end)),
     )
+
+
+def read_done(part: DocumentPart) -> Values | None:
+    """The word in a heading that says that what the part proposes was done: ``(IMPLEMENTED)``."""
+    for headline in part.headlines:
+        match = _DONE_REMARK.search(headline.raw)
+        if match:
+            return headline.piece(*match.span("word")).record(value=Outcome.FIXED)
+    return None
+
+
+def _stating_headings(part: DocumentPart) -> list[Excerpt]:
+    """What headings state: ``Status: FIXED``, ``Resolution (FIXED)``."""
+    marks = ((headline, _TITLE_WORDS.search(headline.raw)) for headline in part.headlines)
+    return [
+        headline.piece(mark.end())
+        for headline, mark in marks
+        if mark and _STATEMENTS.fullmatch(squeeze(headline.raw[: mark.start()]))
+    ]
+
+
+def _statements(part: DocumentPart) -> Iterator[tuple[Excerpt, None]]:
+    """What may state an outcome: headings, labelled values, and the words that open the section."""
+    texts = _stating_headings(part)
+    texts += [entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key)]
+    texts += [
+        entry.value
+        for entry in part.entries
+        if _REASONS.fullmatch(entry.key) and _OPENING.match(entry.value.raw)
+    ]
+    yield from ((text, None) for text in texts)
+    for first in part.paragraphs[:1]:
+        # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
+        lead = _LEAD.match(first.raw)
+        if lead and not lead[1].rstrip().endswith(":"):
+            yield first.piece(*lead.span(1)), None
+        for match in (_OPENING.match(first.raw), _TOLD.search(first.raw)):
+            if match:
+                yield first.piece(*match.span("words")), None
+
+
+def _announcements(part: DocumentPart) -> Iterator[tuple[Excerpt, Outcome]]:
+    """A heading or label that announces the fix that was made says that one was made."""
+    for headline in part.headlines:
+        if _FIX.fullmatch(headline.plain):
+            yield headline, Outcome.FIXED
+    for entry in part.entries:
+        if _FIX.fullmatch(entry.label) and not _NO_FIX.match(entry.plain):
+            yield entry.value, Outcome.FIXED
+
+
+def read_corrections(parts: Iterable[DocumentPart]) -> Iterator[Values]:
+    """The sections that take back or mend an earlier fix, and such parts of a resolution."""
+    for part in parts:
+        if part.kind is SectionKind.CORRECTION:
+            stated = part.entries
+            dated = (part.title, *(entry.plain for entry in stated if _DATED.fullmatch(entry.key)))
+            statement = next((entry.value for entry in stated if _CORRECTED.fullmatch(entry.key)), None)
+            yield part.body.record(
+                title=part.title,
+                date=next((match[0] for match in map(_DATE.search, dated) if match), None),
+                statement=statement.record() if statement else None,
+            )
+        elif part.kind is SectionKind.RESOLUTION:
+            yield from read_corrections(part.parts)
+
+
+def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> list[Values]:
+    """The changes that the metadata's row and ``parts`` state, each once; advice to change it is none."""
+    words = metadata.source.vocabulary.severities
+    found: list[Values] = []
+    stated = metadata.get("Severity")
+    if stated:
+        # ``P1 -> P3``, ``P3 (downgraded from P1)``, ``~~P1~~ P3``
+        mentioned = [word for token in re.findall(r"\w+", stated.plain) if (word := word_for(token, words))]
+        revised = mentioned_word(stated.plain, words)
+        others = [word for word in mentioned if word != revised]
+        if revised and others:
+            found.append(stated.value.record(original=others[0], revised=revised))
+    for part in parts:
+        for each in nested([part]):
+            if _TOPIC in each.name.split():
+                found += _pair(each, labelled_values(each.source, each.blocks, _BARE))
+        found += _pair(part, (entry for entry in part.entries if _TOPIC in entry.key))
+        heading = part.heading
+        start = heading.start if heading else part.start
+        found += _changes_in(part.source.text(start, part.end), words)
+    unique: dict[tuple[str | None, str], Values] = {}
+    for change in found:
+        unique.setdefault((change["original"], change["revised"]), change)
+    return list(unique.values())
+
+
+def _pair(part: DocumentPart, entries: Iterable[LabelledValue]) -> list[Values]:
+    """An original and a revised severity, each under its own label."""
+    stated, words = list(entries), part.source.vocabulary.severities
+    old = next((entry for entry in stated if _ORIGINAL.fullmatch(entry.key)), None)
+    new = next((entry for entry in stated if _REVISED.fullmatch(entry.key)), None)
+    revised = mentioned_word(new.plain.partition("(")[0], words) if new else None
+    if new is None or revised is None:
+        return []
+    original = mentioned_word(old.plain.partition("(")[0], words) if old else None
+    first, last = (old or new).start, new.value.end
+    text = part.source.text(min(first, new.start), max(last, first))
+    return [text.record(original=original, revised=revised)]
+
+
+def _changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
+    """The changes that running text states."""
+    lowered = text.raw.lower()
+    if not any(sign in lowered for sign in _SIGNS):
+        return
+    one = "|".join(re.escape(each) for word, spellings in words.items() for each in (word, *spellings))
+    arrow = rf"\b(?P<a>{one})\b{_MARK}(?:\u2192|\u21d2|[-=]+>){_MARK}(?P<b>{one})\b"
+    pair = rf"\bfrom{_MARK}(?P<c>{one})\b{_MARK}to{_MARK}(?P<d>{one})\b"
+    new = rf"\b(?:down|up)graded to{_MARK}(?P<e>{one})\b"
+    confirmed = rf"\bseverity (?:is )?confirmed(?: at| as)?:?{_MARK}(?P<f>{one})\b"
+    for match in re.finditer(f"{arrow}|{pair}|{new}|{confirmed}", text.raw, re.IGNORECASE):
+        if not _ADVICE.search(text.raw, max(0, match.start() - 200), match.start()):
+            original = match["a"] or match["c"]
+            revised = match["b"] or match["d"] or match["e"] or match["f"]
+            yield text.piece(*match.span()).record(
+                original=word_for(original, words) if original else None, revised=word_for(revised, words)
+            )

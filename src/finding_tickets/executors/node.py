@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,21 +13,20 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from finding_tickets import __version__
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
-from finding_tickets.executors.leaving import remove_afterwards
+from finding_tickets.executors.cleanup import remove_afterwards
 from finding_tickets.executors.pack import Pack, unpacked
 from finding_tickets.ground.git import GitError
-from finding_tickets.measure import tasks as measuring
+from finding_tickets.ground.version import __version__
+from finding_tickets.measure import tasks
 from finding_tickets.measure.isolation import Isolation, Task
-from finding_tickets.measure.worker import VARIABLE
+from finding_tickets.measure.worker import VISIBLE_DEVICES
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import Register, load
-from finding_tickets.verify.cells import Cell
-from finding_tickets.verify.evidence import TOOL, TORCH
-from finding_tickets.verify.plan import verifier_of
-from finding_tickets.verify.session import Settings, Verified, verify
+from finding_tickets.register.staleness import TOOL, TORCH
+from finding_tickets.verify.matrix import Cell
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +35,7 @@ class Order:
 
     ``document`` is its path from the register's root, for several may say that they are the same ticket.
     ``versions`` are those of whoever asks, since others give other evidence. ``limit`` is in seconds.
-    ``cell`` is that of a matrix; its interpreter is one of the machine's. ``gpus`` is how many GPUs come with
-    the order, and ``most`` how many could.
+    ``cell`` is that of a matrix; its interpreter is one of the machine's.
     """
 
     document: str
@@ -52,8 +49,6 @@ class Order:
     versions: dict[str, str]
     limit: float
     cell: Cell | None = None
-    gpus: int = 0
-    most: int = 0
 
 
 class _OwnFaultError(Exception):
@@ -69,40 +64,26 @@ def versions() -> dict[str, str]:
     return {TOOL: __version__, TORCH: torch}
 
 
-def differing_from(wanted: dict[str, str]) -> str:
-    """Which of the versions are others here; empty where none is."""
-    here = versions()
-    names = [name for name in wanted if here.get(name) != wanted[name]]
-    return ", ".join(f"{name} is {here.get(name)} there and {wanted[name]} here" for name in names)
-
-
-def verify_order(order: dict[str, Any], objects: bytes | memoryview) -> dict[str, Any]:
+def verify_on_ray(order: dict[str, Any], objects: Any) -> dict[str, Any]:
     """The answer to an order, which ``asdict`` made; a ``reason`` in it says why nothing was measured.
 
-    The reason may be ``of_machine``, so that another one may measure it. ``gpus`` in the answer says that it
-    takes so many, and that the order is to be given again with more of them. ``objects`` are those of the
-    order's pack.
+    Where the reason is ``of_machine``, another machine may measure it. ``objects`` is a buffer with those of
+    the order's pack.
     """
-    answer: dict[str, Any] = {"node": socket.gethostname(), "versions": versions()}
-    if differing := differing_from(order["versions"]):
-        return answer | {"reason": differing, "of_machine": True}
+    here, wanted = versions(), order["versions"]
+    if names := [name for name in wanted if here.get(name) != wanted[name]]:
+        texts = [f"{name} is {here.get(name)} there and {wanted[name]} here" for name in names]
+        return {"reason": ", ".join(texts), "of_machine": True}
     pack = Pack(tuple(order["pack"]["commits"]), order["pack"]["folder"], order["pack"]["kind"])
     cell = Cell(**order["cell"]) if order["cell"] else None
     asked = Order(**{**order, "pack": pack, "cell": cell})
     try:
         with _limited(asked.limit):
-            return answer | _answered(asked, unpacked(pack, objects))
+            return _verify(asked, unpacked(pack, memoryview(objects)))
     except _OwnFaultError as error:
-        return answer | {"reason": str(error)}
+        return {"reason": str(error)}
     except (TicketsError, GitError, OSError) as error:
-        return answer | {"reason": str(error), "of_machine": True}
-
-
-def verify_on_ray(order: dict[str, Any], objects: Any) -> dict[str, Any]:
-    """The answer to an order, with Ray's name of the ``machine`` that gives it; ``objects`` is any buffer."""
-    import ray
-
-    return verify_order(order, memoryview(objects)) | {"machine": ray.get_runtime_context().get_node_id()}
+        return {"reason": str(error), "of_machine": True}
 
 
 def verified_from(answer: dict[str, Any], document: Document) -> Verified:
@@ -116,8 +97,14 @@ def verified_from(answer: dict[str, Any], document: Document) -> Verified:
     )
 
 
-def _answered(order: Order, root: Path) -> dict[str, Any]:
-    document = _document(root, order.document)
+def _verify(order: Order, root: Path) -> dict[str, Any]:
+    try:
+        found = [each for each in _register(root).documents if each.path == order.document]
+    except TicketsError as error:
+        raise _OwnFaultError(f"the register cannot be read there: {error}") from None
+    if not found:
+        lost = "did not travel: git ignores it, or it is in a repository inside"
+        raise _OwnFaultError(f"{order.document} {lost}")
     isolation = _isolation(order)
     settings = Settings(
         root=root,
@@ -130,58 +117,20 @@ def _answered(order: Order, root: Path) -> dict[str, Any]:
         commits=order.commits,
         cell=order.cell,
     )
-    if order.gpus < order.most and (wanted := _wanted(document, isolation, settings)) > order.gpus:
-        return {"gpus": wanted}
-    (done,) = verify([document], isolation, settings)
+    (done,) = verify(found, isolation, settings)
     if done.never_ran:
-        _check_machine(order, root)
-    return _told(done)
-
-
-def _check_machine(order: Order, root: Path) -> None:
-    """Find out whether anything can be measured here, by a new server and without what a ticket has left.
-
-    Raises:
-        UnreachableError: Nothing can.
-    """
-    _end_servers()
-    ask = Task(target=measuring.TORCH, payload=None, root=root, timeout=order.timeout, memory=order.memory)
-    ((_, outcome),) = _isolation(order).run({ask.target: ask})
-    if outcome.never_ran:
-        raise UnreachableError(str(outcome.reason))
-
-
-def _wanted(document: Document, isolation: Isolation, settings: Settings) -> int:
-    """How many GPUs a verification needs; none where nobody can say, and then nothing can be measured."""
-    root = str(settings.root)
-    ask = Task(
-        target=measuring.WANTED,
-        payload={"verifier": verifier_of(document, settings.root), "root": root, "code": root},
-        root=settings.root,
-        timeout=settings.timeout,
-        memory=settings.memory,
-    )
-    ((_, outcome),) = isolation.run({document.path: ask})
-    return outcome.value if isinstance(outcome.value, int) else 0
-
-
-def _told(done: Verified) -> dict[str, Any]:
-    error = done.error
+        # Whether a new server runs anything, without what the ticket has left, tells whose fault that is.
+        _end_servers()
+        ask = Task(target=tasks.TORCH, payload=None, root=root, timeout=order.timeout, memory=order.memory)
+        ((_, outcome),) = _isolation(order).run({ask.target: ask})
+        if outcome.never_ran:
+            raise UnreachableError(str(outcome.reason))
+    wrong = done.error
     return {
         "verification": done.verification.model_dump(mode="json") if done.verification else None,
         "evidence": done.evidence.model_dump(mode="json") if done.evidence else None,
-        "error": error and {name: getattr(error, name) for name in ("message", "file", "line", "hint")},
+        "error": wrong and {name: getattr(wrong, name) for name in ("message", "file", "line", "hint")},
     }
-
-
-def _document(root: Path, path: str) -> Document:
-    try:
-        found = [each for each in _register(root).documents if each.path == path]
-    except TicketsError as error:
-        raise _OwnFaultError(f"the register cannot be read there: {error}") from None
-    if not found:
-        raise _OwnFaultError(f"{path} did not travel: git ignores it, or it is in a repository inside")
-    return found[0]
 
 
 @lru_cache(maxsize=1)
@@ -208,7 +157,7 @@ def _isolation(order: Order) -> Isolation:
     Its folder and its processes end with this process, however that ends.
     """
     interpreter = order.cell.interpreter if order.cell else ""
-    kind = _Kind(order.sandbox, interpreter, os.environ.get(VARIABLE))
+    kind = _Kind(order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
     is_of_others = any(each.gpus != kind.gpus for each in _servers)
     if is_of_others or (kind in _servers and _servers[kind].has_ended):
         _end_servers()

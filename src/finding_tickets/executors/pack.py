@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from finding_tickets.executors.leaving import temporary_folder
-from finding_tickets.ground.cache import cache_folder
-from finding_tickets.ground.folders import make, protect
+from finding_tickets.executors.cleanup import temporary_folder
+from finding_tickets.ground.cache import make_folder, protect
 from finding_tickets.ground.git import GitError, ask, ask_bytes
 
 FOLDER = "packs"
@@ -41,7 +40,7 @@ class Pack:
     kind: str
 
 
-def packed(root: Path, commits: Iterable[str], say: Callable[[str], None]) -> tuple[Pack, bytes]:
+def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> tuple[Pack, bytes]:
     """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
 
     What may not be read stays behind, of which ``say`` is told.
@@ -62,7 +61,7 @@ def packed(root: Path, commits: Iterable[str], say: Callable[[str], None]) -> tu
             listing = {}
             borrowed = (top / ask(top, "rev-parse", "--git-path", "objects").removesuffix("\n")).resolve()
             _write(own / "objects/info/alternates", f"{borrowed}\n")
-        names = b"".join(name + b"\0" for name in _readable(top, _files(top, listing), say))
+        names = b"".join(name + b"\0" for name in _files(top, listing, say))
         # What is gone since it was listed is removed, and no error.
         ask_bytes(top, "update-index", "--add", "--remove", "-z", "--stdin", settings=settings, given=names)
         tree = ask(top, "write-tree", settings=settings).strip()
@@ -79,12 +78,9 @@ def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
         GitError: Git is missing, or cannot read the objects.
         OSError: There is no room, or no cache folder.
     """
-    cache = cache_folder()
-    if cache is None:
-        raise OSError("there is no cache folder")
-    folder = cache / FOLDER / hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
+    name = hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
     try:
-        make(folder, lambda aside: _unpack(pack, objects, aside), _KEEP)
+        folder = make_folder(FOLDER, name, lambda aside: _unpack(pack, objects, aside), _KEEP)
     except GitError as error:
         raise GitError(f"the work tree cannot be unpacked: {error}") from None
     return (folder / pack.folder).resolve()
@@ -100,25 +96,18 @@ def _repository(root: Path) -> tuple[Path, str | None, str]:
     return Path(top), folder, ask(root, "rev-parse", "--show-object-format").strip()
 
 
-def _files(top: Path, settings: dict[str, str]) -> Iterator[bytes]:
-    """The names of the files that are tracked, or neither tracked nor ignored."""
+def _files(top: Path, settings: dict[str, str], say: Callable[[str], object]) -> Iterator[bytes]:
+    """The names of the files that are tracked, or neither tracked nor ignored, and can be read."""
     listed = ask_bytes(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings)
-    names = dict.fromkeys(filter(None, listed.split(b"\0")))
-    # A folder is another repository: a submodule, or one that happens to be here.
-    return (name for name in names if _is_file(Path(top, os.fsdecode(name))))
-
-
-def _readable(top: Path, names: Iterable[bytes], say: Callable[[str], None]) -> Iterator[bytes]:
-    for name in names:
+    for name in dict.fromkeys(filter(None, listed.split(b"\0"))):
         path = Path(top, os.fsdecode(name))
+        # A folder is another repository: a submodule, or one that happens to be here.
+        if not path.is_symlink() and not path.is_file():
+            continue
         if path.is_symlink() or os.access(path, os.R_OK):
             yield name
         else:
             say(f"stays behind, as it cannot be read: {os.fsdecode(name)}")
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_symlink() or path.is_file()
 
 
 def _unpack(pack: Pack, objects: bytes | memoryview, folder: Path) -> None:

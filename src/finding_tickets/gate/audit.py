@@ -8,25 +8,24 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from finding_tickets.claims.check import check
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import RevisionError
+from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
-from finding_tickets.measure.report import Code, Question, Report
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.tasks import Measured
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.tasks import Code
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.verify.jobs import jobs, with_times
+from finding_tickets.model.verification import MeasuredTicket
+from finding_tickets.verify.judge import FIX, FOUND, check, questions
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings, times_of
-from finding_tickets.verify.times import cannot_time, device_of, questions
-from finding_tickets.verify.times import job as time_job
-from finding_tickets.verify.verdict import FIX, FOUND
+from finding_tickets.verify.verify import (
+    Settings,
+    cannot_time,
+    measured_of,
+    time_job,
+    times_of,
+    timing_device,
+)
 
 NOT_TRIED = frozenset({"graph_breaks"})
 """Metrics that a cheat is not held to: the compiler sees its wrapper."""
@@ -82,7 +81,7 @@ def audit(
     audits: dict[str, _Audit] = {}
     for document in documents:
         try:
-            made = _planned(document, settings)
+            made = _plan_audit(document, settings)
         except BadDataError as error:
             yield Audited(document, error=error)
             continue
@@ -91,15 +90,17 @@ def audit(
         else:
             audits[document.path] = made
     names = [HONEST, *(cheat.id for cheat in cheats)]
-    tasks = {(path, name): audits[path].task(name, settings) for path in audits for name in names}
-    arrived: dict[str, dict[str, Outcome]] = {path: {} for path in audits}
+    tasks = {
+        (path, name): made.task(TARGET, name, settings) for path, made in audits.items() for name in names
+    }
+    arrived: dict[str, dict[str, TaskOutcome]] = {path: {} for path in audits}
     for (path, name), outcome in isolation.run(tasks):
         arrived[path][name] = outcome
         if len(arrived[path]) == len(names) and not audits[path].timed:
-            yield _audited(audits[path], arrived[path], cheats)
+            yield _conclude(audits[path], arrived[path], cheats, isolation, settings)
     for path, made in audits.items():
         if made.timed:
-            yield _audited(made, arrived[path], cheats, _Timer(made, isolation, settings))
+            yield _conclude(made, arrived[path], cheats, isolation, settings)
 
 
 @dataclass(frozen=True)
@@ -115,43 +116,23 @@ class _Audit:
     payload: Mapping[str, Any]
     timed: tuple[Claim, ...]
 
-    def task(self, cheat: str, settings: Settings) -> Task:
-        """The order to try one cheat."""
-        return self._task(TARGET, {**self.payload, "cheat": cheat}, settings)
+    def task(self, target: str, cheat: str, settings: Settings, **more: Any) -> Task:
+        """The task to try one cheat, or to time it."""
+        payload = {**self.payload, **more, "cheat": cheat}
+        return settings.task(target, payload, Path(self.payload["job"]["code"]))
 
-    def timing(self, cheat: str, asked: Sequence[Question], report: Report, settings: Settings) -> Task:
-        """The order to time one cheat."""
-        job = self.payload["job"]
-        code = Code(job["code"], {name: Source(**at) for name, at in job["variants"].items()})
-        order = asdict(time_job(self.plan, [code], asked, report, settings.timeout))
-        return self._task(TIMING, {**self.payload, "job": order, "cheat": cheat}, settings)
-
-    def _task(self, target: str, payload: Mapping[str, Any], settings: Settings) -> Task:
-        return Task(
-            target=target,
-            payload=payload,
-            root=settings.root,
-            timeout=settings.timeout,
-            memory=settings.memory,
-            code=Path(self.payload["job"]["code"]),
-        )
-
-
-@dataclass(frozen=True)
-class _Timer:
-    """Times cheats of an audit, one after the other."""
-
-    made: _Audit
-    isolation: Isolation
-    settings: Settings
-
-    def timed(self, cheat: str, measured: Measured) -> Measured:
-        """What was measured of a cheat, with its times."""
-        report = measured.report
-        asked = questions(self.made.timed, report)
-        task = self.made.timing(cheat, asked, report, self.settings)
-        ((_, outcome),) = self.isolation.run({cheat: task})
-        return with_times(measured, times_of(outcome, device_of(report)))
+    def with_times(
+        self, cheat: str, measured: MeasuredTicket, isolation: Isolation, settings: Settings
+    ) -> MeasuredTicket:
+        """What was measured of a cheat, with its times; nothing else runs meanwhile."""
+        variants = {
+            name: at for name, at in self.plan.variants.items() if name in self.payload["job"]["variants"]
+        }
+        code = Code(self.payload["job"]["code"], variants)
+        asked = questions(self.timed, measured)
+        job = asdict(time_job(self.plan, [code], asked, measured, settings.timeout))
+        ((_, outcome),) = isolation.run({cheat: self.task(TIMING, cheat, settings, job=job)})
+        return measured.model_copy(update={"times": times_of(outcome, timing_device(measured))})
 
 
 def subject_of(todo: Plan) -> str | None:
@@ -166,7 +147,7 @@ def subject_of(todo: Plan) -> str | None:
     return next((name for name in todo.variants if name in compared and name != FOUND), None)
 
 
-def _planned(document: Document, settings: Settings) -> _Audit | str:
+def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
     """What to measure for an audit, or why it cannot be.
 
     Raises:
@@ -191,9 +172,9 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
     revisions = dict.fromkeys(wanted, revision) if revision else {}
     try:
         only_found = replace(todo, variants={FOUND: todo.variants[FOUND]}, claims=())
-        (original,) = jobs(only_found, settings.meter, Path()).values()
+        (original,) = only_found.jobs(settings.meter, Path()).values()
         alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
-        (job,) = jobs(alone, settings.meter, Path()).values()
+        (job,) = alone.jobs(settings.meter, Path()).values()
     except RevisionError as error:
         return str(error)
     payload = {
@@ -208,60 +189,48 @@ def _planned(document: Document, settings: Settings) -> _Audit | str:
     return _Audit(document, alone, subject, payload, timed)
 
 
-def _audited(
-    made: _Audit, outcomes: Mapping[str, Outcome], cheats: Sequence[Cheat], timer: _Timer | None = None
+def _conclude(
+    made: _Audit,
+    outcomes: Mapping[str, TaskOutcome],
+    cheats: Sequence[Cheat],
+    isolation: Isolation,
+    settings: Settings,
 ) -> Audited:
     """What became of the cheats, unless the fix itself would not pass in their place."""
+
+    def judge(cheat: str) -> tuple[tuple[str, ...], str, str | None]:
+        """The claims that speak against a cheat, why one was not checked, and why there was no run."""
+        measured = measured_of(outcomes[cheat])
+        if isinstance(measured, str):
+            return (), "", measured
+        against = [claim for claim in check(made.plan.claims, measured) if not claim.as_expected]
+        if not against and made.timed and not cannot_time(measured):
+            # Times are taken of what nothing else has caught.
+            timed = made.with_times(cheat, measured, isolation, settings)
+            claims = (*made.plan.claims, *made.timed)
+            against = [claim for claim in check(claims, timed) if not claim.as_expected]
+        # A claim that cannot be checked is as good as false.
+        unchecked = next((claim.measured for claim in against if claim.holds is None), "")
+        return tuple(claim.id for claim in against), unchecked, None
+
+    tried = []
     try:
-        honest = _Held.of(made, HONEST, outcomes[HONEST], timer)
-        if honest.reason is not None or honest.against:
-            why = honest.reason or f"not as expected: {', '.join(honest.against)}"
+        against, _, reason = judge(HONEST)
+        if reason is not None or against:
+            why = reason or f"not as expected: {', '.join(against)}"
             return Audited(made.document, made.subject, reason=f"{made.subject} itself does not pass: {why}")
-        tried = tuple(
-            _tried(cheat, _Held.of(made, cheat.id, outcomes[cheat.id], timer), made.subject)
-            for cheat in cheats
-        )
+        for cheat in cheats:
+            against, unchecked, reason = judge(cheat.id)
+            if reason is None:
+                fate = Fate.CAUGHT if against else Fate.MISSED
+                tried.append(Tried(cheat, fate, against, unchecked))
+            elif reason.startswith((f"{made.subject}: ", f"{made.subject} at ")):
+                # The meter refuses what it cannot measure, and names the variant.
+                tried.append(Tried(cheat, Fate.CAUGHT, ("meter",), reason.partition(": ")[2]))
+            else:
+                tried.append(Tried(cheat, Fate.UNTRIED, (), reason))
     except BadDataError as error:
         place = error.file or made.document.path
         located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
         return Audited(made.document, made.subject, error=located)
-    return Audited(made.document, made.subject, tried)
-
-
-@dataclass(frozen=True)
-class _Held:
-    """The claims that speak against a run, and why if they could not be checked; or why there was no run."""
-
-    against: tuple[str, ...] = ()
-    unchecked: str = ""
-    reason: str | None = None
-
-    @classmethod
-    def of(cls, made: _Audit, cheat: str, outcome: Outcome, timer: _Timer | None) -> _Held:
-        """What speaks against a cheat; its time, where that can be taken, if nothing else does."""
-        if outcome.reason is not None:
-            return cls(reason=outcome.reason)
-        try:
-            measured = TypeAdapter(Measured).validate_python(outcome.value)
-        except ValidationError as error:
-            return cls(reason=f"what came back is no measurement: {error.errors()[0]['msg']}")
-        held = _held(made.plan.claims, measured)
-        if held.against or timer is None or cannot_time(measured.report):
-            return held
-        return _held((*made.plan.claims, *made.timed), timer.timed(cheat, measured))
-
-
-def _held(claims: Sequence[Claim], measured: Measured) -> _Held:
-    """The claims that did not come out as expected; one that cannot be checked is as good as false."""
-    against = [claim for claim in check(claims, measured.report) if not claim.as_expected]
-    unchecked = next((claim.measured for claim in against if claim.holds is None), "")
-    return _Held(tuple(claim.id for claim in against), unchecked)
-
-
-def _tried(cheat: Cheat, held: _Held, subject: str) -> Tried:
-    if held.reason is None:
-        return Tried(cheat, Fate.CAUGHT if held.against else Fate.MISSED, held.against, held.unchecked)
-    # The meter refuses what it cannot measure, and names the variant.
-    if held.reason.startswith((f"{subject}: ", f"{subject} at ")):
-        return Tried(cheat, Fate.CAUGHT, ("meter",), held.reason.partition(": ")[2])
-    return Tried(cheat, Fate.UNTRIED, (), held.reason)
+    return Audited(made.document, made.subject, tuple(tried))

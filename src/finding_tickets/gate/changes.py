@@ -14,23 +14,23 @@ from fractions import Fraction
 from math import ceil, floor, inf
 from pathlib import Path
 
-from finding_tickets.claims.exceptions import conditions_of, meets
-from finding_tickets.claims.expressions import (
+from finding_tickets.claims.check import meets, parse_conditions
+from finding_tickets.claims.language import (
     Comparison,
     Condition,
     ExpressionError,
     Growth,
     Range,
     evaluate,
+    parse_condition,
     variables,
 )
-from finding_tickets.claims.grammar import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.register.convention import fixes_folder
+from finding_tickets.register.paths import fixes_folder
+from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, verifier_of
-from finding_tickets.verify.verdict import FIX
 
 Points = Sequence[Mapping[str, int]]
 _Bounds = tuple[Fraction | float, Fraction | float]
@@ -38,7 +38,7 @@ _Bounds = tuple[Fraction | float, Fraction | float]
 _ACCEPTED = re.compile(r"^[-*#\s]*\*\*Accepted change:\*\*\s*(?P<names>[^:]+?)\s*:\s*(?P<why>\S.*)$")
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What became of something that decides about a ticket."""
 
     ADDED = "added"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
     REMOVED = "removed"
 
 
-HARMLESS = frozenset({Kind.ADDED, Kind.TIGHTENED})
+HARMLESS = frozenset({ChangeKind.ADDED, ChangeKind.TIGHTENED})
 """What no branch needs to name: all that was demanded before still is."""
 
 
@@ -61,7 +61,7 @@ class Change:
     """
 
     name: str
-    kind: Kind
+    kind: ChangeKind
     before: str | None
     after: str | None
     accepted: str | None = None
@@ -89,8 +89,13 @@ def changes(base: Side, head: Side, points: Points, imported: Collection[str]) -
 
     ``points`` are the sweep of the base's evidence, empty where there is none.
     """
-    found = [*_verifier(base, head, imported), *_variants(base, head), *_decision(base, head)]
-    return (*found, *_claims(_claims_of(base.document), _claims_of(head.document), points))
+    found = [*_verifier(base, head, imported), *_variants(base, head)]
+    decisions = [
+        side.document.remediation.decision if side.document.remediation else "fix" for side in (base, head)
+    ]
+    if decisions[0] != decisions[1]:
+        found.append(Change("decision", ChangeKind.CHANGED, *decisions))
+    return (*found, *_claims(base.document, head.document, points))
 
 
 def accepted(found: Iterable[Change], base: bytes, head: bytes, by_command: str | None) -> tuple[Change, ...]:
@@ -103,13 +108,14 @@ def accepted(found: Iterable[Change], base: bytes, head: bytes, by_command: str 
         for name in match["names"].split(",")
     }
     return tuple(
-        change if change.kind in HARMLESS else replace(change, accepted=by_command or _who(change, named))
+        change
+        if change.kind in HARMLESS
+        else replace(
+            change,
+            accepted=by_command or named.get(change.name) or named.get(change.name.partition(".")[0]),
+        )
         for change in found
     )
-
-
-def _who(change: Change, named: Mapping[str, str]) -> str | None:
-    return named.get(change.name) or named.get(change.name.partition(".")[0])
 
 
 def _verifier(base: Side, head: Side, imported: Collection[str]) -> Iterator[Change]:
@@ -117,23 +123,40 @@ def _verifier(base: Side, head: Side, imported: Collection[str]) -> Iterator[Cha
     if before is None:
         return
     if after is None:
-        yield Change("verifier", Kind.REMOVED, before, None)
+        yield Change("verifier", ChangeKind.REMOVED, before, None)
         return
     if before != after:
-        yield Change("verifier", Kind.CHANGED, before, after)
-    beside = {file for file in imported if _is_beside(file, before)} - {before}
+        yield Change("verifier", ChangeKind.CHANGED, before, after)
+    # What stands beside a verifier belongs to it, unless that is the code under test.
+    folder = Path(before).parent
+    is_apart = folder != Path() and "src" not in folder.parts[:1]
+    beside = {file for file in imported if is_apart and Path(file).is_relative_to(folder)} - {before}
     for file in [*([before] if before == after else []), *sorted(beside)]:
-        if _differs(base, head, file):
-            yield Change("verifier", Kind.CHANGED, file, None)
+        if _content(base.root / file) != _content(head.root / file):
+            yield Change("verifier", ChangeKind.CHANGED, file, None)
 
 
-def _is_beside(file: str, verifier: str) -> bool:
-    folder = Path(verifier).parent
-    return folder != Path() and "src" not in folder.parts[:1] and Path(file).is_relative_to(folder)
-
-
-def _differs(base: Side, head: Side, file: str) -> bool:
-    return _content(base.root / file) != _content(head.root / file)
+def _variants(base: Side, head: Side) -> Iterator[Change]:
+    places = []
+    for side in (base, head):
+        try:
+            places.append(places_of(side.document, side.root))
+        except BadDataError:
+            places.append({})
+    before, after = places
+    for name in dict.fromkeys([*before, *after]):
+        if name not in before:
+            yield Change(f"variants.{name}", ChangeKind.ADDED, None, after[name])
+        elif name not in after:
+            yield Change(f"variants.{name}", ChangeKind.REMOVED, before[name], None)
+        elif before[name] != after[name]:
+            yield Change(f"variants.{name}", ChangeKind.CHANGED, before[name], after[name])
+        elif name != FIX and "@" not in before[name]:
+            # A copy that is kept for the ticket is what a fix is measured by, and no code in use.
+            file = before[name].partition(":")[0]
+            is_copy = Path(file).is_relative_to(fixes_folder(base.document.id.value))
+            if is_copy and _content(base.root / file) != _content(head.root / file):
+                yield Change(f"variants.{name}", ChangeKind.CHANGED, file, None)
 
 
 def _content(file: Path) -> bytes | None:
@@ -143,76 +166,32 @@ def _content(file: Path) -> bytes | None:
         return None
 
 
-def _variants(base: Side, head: Side) -> Iterator[Change]:
-    before, after = _places(base), _places(head)
-    for name in dict.fromkeys([*before, *after]):
-        if name not in before:
-            yield Change(f"variants.{name}", Kind.ADDED, None, after[name])
-        elif name not in after:
-            yield Change(f"variants.{name}", Kind.REMOVED, before[name], None)
-        elif before[name] != after[name]:
-            yield Change(f"variants.{name}", Kind.CHANGED, before[name], after[name])
-        elif name != FIX and (file := _kept_copy(base, before[name])) and _differs(base, head, file):
-            yield Change(f"variants.{name}", Kind.CHANGED, file, None)
-
-
-def _kept_copy(side: Side, place: str) -> str | None:
-    """The file of a variant that is kept for its ticket: what a fix is measured by, and not code in use."""
-    file = place.partition(":")[0]
-    kept = "@" not in place and Path(file).is_relative_to(fixes_folder(side.document.id.value))
-    return file if kept else None
-
-
-def _places(side: Side) -> dict[str, str]:
-    try:
-        return places_of(side.document, side.root)
-    except BadDataError:
-        return {}
-
-
-def _decision(base: Side, head: Side) -> Iterator[Change]:
-    before, after = (
-        side.document.remediation.decision if side.document.remediation else "fix" for side in (base, head)
-    )
-    if before != after:
-        yield Change("decision", Kind.CHANGED, before, after)
-
-
-def _claims_of(document: Document) -> dict[str, list[Claim]]:
-    """The claims by variant and metric: what number a claim has among several says nothing."""
-    found: dict[str, list[Claim]] = {}
-    for claim in document.remediation.claims if document.remediation else ():
-        found.setdefault(f"{claim.variant}.{claim.metric}", []).append(claim)
-    return found
-
-
-def _claims(
-    before: Mapping[str, list[Claim]], after: Mapping[str, list[Claim]], points: Points
-) -> Iterator[Change]:
+def _claims(base: Document, head: Document, points: Points) -> Iterator[Change]:
+    """What became of claims, by variant and metric: the number of a claim among several says nothing."""
+    sides: list[dict[str, list[Claim]]] = [{}, {}]
+    for claims, document in zip(sides, (base, head), strict=True):
+        for claim in document.remediation.claims if document.remediation else ():
+            claims.setdefault(f"{claim.variant}.{claim.metric}", []).append(claim)
+    before, after = sides
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name, []), after.get(name, [])
-        texts = [stated(claim) for claim in old]
-        added = [claim for claim in new if stated(claim) not in texts]
-        kept = {stated(claim) for claim in new}
-        gone = [claim for claim in old if stated(claim) not in kept]
+        was, now = {stated(claim) for claim in old}, {stated(claim) for claim in new}
+        added = [claim for claim in new if stated(claim) not in was]
+        gone = [claim for claim in old if stated(claim) not in now]
         for claim in gone:
-            yield _gone(name, claim, added, new, points)
+            text, texts = stated(claim), "; ".join(map(stated, added)) or None
+            kinds = {_compare(claim, other, points): other for other in new}
+            if ChangeKind.TIGHTENED in kinds:
+                other = stated(kinds[ChangeKind.TIGHTENED])
+                yield Change(name, ChangeKind.TIGHTENED, text, other)
+            elif texts is None:
+                yield Change(name, ChangeKind.REMOVED, text, None)
+            elif len(added) == 1 and _compare(claim, added[0], points) is ChangeKind.LOOSENED:
+                yield Change(name, ChangeKind.LOOSENED, text, texts)
+            else:
+                yield Change(name, ChangeKind.CHANGED, text, texts)
         if not gone:
-            yield from (Change(name, Kind.ADDED, None, stated(claim)) for claim in added)
-
-
-def _gone(
-    name: str, claim: Claim, added: Sequence[Claim], all_now: Sequence[Claim], points: Points
-) -> Change:
-    """What became of a claim whose text is no longer there."""
-    kinds = {_compared(claim, other, points): other for other in all_now}
-    if Kind.TIGHTENED in kinds:
-        return Change(name, Kind.TIGHTENED, stated(claim), stated(kinds[Kind.TIGHTENED]))
-    now = "; ".join(map(stated, added)) or None
-    if now is None:
-        return Change(name, Kind.REMOVED, stated(claim), None)
-    only = len(added) == 1 and _compared(claim, added[0], points) is Kind.LOOSENED
-    return Change(name, Kind.LOOSENED if only else Kind.CHANGED, stated(claim), now)
+            yield from (Change(name, ChangeKind.ADDED, None, stated(claim)) for claim in added)
 
 
 def stated(claim: Claim) -> str:
@@ -223,52 +202,44 @@ def stated(claim: Claim) -> str:
     return f"{claim.value}{within}{f' where {where}' if where else ''}{expected}"
 
 
-def _compared(old: Claim, new: Claim, points: Points) -> Kind:
+def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
     """Whether a new claim demands all that an old one did (or more), less, or nobody can tell."""
     if old.expect == "holds" and new.expect == "refuted":
-        return Kind.LOOSENED
+        return ChangeKind.LOOSENED
     if "refuted" in (old.expect, new.expect) or not points:
-        return Kind.CHANGED
+        return ChangeKind.CHANGED
     try:
-        where_old, where_new = conditions_of(old), conditions_of(new)
-        here = [point for point in points if meets(dict(point), where_old)]
+        where_old, where_new = parse_conditions(old.at), parse_conditions(new.at)
+        here: list[Mapping[str, int]] = [point for point in points if meets(dict(point), where_old)]
         if not here:
-            return Kind.CHANGED
+            return ChangeKind.CHANGED
         if not all(meets(dict(point), where_new) for point in here):
-            return Kind.LOOSENED
+            return ChangeKind.LOOSENED
         if old.metric == SAME_RESULT:
-            return _same_results(old, new)
+            if old.value != new.value:
+                return ChangeKind.CHANGED
+            is_closer = (new.tolerance or 0) <= (old.tolerance or 0)
+            return ChangeKind.TIGHTENED if is_closer else ChangeKind.LOOSENED
         before, after = parse_condition(old.value), parse_condition(new.value)
         if old.metric == SECONDS:
-            return _ratios(before, after, here)
-        return _at_points(before, after, here)
+            # The name that the sweep does not have is the variant that times are compared with.
+            names, others = (
+                {each.name for each in variables(one)} - here[0].keys() for one in (before, after)
+            )
+            if names != others or len(names) != 1:
+                return ChangeKind.CHANGED
+            (reference,) = names
+            here = [{**point, reference: 1} for point in here]
+        for point in here:
+            was = _bounds(before, point, whole=old.metric != SECONDS)
+            now = _bounds(after, point, whole=old.metric != SECONDS)
+            if was is None or now is None:
+                return ChangeKind.CHANGED
+            if now[0] < was[0] or now[1] > was[1]:
+                return ChangeKind.LOOSENED
     except (ExpressionError, LookupError):
-        return Kind.CHANGED
-
-
-def _same_results(old: Claim, new: Claim) -> Kind:
-    if old.value != new.value:
-        return Kind.CHANGED
-    return Kind.TIGHTENED if (new.tolerance or 0) <= (old.tolerance or 0) else Kind.LOOSENED
-
-
-def _ratios(before: Condition, after: Condition, points: Points) -> Kind:
-    """Claims about times, if both compare with the same variant: what the sweep does not have is its name."""
-    old, new = ({each.name for each in variables(one)} - points[0].keys() for one in (before, after))
-    if old != new or len(old) != 1:
-        return Kind.CHANGED
-    reference = old.pop()
-    return _at_points(before, after, [{**point, reference: 1} for point in points], whole=False)
-
-
-def _at_points(before: Condition, after: Condition, points: Points, *, whole: bool = True) -> Kind:
-    for point in points:
-        old, new = _bounds(before, point, whole=whole), _bounds(after, point, whole=whole)
-        if old is None or new is None:
-            return Kind.CHANGED
-        if new[0] < old[0] or new[1] > old[1]:
-            return Kind.LOOSENED
-    return Kind.TIGHTENED
+        return ChangeKind.CHANGED
+    return ChangeKind.TIGHTENED
 
 
 def _bounds(condition: Condition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:

@@ -1,9 +1,34 @@
-"""Where the tool keeps what it can make again."""
+"""The user's cache folder: what the tool can make again, by kind and name, and how old things go.
+
+A file or a folder of the cache is written aside and then put in its place in one step. Processes that use
+folders of a kind share a lock, and only one that is alone removes any. The lock goes with its process,
+however that ends.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from finding_tickets.ground.files import replace
+
+# What a killed process was writing may be written on for a moment by git.
+_REMOVE_WHEN_INPUT_ENDS = """
+read -r nothing
+for second in 1 2 3; do
+    rm -rf "$1"
+    [ -e "$1" ] || exit
+    sleep 1
+done
+"""
+_locks: dict[Path, int] = {}
+"""The locks that this process has, by the folder that the folders of a kind are in."""
 
 
 def cache_folder() -> Path | None:
@@ -14,3 +39,127 @@ def cache_folder() -> Path | None:
     except RuntimeError:
         return None
     return base / "finding-tickets"
+
+
+def read_entry(kind: str, name: str) -> bytes | None:
+    """A file of the cache, which counts as used then; None where there is none."""
+    folder = cache_folder()
+    try:
+        content = (folder / kind / name).read_bytes() if folder else None
+    except OSError:
+        return None
+    with suppress(OSError):
+        os.utime(folder / kind / name) if folder else None
+    return content
+
+
+def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
+    """Write a file of the cache; of its kind the ``keep`` files used last stay. Failure is no error."""
+    cache = cache_folder()
+    if cache is None:
+        return
+    with suppress(OSError):
+        folder = cache / kind
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace(folder / name, content)
+        if len(os.listdir(folder)) > keep:  # noqa: PTH208 - a count is all it takes
+            for old in _oldest([file for file in folder.iterdir() if not file.name.startswith(".")], keep):
+                old.unlink(missing_ok=True)
+
+
+def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) -> Path:
+    """A folder of the cache, which ``write`` fills unless it is there, whoever else does the same.
+
+    It stays until this process ends, or lets go of all by ``release_folders``. What nobody uses is removed
+    but for the ``keep`` folders of the kind that were used last.
+
+    Raises:
+        OSError: There is no cache folder or no room, or what ``write`` raises.
+    """
+    cache = cache_folder()
+    if cache is None:
+        raise OSError("there is no cache folder")
+    kept, folder = cache / kind, cache / kind / name
+    if kept not in _locks:
+        _lock(kept, keep)
+    if not folder.is_dir():
+        kept.mkdir(parents=True, exist_ok=True)
+        with _aside(kept) as aside:
+            files = aside / "files"
+            files.mkdir()
+            write(files)
+            try:
+                files.rename(folder)
+            except OSError:
+                # Another process may have made it meanwhile.
+                if not folder.is_dir():
+                    raise
+    # Where nothing can be written, nothing is removed either.
+    with suppress(OSError):
+        os.utime(folder)
+    return folder
+
+
+def release_folders() -> None:
+    """Use no folder any more that was made so far."""
+    while _locks:
+        os.close(_locks.popitem()[1])
+
+
+def protect(folder: Path) -> None:
+    """Have nobody write the files in a folder by accident."""
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            file.chmod(file.stat().st_mode & ~0o222)
+
+
+def _oldest(paths: Iterable[Path], keep: int) -> list[Path]:
+    """All but the ``keep`` that were used last."""
+    return sorted(paths, key=lambda path: path.stat().st_mtime)[:-keep]
+
+
+def _lock(folder: Path, keep: int) -> None:
+    """Have nobody remove what is in a folder, from which too much is removed first if nobody else uses it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder.with_name(f"{folder.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = list(folder.iterdir())
+            # A hidden folder was never written to its end.
+            unfinished = [path for path in found if path.name.startswith(".")]
+            if old := [*unfinished, *_oldest(set(found).difference(unfinished), keep)]:
+                # A folder that has its name is whole, also when this process is killed meanwhile.
+                with _aside(folder) as aside:
+                    for path in old:
+                        with suppress(FileNotFoundError):
+                            path.rename(aside / path.name)
+        # Where a file system has no locks, nobody is ever alone.
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_SH)
+    except BaseException:
+        os.close(lock)
+        raise
+    _locks[folder] = lock
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
+    """A folder that is gone when the block is left, and within seconds where this process is killed."""
+    aside = folder / f".{secrets.token_hex(8)}"
+    # Whoever is to remove it is there first. Its input ends with this process, for nothing inherits the pipe.
+    with subprocess.Popen(  # noqa: S603 - a program of ours
+        ["/bin/sh", "-c", _REMOVE_WHEN_INPUT_ENDS, "sh", str(aside)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ):
+        try:
+            aside.mkdir(mode=0o700)
+            yield aside
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from finding_tickets.ground.cache import cache_folder
-from finding_tickets.ground.folders import make, protect
-from finding_tickets.ground.git import GitError, ask, cut_off
+from finding_tickets.errors import RevisionError
+from finding_tickets.ground.cache import make_folder, protect
+from finding_tickets.ground.git import GitError, ask, ask_bytes, shallow_commits
 
 FOLDER = "checkouts"
 SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
 """Checkouts that are kept when nobody uses any, those used last."""
-
-
-class RevisionError(Exception):
-    """Why a revision cannot be had, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +46,14 @@ class Checkouts:
         Raises:
             RevisionError: Nothing, or several things, or no commit.
         """
-        if name in self.commits:
-            return self._given(name)
+        if commit := self.commits.get(name):
+            try:
+                ask(self.root, "cat-file", "-e", f"{commit}^{{commit}}")
+            except GitError:
+                raise RevisionError(f"{name}: its commit {commit[:12]} is not on this machine") from None
+            return Revision(name, commit)
         try:
-            refs = self._called(name)
+            refs = named_commits(self.root, [name])[name]
         except GitError as error:
             raise RevisionError(f"{name}: {error}") from None
         if len(set(refs.values())) > 1:
@@ -61,25 +61,12 @@ class Checkouts:
         try:
             commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
         except GitError as error:
-            raise RevisionError(self._unknown(name, str(error))) from None
+            if "ambiguous" in str(error):
+                raise RevisionError(f"{name}: {error}") from None
+            shallow = "; the clone is shallow, so fetch more of its history"
+            hint = shallow if shallow_commits(self.root) else ""
+            raise RevisionError(f"there is no revision {name}{hint}") from None
         return Revision(name, commit)
-
-    def _given(self, name: str) -> Revision:
-        """A revision whose name was resolved elsewhere, if its commit is here."""
-        commit = self.commits[name]
-        try:
-            ask(self.root, "cat-file", "-e", f"{commit}^{{commit}}")
-        except GitError:
-            raise RevisionError(f"{name}: its commit {commit[:12]} is not on this machine") from None
-        return Revision(name, commit)
-
-    def _called(self, name: str) -> dict[str, str]:
-        """The tags and branches of this very name, each with the commit that it leads to."""
-        places = [f"{namespace}/{name}" for namespace in _NAMESPACES]
-        # Git also prints what is below such a name, and of an annotated tag what it stands for.
-        printed = ask(self.root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *places)
-        refs = (line.split(" ") for line in printed.split("\n") if line)
-        return {ref: behind or own for ref, own, behind in refs if ref in places}
 
     def has(self, revision: Revision, file: str) -> bool:
         """Whether a revision has a file, given relative to ``root``."""
@@ -94,18 +81,16 @@ class Checkouts:
         return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
 
     def files(self, revision: Revision) -> Path:
-        """The folder ``root`` as it is at a revision, which stays as ``folders.make`` says.
+        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says.
 
         Raises:
             RevisionError: Git cannot write it, or there is no room.
         """
-        cache = cache_folder()
-        if cache is None:
-            raise RevisionError(f"{revision.name} cannot be checked out: there is no cache folder")
-        # A commit's hash says what is in it, whichever clone it came from.
-        folder = cache / FOLDER / revision.commit
         try:
-            make(folder, lambda aside: self._write(revision.commit, aside), _KEEP)
+            # A commit's hash says what is in it, whichever clone it came from.
+            folder = make_folder(
+                FOLDER, revision.commit, lambda aside: self._write(revision.commit, aside), _KEEP
+            )
         except (GitError, OSError) as error:
             raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
         return folder / self._prefix
@@ -122,8 +107,34 @@ class Checkouts:
         ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
         protect(folder)
 
-    def _unknown(self, name: str, reason: str) -> str:
-        if "ambiguous" in reason:
-            return f"{name}: {reason}"
-        hint = "; the clone is shallow, so fetch more of its history" if cut_off(self.root) else ""
-        return f"there is no revision {name}{hint}"
+
+def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The tags and branches of each of these very names, with the commits that they lead to; one call of git.
+
+    Raises:
+        GitError: As ``ask`` does.
+    """
+    wanted = {f"{namespace}/{name}": name for name in names for namespace in _NAMESPACES}
+    found: dict[str, dict[str, str]] = {name: {} for name in wanted.values()}
+    # Git also prints what is below such a name, and of an annotated tag what it stands for.
+    printed = ask(root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *wanted)
+    for line in filter(None, printed.split("\n")):
+        ref, own, behind = line.split(" ")
+        if ref in wanted:
+            found[wanted[ref]][ref] = behind or own
+    return found
+
+
+def resolve_commits(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """The commits of those names that mean exactly one to ``Checkouts``; git is called twice at most."""
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        return {}
+    try:
+        refs = named_commits(root, wanted)
+        asked = "".join(f"{name}^{{commit}}\n" for name in wanted).encode()
+        said = ask_bytes(root, "cat-file", "--batch-check=%(objectname)", given=asked).decode().splitlines()
+    except GitError:
+        return {}
+    resolved = {name: line for name, line in zip(wanted, said, strict=True) if " " not in line}
+    return {name: commit for name, commit in resolved.items() if len(set(refs[name].values())) < 2}

@@ -1,19 +1,67 @@
-"""Asking git about the repository a register is in."""
+"""Git: everything that is asked of it goes through here, and every log through one parser."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+# Variables by which a hook hands on its own repository; what is asked is the one that the folder is in.
 _ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
-"""Variables by which a hook hands its own repository on; what is asked is the one that the folder is in."""
+# NUL ends each field, for it is what no field can hold.
+_LOG_FORMAT = "--format=%x00%H%x00%T%x00%P%x00%aI%x00%aN%x00%s%x00%B%x00"
+_LOG_FIELDS = 8
+_LOG = (
+    *("-c", "core.quotePath=false", "-c", "log.showRoot=true"),
+    *("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes", _LOG_FORMAT),
+)
+SHORT_HASH = 12
+FOREIGN_FOLDERS = frozenset(["node_modules", "site-packages", "dist-packages", "third_party", "vendor"])
+"""Folders that hold code of others, where git does not say which files are the repository's."""
 
 
 class GitError(Exception):
     """Why git has no answer, in a few words."""
+
+
+class Commit(NamedTuple):
+    """A commit: its whole id, when (ISO 8601) and by whom it was written, the first line of its message."""
+
+    id: str
+    date: str
+    author: str
+    subject: str
+
+
+class LogEntry(NamedTuple):
+    """What a log says of a commit.
+
+    ``tree`` is the object of its files, ``parents`` are ids. ``changes`` are the lines that options such as
+    ``--name-status`` or ``--raw`` have git print below it.
+    """
+
+    commit: Commit
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommitNode:
+    """A commit of a range with the object of its files and the places of its parents, the first one first.
+
+    ``ancestors`` has a bit for each commit of the range that led to it, itself among them, by its place.
+    """
+
+    commit: Commit
+    tree: str
+    parents: tuple[int, ...]
+    ancestors: int
 
 
 def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
@@ -39,7 +87,7 @@ def ask_bytes(
             command(root, *arguments),
             capture_output=True,
             check=False,
-            env=settings_for(settings),
+            env=environment(settings),
             input=given,
         )
     except OSError as error:
@@ -64,51 +112,134 @@ def command(root: Path, *arguments: str) -> list[str]:
     return [git, "-C", str(root), "--literal-pathspecs", "--no-pager", *no_network, *arguments]
 
 
-def settings_for(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment in which git is asked: no other repository's, and nothing is refreshed in passing."""
-    # Messages in English, for the one that says why is passed on.
     inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
+    # Messages are in English, because the one that says why is passed on.
     return {**inherited, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
 
 
-def objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """The contents of objects by their names; those that this clone does not have are left out.
+def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
+    """The commits that ``git log`` prints with these arguments, in its order.
 
     Raises:
         GitError: As ``ask`` does.
     """
-    wanted = "\n".join(names)
-    return _objects(ask_bytes(root, "cat-file", "--batch", given=wanted.encode())) if wanted else {}
+    fields = ask(root, *_LOG, *arguments).split("\0")[1:]
+    for start in range(0, len(fields), _LOG_FIELDS):
+        name, tree, parents, *written, message, changes = fields[start : start + _LOG_FIELDS]
+        lines = tuple(filter(None, changes.split("\n")))
+        yield LogEntry(Commit(name, *written), tree, tuple(parents.split()), message, lines)
 
 
-def _objects(batch: bytes) -> dict[str, bytes]:
-    """Objects by their names, from ``NAME blob SIZE``, a line break, the bytes and another line break."""
-    found: dict[str, bytes] = {}
-    start = 0
-    while start < len(batch):
-        end = batch.index(b"\n", start)
-        name, *described = batch[start:end].split(b" ")
-        size = int(described[1]) if len(described) > 1 else -1
-        if size >= 0:
-            found[name.decode()] = batch[end + 1 : end + 1 + size]
-        start = end + 1 + size + 1
-    return found
+def commits_since(root: Path, commit: str) -> tuple[CommitNode, ...]:
+    """A commit and all from there to HEAD, each after its parents.
+
+    Where a branch that was merged began earlier, the commit that it began at is among them. There are none
+    where HEAD did not come from ``commit``.
+
+    Raises:
+        GitError: Git is not installed, or there is no such commit.
+    """
+    # Boundaries are the newest commits that are left out of what is asked for.
+    entries = list(log(root, "--topo-order", "--reverse", "--boundary", f"{commit}..HEAD", "--"))
+    places: dict[str, int] = {}
+    nodes: list[CommitNode] = []
+    for place, entry in enumerate(entries or log(root, "--max-count=1", "HEAD", "--")):
+        parents = tuple(places[parent] for parent in entry.parents if parent in places)
+        ancestors = 1 << place
+        for parent in parents:
+            ancestors |= nodes[parent].ancestors
+        places[entry.commit.id] = place
+        nodes.append(CommitNode(entry.commit, entry.tree, parents, ancestors))
+    return tuple(nodes) if commit in places else ()
 
 
-def cut_off(root: Path) -> frozenset[str]:
-    """The commits at which the history of a shallow clone begins; none in a whole clone."""
+def work_tree(folder: Path) -> Path | None:
+    """The top of the work tree that holds a folder; None where there is none, or no git."""
     try:
-        return frozenset((_shared_folder(root) / "shallow").read_text(encoding="ascii").split())
+        return Path(ask(folder, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    except GitError:
+        return None
+
+
+def repository_files(root: Path) -> frozenset[str] | None:
+    """The files below ``root`` that are in git or could be added; None where there is no git.
+
+    What is in git need not be in the work tree any more.
+    """
+    try:
+        listed = ask(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    except GitError:
+        return None
+    return frozenset(filter(None, listed.split("\0")))
+
+
+def files_below(root: Path) -> Iterator[str]:
+    """The files below ``root`` but for those in hidden folders and in others' code, folder by folder."""
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".") and name not in FOREIGN_FOLDERS]
+        place = Path(folder).relative_to(root)
+        yield from ((place / file).as_posix() for file in files)
+
+
+def paths_on_branches(root: Path, folders: Iterable[str]) -> frozenset[str]:
+    """The paths below ``folders`` at the tip of every local and remote-tracking branch; git is called once.
+
+    None where there is no git or no repository: then there is no other branch either.
+    """
+    tips = ("--no-walk=unsorted", "--missing=allow-any", "--branches", "--remotes")
+    try:
+        objects = ask(root, "rev-list", "--objects", *tips, "--", *folders)
+    except GitError:
+        return frozenset()
+    return frozenset(path for line in objects.splitlines() if (path := line.partition(" ")[2]))
+
+
+def commit_containing(root: Path, files: Collection[str]) -> str | None:
+    """The commit at HEAD, in short, if it has each of these files as it is in the work tree; else None."""
+    try:
+        commit = ask(root, "rev-parse", f"--short={SHORT_HASH}", "HEAD").strip()
+        known = ask(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", *files).split("\0")
+        changed = ask(root, "status", "--porcelain", "--untracked-files=no", "--", *files)
+    except GitError:
+        return None
+    return commit if set(files) <= set(known) and not changed.strip() else None
+
+
+def tree_files(root: Path, commit: str, folders: Iterable[str] = ()) -> dict[str, str]:
+    """The objects of the files below ``folders`` at a commit by their paths, all relative to ``root``.
+
+    Raises:
+        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
+    """
+    listed = ask_bytes(root, "ls-tree", "-r", "-z", commit, "--", *folders).split(b"\0")
+    # MODE blob OBJECT<tab>PATH
+    entries = (os.fsdecode(each).partition("\t") for each in listed if each)
+    return {path: described.split(" ")[2] for described, _, path in entries}
+
+
+def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> frozenset[str]:
+    """The files below ``folders`` that have other contents now than at a commit, or are gone or new in git.
+
+    Raises:
+        GitError: As ``tree_files`` does.
+    """
+    options = ("--name-only", "-z", "--relative", "--no-renames")
+    listed = ask_bytes(root, "diff", *options, commit, "--", *folders).split(b"\0")
+    return frozenset(os.fsdecode(name) for name in listed if name)
+
+
+def shallow_commits(root: Path) -> frozenset[str]:
+    """The commits at which the history of a shallow clone begins; none in a whole clone."""
+    link = next((found for folder in (root, *root.parents) if (found := folder / ".git").exists()), root)
+    try:
+        if not link.is_dir():
+            # In a further work tree or a submodule .git is a file that names a folder; that folder may name
+            # the one which all work trees share.
+            link = link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            common = link / "commondir"
+            link = link / common.read_text(encoding="utf-8").strip() if common.is_file() else link
+        return frozenset((link / "shallow").read_text(encoding="ascii").split())
     except (OSError, ValueError):
         return frozenset()
-
-
-def _shared_folder(root: Path) -> Path:
-    """The folder that all work trees of the repository share, found without asking git."""
-    link = next((found for folder in (root, *root.parents) if (found := folder / ".git").exists()), root)
-    if link.is_dir():
-        return link
-    # In a further work tree or a submodule .git is a file, which names a folder that may name the shared one.
-    own = link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-    shared = own / "commondir"
-    return own / shared.read_text(encoding="utf-8").strip() if shared.is_file() else own

@@ -9,22 +9,34 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
 
-from finding_tickets.ground.git import GitError, command, settings_for
+from finding_tickets.ground.git import GitError, command, environment
 
+# Folders that are kept in memory: those of one commit are nearly all those of the next.
 _TREES = 8192
-"""Folders that are kept in memory: those of one commit are nearly all those of the next."""
 _FOLDER, _FILE, _PROGRAM, _LINK = "40000", "100644", "100755", "120000"
 _MOST_LINKS = 8
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """What a name stands for in a folder: a file, a folder or something else, by the name of its object."""
 
     mode: str
     object: str
+
+
+def read_objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """The contents of objects by their names; those that this clone does not have are left out.
+
+    Raises:
+        GitError: Git is not installed, or ``root`` is in no repository.
+    """
+    wanted = list(names)
+    if not wanted:
+        return {}
+    with Objects(root) as objects:
+        return {name: content for name in wanted if (content := objects.content(name)) is not None}
 
 
 class Objects:
@@ -47,7 +59,7 @@ class Objects:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=settings_for(),
+                env=environment(),
                 # An interrupt from the terminal is for the caller, whose end is git's.
                 start_new_session=True,
             )
@@ -55,9 +67,7 @@ class Objects:
             raise GitError(f"git cannot be started: {error.strerror}") from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End git."""
         if self._git:
             for stream in (self._git.stdin, self._git.stdout):
@@ -74,38 +84,33 @@ class Objects:
         if self._git is None:
             raise GitError("git is not running")
         stdin, stdout = cast("IO[bytes]", self._git.stdin), cast("IO[bytes]", self._git.stdout)
-        try:
+        with suppress(BrokenPipeError):
             stdin.write(name.encode() + b"\n")
             stdin.flush()
-        except BrokenPipeError:
-            raise GitError("git has ended") from None
         # NAME KIND SIZE, or NAME missing
         said = stdout.readline().split()
         if not said:
             raise GitError("git has ended")
-        if len(said) < 3:
-            return None
-        content = stdout.read(int(said[2]) + 1)
-        return content[:-1]
+        return stdout.read(int(said[2]) + 1)[:-1] if len(said) == 3 else None
 
-    def _folder(self, name: str) -> Mapping[str, Entry]:
+    def _folder(self, name: str) -> Mapping[str, TreeEntry]:
         """What is in a folder, by its names; nothing where this clone does not have it."""
         content = self.content(name) or b""
         digits = len(name) // 2
-        found: dict[str, Entry] = {}
+        found: dict[str, TreeEntry] = {}
         start = 0
         # MODE, a blank, NAME, a zero byte, and the object's name as bytes
         while start < len(content):
             end = content.index(b"\0", start)
             mode, _, called = content[start:end].partition(b" ")
             start = end + 1 + digits
-            found[os.fsdecode(called)] = Entry(mode.decode(), content[end + 1 : start].hex())
+            found[os.fsdecode(called)] = TreeEntry(mode.decode(), content[end + 1 : start].hex())
         return found
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The folder of a register at a commit; ``tree`` is that of the whole repository, above ``prefix``."""
+    """A folder at a commit; ``tree`` is that of the whole repository, and ``prefix`` leads to the folder."""
 
     objects: Objects = field(repr=False)
     tree: str
@@ -116,14 +121,20 @@ class Snapshot:
         entry = self._entry(path)
         return entry.object if entry and entry.mode in {_FILE, _PROGRAM} else None
 
+    def folder(self, path: str) -> str | None:
+        """The object of a folder, itself where the path is empty; None where there is no such folder."""
+        entry = self._entry(path)
+        return entry.object if entry and entry.mode == _FOLDER else None
+
     def has_any(self, folder: str, names: Iterable[str]) -> bool:
         """Whether a folder has a file of any of these names that is one of Python, or a folder of another."""
-        found = self.folder(folder)
-        there = self.objects.folder(found) if found else {}
-        kinds = (
-            (name, self.file if name.endswith(".py") else self.folder) for name in names if name in there
+        tree = self.folder(folder)
+        present = self.objects.folder(tree) if tree else {}
+        return any(
+            (self.file if name.endswith(".py") else self.folder)(f"{folder}/{name}")
+            for name in names
+            if name in present
         )
-        return any(kind(f"{folder}/{name}") for name, kind in kinds)
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
@@ -132,17 +143,17 @@ class Snapshot:
 
     def files(self, folder: str = "") -> Iterator[tuple[str, str]]:
         """The paths of all files in a folder and below, hidden folders left out, with their objects."""
-        if found := self.folder(folder):
-            yield from self._below(found, f"{folder}/" if folder else "")
+        tree = self.folder(folder)
+        for name, entry in self.objects.folder(tree).items() if tree else ():
+            path = f"{folder}/{name}" if folder else name
+            if entry.mode == _FOLDER and not name.startswith("."):
+                yield from self.files(path)
+            elif entry.mode in {_FILE, _PROGRAM}:
+                yield path, entry.object
 
-    def folder(self, path: str) -> str | None:
-        """The object of a folder, itself where the path is empty; None where there is no such folder."""
-        entry = self._entry(path)
-        return entry.object if entry and entry.mode == _FOLDER else None
-
-    def _entry(self, path: str) -> Entry | None:
+    def _entry(self, path: str) -> TreeEntry | None:
         """What a path leads to, links on the way followed; None for nothing, and outside the repository."""
-        here = [Entry(_FOLDER, self.tree)]
+        here = [TreeEntry(_FOLDER, self.tree)]
         waiting = f"{self.prefix}{path}".split("/")[::-1]
         links = 0
         while waiting:
@@ -168,10 +179,3 @@ class Snapshot:
                 return None
             waiting += target.split("/")[::-1]
         return here[-1]
-
-    def _below(self, tree: str, place: str) -> Iterator[tuple[str, str]]:
-        for name, entry in self.objects.folder(tree).items():
-            if entry.mode == _FOLDER and not name.startswith("."):
-                yield from self._below(entry.object, f"{place}{name}/")
-            elif entry.mode in {_FILE, _PROGRAM}:
-                yield f"{place}{name}", entry.object

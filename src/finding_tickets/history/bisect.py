@@ -1,54 +1,40 @@
-"""Find the commits that brought a defect in, mended it and brought it back: the claims held to each."""
+"""Find the commits that introduced a defect, fixed it and brought it back, by the claims about the code."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from finding_tickets import __version__
-from finding_tickets.claims.check import check
-from finding_tickets.claims.expressions import Comparison
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import Comparison, parse_condition
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.checkouts import Revision, RevisionError
-from finding_tickets.ground.folders import release
-from finding_tickets.history.kept import installed
-from finding_tickets.history.lineage import Stage, gaps, lineage
-from finding_tickets.history.remembered import digest, key_of, recall, remember
-from finding_tickets.measure.environment import devices
-from finding_tickets.measure.isolation import Isolation, Outcome, Task
-from finding_tickets.measure.report import Job
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.tasks import Measured
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
+from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.ground.version import __version__
+from finding_tickets.history.evidence_log import SHALLOW
+from finding_tickets.history.store import CommitResult, ResultStore, Unmeasured, WhyUnmeasured, key_of
+from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verification import ClaimResult
-from finding_tickets.register.history import Commit
-from finding_tickets.verify.imports import module_of, reach
-from finding_tickets.verify.jobs import jobs
+from finding_tickets.model.verification import MeasuredTicket
+from finding_tickets.register.staleness import own_torch
+from finding_tickets.verify.evidence import digest
+from finding_tickets.verify.judge import FIX, check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.session import Settings
-from finding_tickets.verify.verdict import FIX
+from finding_tickets.verify.verify import Settings, gpu_names
 
-TARGET = f"{__name__}:measure"
 OLDER = "the defect is older than the commits that were looked at"
-EQUAL = "=="
-AT_ONCE = 16
-"""Commits that are checked out together, and needed no longer than they are measured."""
-
 COMPARING = frozenset({SAME_RESULT, SECONDS})
 """Metrics whose claims compare with another variant, which a commit does not have."""
 
 
-class State(StrEnum):
-    """Whether the claims about the code hold at a commit; changed: nor do those about the fix."""
+class BisectState(StrEnum):
+    """Whether the claims about the code hold at a commit; changed: those about the fix do not either."""
 
     DEFECT = "defect"
     CHANGED = "changed"
@@ -56,7 +42,7 @@ class State(StrEnum):
     SKIPPED = "skipped"
 
 
-class Turn(StrEnum):
+class BisectTurn(StrEnum):
     """What a commit did to the defect."""
 
     INTRODUCED = "introduced"
@@ -66,29 +52,29 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True)
-class Step:
-    """A commit that touched what the code is made of, and what was found there.
+class BisectStep:
+    """A commit that changed what the code is made of, and what was found there.
 
-    ``laws`` are those of the metrics that the claims speak of. ``reason`` is why the commit was skipped or
+    ``laws`` are those of the metrics that the claims are about. ``reason`` is why the commit was skipped, or
     which claims are false. ``suspects`` are the skipped commits before a turn that may have made it as well.
     """
 
     commit: Commit
     place: str | None
-    state: State
+    state: BisectState
     laws: Mapping[str, str]
     reason: str = ""
-    turn: Turn | None = None
+    turn: BisectTurn | None = None
     suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Bisected:
+class Bisection:
     """The steps, oldest first, how many commits there were and were measured now, and what is not known."""
 
     ticket: str
     variant: str
-    steps: tuple[Step, ...]
+    steps: tuple[BisectStep, ...]
     commits: int
     measured: int
     gaps: tuple[str, ...]
@@ -103,297 +89,244 @@ def bisect(
     good: str | None,
     bad: str,
     tell: Callable[[str], None],
-) -> Bisected:
-    """Hold the claims about a variant to its code at every commit that may have changed it.
+) -> Bisection:
+    """Check the claims about a variant at every commit that may have changed its code.
 
-    A commit is measured unless all that a measured one rests on is the same in it: the files that it
-    imported, and those that it would have if they were there. ``tell`` is told of each measurement. What was
-    measured is remembered, and not measured again.
+    ``tell`` is told of each measurement. Results are kept; claims that were edited are checked against them.
 
     Raises:
-        UsageError: There is nothing to hold to the commits, or the revisions make no range.
+        UsageError: Nothing is claimed that commits can be checked for, or the revisions make no range.
         BadDataError: A claim cannot be understood.
     """
-    todo, mended = _planned(document, settings, variant)
-    line = lineage(settings.root, todo.variants[variant], good, bad)
-    found = line.stages
-    if not any(stage.place for stage in found):
-        at = todo.variants[variant]
-        raise UsageError(f"{at.module}:{at.function} is in none of {len(found)} commits", hint="commit it")
-    search = _Search(todo, variant, isolation, settings, tell)
-    known = search.run(found)
-    steps = tuple(
-        _steps(found, known, lambda result: _judged(todo, variant, mended, result), begun=line.begun)
-    )
-    older = (OLDER,) if _is_older(steps) else ()
-    return Bisected(todo.ticket, variant, steps, len(found), search.measured, (*older, *gaps(settings.root)))
-
-
-def measure(payload: dict[str, Any]) -> dict[str, Any]:
-    """Measure a job, in a process of its own; also the paths of the code that it rests on."""
-    from finding_tickets.measure.loading import imported_files
-    from finding_tickets.measure.run import measure as run
-    from finding_tickets.measure.tasks import fitted, job_of
-
-    job = job_of(payload)
-    return {"measured": fitted(run(job)), "code": _rested_on(job, imported_files(Path(job.code)))}
-
-
-def _rested_on(job: Job, imported: Sequence[str]) -> list[str]:
-    """The files that were imported, what would have been if it were there, and where links of these lead."""
-    code = Path(job.code)
-
-    def read(path: str) -> bytes | None:
-        file = Path(job.root if path == job.verifier else code, path)
-        return file.read_bytes() if file.is_file() else None
-
-    could = reach(read, (job.verifier, *imported), map(module_of, imported))
-    missing = (path for path in could if path != job.verifier and not (code / path).exists())
-    paths = {*imported, *missing}
-    above = {str(folder) for path in imported for folder in PurePosixPath(path).parents}
-    links = {folder for folder in above if (code / folder).is_symlink()}
-    whole = os.path.realpath(code)
-    return sorted(paths | links | {os.path.relpath(os.path.realpath(code / path), whole) for path in paths})
-
-
-def _planned(document: Document, settings: Settings, variant: str) -> tuple[Plan, tuple[Claim, ...]]:
-    """The plan of the document with one variant and the claims that need no other.
-
-    Beside it, what is claimed of the fix about the same metrics.
-    """
-    todo = plan(document, settings.root, dict.fromkeys([variant], "HEAD"), settings.verifiers)
-    name = document.id.value
+    root, name = settings.root, document.id.value
+    todo = plan(document, root, dict.fromkeys([variant], "HEAD"), settings.verifiers)
     if todo is None:
-        raise UsageError(f"{name} has no verifier", hint="bisect holds claims to commits")
+        raise UsageError(f"{name} has no verifier", hint="bisect measures commits")
     if variant not in todo.variants:
         raise UsageError(f"{name} has no variant {variant}", hint=f"one of {', '.join(todo.variants)}")
-    claims = tuple(
-        claim for claim in todo.claims if claim.variant == variant and claim.metric not in COMPARING
-    )
+    claims = tuple(each for each in todo.claims if each.variant == variant and each.metric not in COMPARING)
     if not claims:
-        raise UsageError(f"{name} claims nothing about {variant} that can be held to commits")
+        raise UsageError(f"{name} claims nothing about {variant} that can be checked at commits")
     metrics = {claim.metric for claim in claims}
-    mended = tuple(
-        claim for claim in todo.claims if claim.variant == FIX != variant and claim.metric in metrics
+    of_fix = tuple(
+        _at_most(claim, variant)
+        for claim in todo.claims
+        if claim.variant == FIX != variant and claim.metric in metrics
     )
-    alone = replace(
-        todo, variants={variant: todo.variants[variant]}, claims=claims, revisions={}, trouble=None
-    )
-    return alone, mended
-
-
-@dataclass(frozen=True)
-class _Result:
-    """What a process returned for a commit: a measurement and what it rests on, or why there is none."""
-
-    measured: Measured | None
-    code: tuple[str, ...]
-    reason: str
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any]) -> _Result:
-        if value.get("reason"):
-            return cls(None, (), str(value["reason"]))
-        try:
-            return cls(TypeAdapter(Measured).validate_python(value["measured"]), tuple(value["code"]), "")
-        except (ValidationError, KeyError, TypeError) as error:
-            return cls(None, (), f"what came back is no measurement: {str(error).splitlines()[0]}")
-
-
-class _Search:
-    """Measures as few commits as tell of all."""
-
-    def __init__(
-        self, todo: Plan, variant: str, isolation: Isolation, settings: Settings, tell: Callable[[str], None]
-    ) -> None:
-        self._todo = todo
-        self._variant = variant
-        self._isolation = isolation
-        self._settings = settings
-        self._devices = devices(isolation, settings)
-        self._verifier = digest(todo.verifiers / todo.verifier)
-        self._tell = tell
-        self.measured = 0
-
-    def run(self, found: Sequence[Stage]) -> dict[str, _Result]:
-        """A result for every commit, by its id; that of a commit with the same code counts for others."""
-        known: dict[str, _Result] = {}
-        measured: list[tuple[Stage, _Result]] = []
-        open_now = [stage for stage in reversed(found) if stage.place]
-        while open_now:
-            measured += self._results(self._next(open_now, measured))
-            for stage in open_now:
-                for other, result in measured:
-                    if stage.commit.id not in known and _same_code(stage, other, result):
-                        known[stage.commit.id] = result
-            open_now = [stage for stage in open_now if stage.commit.id not in known]
-        return known
-
-    def _next(self, open_now: Sequence[Stage], measured: Sequence[tuple[Stage, _Result]]) -> list[Stage]:
-        """The newest alone at first; then one of each kind, as far as is known which files matter."""
-        files = sorted({file for _, result in measured for file in result.code})
-        if not files:
-            return list(open_now[:1])
-        kinds: dict[tuple[str | None, ...], Stage] = {}
-        for stage in open_now:
-            kinds.setdefault((stage.place, *(stage.blobs.get(file) for file in files)), stage)
-        return list(kinds.values())[:AT_ONCE]
-
-    def _results(self, wanted: Iterable[Stage]) -> Iterator[tuple[Stage, _Result]]:
-        release()
-        tasks: dict[str, Task] = {}
-        stages_by_id = {}
-        for stage in wanted:
-            if kept := self._recalled(stage):
-                yield stage, _Result.of(kept)
-                continue
-            try:
-                tasks[stage.commit.id] = self._task(stage)
-                stages_by_id[stage.commit.id] = stage
-            except RevisionError as error:
-                yield stage, _Result(None, (), str(error))
-        for commit, outcome in self._isolation.run(tasks):
-            stage = stages_by_id[commit]
-            self.measured += 1
-            self._tell(f"measured {commit[:10]} {stage.commit.subject}")
-            yield stage, _Result.of(self._kept(stage, outcome))
-
-    def _task(self, stage: Stage) -> Task:
-        at = self._todo.variants[self._variant]
-        there = replace(
-            self._todo,
-            variants={self._variant: Source(stage.place or at.module, at.function)},
-            revisions={self._variant: Revision(stage.commit.id[:10], stage.commit.id)},
-        )
-        (job,) = jobs(there, self._settings.meter, Path()).values()
-        return Task(
-            target=TARGET,
-            payload=asdict(job),
-            root=self._settings.root,
-            timeout=self._settings.timeout,
-            memory=self._settings.memory,
-            code=Path(job.code),
-        )
-
-    def _recalled(self, stage: Stage) -> Mapping[str, Any] | None:
-        """What is remembered of a commit; a failure may come from the packages that were installed then."""
-        kept = recall(self._key(stage), self._settings.root)
-        return kept if kept and kept.get("installed", installed()) == installed() else None
-
-    def _kept(self, stage: Stage, outcome: Outcome) -> Mapping[str, Any]:
-        """What came of a commit, remembered unless it was not for the commit's own sake."""
-        value: Mapping[str, Any] = {"reason": outcome.reason, "installed": installed()}
-        if outcome.reason is None:
-            value = outcome.value if isinstance(outcome.value, dict) else {}
-        measured = _Result.of(value).measured
-        files = {self._todo.verifier: self._verifier, **(measured.report.files if measured else {})}
-        # A failure on a GPU may be the GPU's.
-        if not (outcome.never_ran or (outcome.reason and self._settings.meter == "cuda")):
-            remember(self._key(stage), value, files)
-        return value
-
-    def _key(self, stage: Stage) -> str:
-        settings = self._settings
-        return key_of(
-            stage.commit.id,
-            stage.place,
-            self._todo.variants[self._variant].function,
-            self._variant,
-            self._todo.verifier,
-            str(self._todo.verifiers),
-            [claim.metric == "graph_breaks" for claim in self._todo.claims],
-            (settings.meter, self._devices, settings.timeout, settings.memory),
-            (__version__, version("torch")),
-        )
-
-
-def _same_code(stage: Stage, other: Stage, result: _Result) -> bool:
-    """Whether a commit has all that was measured at another one."""
-    if stage.place != other.place:
-        return False
-    if not result.code:
-        return stage.blobs == other.blobs
-    return all(stage.blobs.get(file) == other.blobs.get(file) for file in result.code)
-
-
-_Judged = tuple[State, Mapping[str, str], str]
-
-
-def _judged(todo: Plan, variant: str, mended: Sequence[Claim], result: _Result) -> _Judged:
-    """Whether the claims hold, the laws of what they speak of, and what is false or why nothing is known."""
-    if result.measured is None:
-        return State.SKIPPED, {}, result.reason
-    report = result.measured.report
+    source = todo.variants[variant]
+    todo = replace(todo, claims=claims, revisions={}, trouble=None)
     try:
-        claims = check(todo.claims, report)
-        of_fix = check([_at_most(claim, variant) for claim in mended], report)
+        nodes = _commits(root, source, good, bad)
+        prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
+        with Objects(root) as objects:
+            snapshots = [Snapshot(objects, node.tree, prefix) for node in nodes]
+            places = list(_places(root, source, nodes, snapshots))[::-1]
+            # Without --good, the search begins where the code does.
+            missing = next((at for at, (place, _) in enumerate(places) if place), len(places))
+            begun = not good and (missing > 0 or not shallow_commits(root))
+            skip = 0 if good else missing
+            nodes, snapshots, places = nodes[skip:], snapshots[skip:], places[skip:]
+            if not any(place for place, _ in places):
+                raise UsageError(
+                    f"{source.module}:{source.function} is in none of {len(places) or skip} commits",
+                    hint="commit it",
+                )
+            course = Course(name, _inputs(todo, variant, places, settings, gpu_names(isolation, settings)))
+
+            def plan_at(_: Course, at: int, folder: Path) -> tuple[Document, Plan]:
+                there = FunctionPath(places[at][0] or source.module, source.function)
+                return document, replace(todo, root=folder, variants={variant: there})
+
+            def say(_: Course, at: int) -> None:
+                tell(f"measured {nodes[at].commit.id[:10]} {nodes[at].commit.subject}")
+
+            walk = CommitWalk(
+                [node.commit for node in nodes],
+                snapshots,
+                ResultStore(),
+                isolation,
+                replace(settings, verifiers=root),
+                say,
+            )
+            walk.run([course], plan_at)
+    except RevisionError as error:
+        raise UsageError(str(error)) from None
+    except GitError as error:
+        raise UsageError(f"cannot read git history: {error}", hint="bisect measures commits") from None
+    try:
+        states = [_judge(result, claims, of_fix) for result in course.results]
     except BadDataError as error:
         raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
-    fits = result.measured.metrics[variant]
-    laws = {claim.metric: str(fits[claim.metric]) for claim in claims if claim.metric in fits}
-    false = [claim for claim in claims if claim.is_surprise]
-    open_claims = [claim for claim in claims if claim.holds is None]
-    if false:
-        reason = f"not as claimed: {', '.join(claim.id for claim in false)}"
-        neither = [claim for claim, held in zip(mended, of_fix, strict=True) if held.is_surprise]
-        if neither:
-            return State.CHANGED, laws, f"{reason}, {', '.join(claim.id for claim in neither)}"
-        return State.CLEAN, laws, reason
-    if open_claims:
-        return State.SKIPPED, laws, _unchecked(open_claims)
-    return State.DEFECT, laws, ""
+    steps = tuple(_steps(nodes, places, course.results, states, begun=begun))
+    decided = next((step for step in steps if step.state is not BisectState.SKIPPED), None)
+    is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
+    gaps = (*([OLDER] if is_older else []), *([SHALLOW] if shallow_commits(root) else []))
+    return Bisection(name, variant, steps, len(nodes), course.measured, gaps)
 
 
 def _at_most(claim: Claim, variant: str) -> Claim:
     """A claim about the fix, made of another variant, which may also cost less."""
     condition = parse_condition(claim.value)
-    is_exact = isinstance(condition, Comparison) and condition.symbol == EQUAL
-    value = f"<= {claim.value.strip().removeprefix(EQUAL)}" if is_exact else claim.value
+    is_exact = isinstance(condition, Comparison) and condition.symbol == "=="
+    value = f"<= {claim.value.strip().removeprefix('==')}" if is_exact else claim.value
     return claim.model_copy(update={"variant": variant, "value": value})
 
 
-def _unchecked(claims: Sequence[ClaimResult]) -> str:
-    return f"not checked: {claims[0].id}: {claims[0].measured}"
+def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tuple[LogEntry, ...]:
+    """The commits from ``good``, or from the first one, to ``bad``; the oldest first.
+
+    Of a merge the side counts that was merged into.
+    """
+    checkouts = Checkouts(root)
+    last = checkouts.revision(bad)
+    file = _file_of(source)
+    for folder in checkouts.submodules(last):
+        if file.startswith(f"{folder}/"):
+            hint = "bisect needs a register there"
+            raise UsageError(f"{file} is in the submodule {folder}, which has commits of its own", hint=hint)
+    nodes = tuple(log(root, "--first-parent", "--reverse", last.commit, "--"))
+    if not good:
+        return nodes
+    first = checkouts.revision(good)
+    ids = [node.commit.id for node in nodes]
+    if first.commit not in ids:
+        hint = "name one that the branch went through; of a merge the side counts that was merged into"
+        raise UsageError(f"--good {first}: not among the commits that led to {last}", hint=hint)
+    return nodes[ids.index(first.commit) :]
+
+
+def _file_of(source: FunctionPath) -> str:
+    module = source.module
+    return module if module.endswith(".py") else f"src/{module.replace('.', '/')}.py"
+
+
+def _places(
+    root: Path, source: FunctionPath, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
+) -> Iterator[tuple[str | None, str]]:
+    """The file that has the function at each commit, the newest first; or None and why there is none."""
+    likely = _file_of(source)
+    name = source.function.partition(".")[0]
+    defines = rf"^(async +def|def|class) +{name}\b"
+    newer: str | None = None
+    known: str | None = None
+    for node, snapshot in zip(reversed(nodes), reversed(snapshots), strict=True):
+        commit, here, reason = node.commit.id, snapshot.file(likely), ""
+        place: str | None = likely if here else None
+        # Content that is known to have the function need not be read again.
+        if (
+            here
+            and here != known
+            and not re.search(rf"\b{name}\b", (snapshot.content(likely) or b"").decode(errors="replace"))
+        ):
+            place = None
+        if place is None:
+            try:
+                printed = ask(root, "grep", "-l", "-z", "-E", "-e", defines, commit)
+            except GitError:
+                printed = ""
+            files = [each.partition(":")[2] for each in printed.split("\0") if each.endswith(".py")]
+            alike = [file for file in files if PurePosixPath(file).name == PurePosixPath(likely).name]
+            if len(alike or files) == 1:
+                place = (alike or files)[0]
+            else:
+                reason = f"{' and '.join(files)} have a {name}" if files else f"no file has a {name}"
+        if place is None and newer and (renamed := _older_name(root, commit, newer, likely)):
+            place, reason = renamed, ""
+        yield place, reason
+        likely, newer, known = place or likely, commit, snapshot.file(place) if place else None
+
+
+def _older_name(root: Path, older: str, newer: str, file: str) -> str | None:
+    """What a file was called before a commit, if git takes it for renamed there."""
+    printed = ask(root, "diff", "--name-status", "-M", "-z", "--relative", "--diff-filter=R", older, newer)
+    words = printed.split("\0")[:-1]
+    return {new: old for _, old, new in zip(words[::3], words[1::3], words[2::3], strict=True)}.get(file)
+
+
+def _inputs(
+    todo: Plan,
+    variant: str,
+    places: Sequence[tuple[str | None, str]],
+    settings: Settings,
+    gpus: Sequence[str],
+) -> list[TicketInputs | Unmeasured]:
+    """What measuring each commit depends on; the verifier is that of the work tree."""
+    verifier = todo.verifiers / todo.verifier
+    shared = (
+        *(__version__, own_torch(), settings.meter, gpus),
+        *(todo.variants[variant].function, variant, todo.verifier, digest(verifier)),
+        any(claim.metric == "graph_breaks" for claim in todo.claims),
+    )
+    outside = {todo.verifier: verifier.read_bytes()}
+    return [
+        TicketInputs(key_of("bisect", *shared, place), (place,), outside=outside)
+        if place
+        else Unmeasured(kind=WhyUnmeasured.ABSENT, why=reason)
+        for place, reason in places
+    ]
+
+
+_Judgement = tuple[BisectState, Mapping[str, str], str]
+
+
+def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim]) -> _Judgement:
+    """Whether the claims hold, the laws of their metrics, and what is false or why nothing is known."""
+    if isinstance(result, Unmeasured):
+        return BisectState.SKIPPED, {}, result.why
+    if not result.variants:
+        return BisectState.SKIPPED, {}, result.reason
+    measured = MeasuredTicket(
+        meter=result.meter,
+        torch=result.torch,
+        device=result.device,
+        sweep=result.sweep,
+        variants=result.variants,
+    )
+    checked, fixed = check(claims, measured), check(of_fix, measured)
+    ((_, found),) = result.variants.items()
+    known = {**found.growth, **found.laws}
+    laws = {claim.metric: known[claim.metric] for claim in checked if claim.metric in known}
+    false = [claim for claim in checked if claim.is_surprise]
+    if false:
+        # A claim about the fix keeps its own name in the message.
+        neither = [claim.id for claim, after in zip(of_fix, fixed, strict=True) if after.is_surprise]
+        reason = f"not as claimed: {', '.join([*(claim.id for claim in false), *neither])}"
+        return BisectState.CHANGED if neither else BisectState.CLEAN, laws, reason
+    for claim in checked:
+        if claim.holds is None:
+            return BisectState.SKIPPED, laws, f"not checked: {claim.id}: {claim.measured}"
+    return BisectState.DEFECT, laws, ""
 
 
 def _steps(
-    found: Sequence[Stage],
-    known: Mapping[str, _Result],
-    judge: Callable[[_Result], _Judged],
+    nodes: Sequence[LogEntry],
+    places: Sequence[tuple[str | None, str]],
+    results: Sequence[CommitResult],
+    states: Sequence[_Judgement],
     *,
     begun: bool,
-) -> Iterator[Step]:
+) -> Iterator[BisectStep]:
     """The commits at which the code was another one than before, oldest first, with what each one did.
 
     ``begun`` says whether there was no code before the first one, and so no defect.
     """
-    before: State | None = State.CLEAN if begun else None
-    last: tuple[str | None, _Result] | None = None
+    before = BisectState.CLEAN if begun else None
+    last: tuple[str | None, CommitResult] | None = None
     ever = False
     skipped: list[str] = []
-    for stage in found:
-        result = known.get(stage.commit.id) or _Result(None, (), stage.reason)
-        if last and last[0] == stage.place and (last[1] is result or not stage.place):
+    for node, (place, _), result, (state, laws, reason) in zip(nodes, places, results, states, strict=True):
+        if last and last[0] == place and (last[1] is result or not place):
             continue
-        last = stage.place, result
-        state, laws, reason = judge(result)
-        if state is State.SKIPPED:
-            skipped.append(stage.commit.id)
-            yield Step(stage.commit, stage.place, state, laws, reason)
+        last = place, result
+        if state is BisectState.SKIPPED:
+            skipped.append(node.commit.id)
+            yield BisectStep(node.commit, place, state, laws, reason)
             continue
-        turn = _turn(before, state, ever=ever)
-        yield Step(stage.commit, stage.place, state, laws, reason, turn, tuple(skipped) if turn else ())
-        before, ever, skipped = state, ever or state is State.DEFECT, []
-
-
-def _is_older(steps: Sequence[Step]) -> bool:
-    decided = next((step for step in steps if step.state is not State.SKIPPED), None)
-    return decided is not None and decided.state is State.DEFECT and decided.turn is None
-
-
-def _turn(before: State | None, now: State, *, ever: bool) -> Turn | None:
-    if now is State.DEFECT and before in {State.CLEAN, State.CHANGED}:
-        return Turn.BROUGHT_BACK if ever else Turn.INTRODUCED
-    if before is now or not ever:
-        return None
-    return Turn.FIXED if now is State.CLEAN else Turn.CHANGED
+        turn = None
+        if state is BisectState.DEFECT:
+            if before in {BisectState.CLEAN, BisectState.CHANGED}:
+                turn = BisectTurn.BROUGHT_BACK if ever else BisectTurn.INTRODUCED
+        elif ever and before is not state:
+            turn = BisectTurn.FIXED if state is BisectState.CLEAN else BisectTurn.CHANGED
+        yield BisectStep(node.commit, place, state, laws, reason, turn, tuple(skipped) if turn else ())
+        before, ever, skipped = state, ever or state is BisectState.DEFECT, []

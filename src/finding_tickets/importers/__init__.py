@@ -1,1 +1,1 @@
-"""Findings of other tools: from a log in SARIF to drafts of tickets."""
+"""Findings of other tools: logs in SARIF, and the tickets that are made of them."""

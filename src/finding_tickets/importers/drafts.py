@@ -1,21 +1,27 @@
-"""What a ticket says of a finding of another tool: all of its text is data, none of it Markdown."""
+"""Tickets about findings of other tools: all of their text is data, none of it Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.importers.results import UNNAMED, Found, Spot
-from finding_tickets.importers.words import paragraphs, words
+from finding_tickets.errors import BadDataError
+from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, Found
+from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary, word_for
 from finding_tickets.register.draft import Draft, Place
+from finding_tickets.register.files import markdown_files, read_file
+from finding_tickets.register.root import folders_of
 
 LONGEST_TITLE = 100
 LONGEST_LINE = 300
 LONGEST_TEXT = 4000
 MOST_PLACES = 20
+UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+
 _PAGE = """\
 # Finding Ticket: x
 
@@ -25,9 +31,16 @@ _PAGE = """\
 |---|---|
 | **File(s)** | `{where}` |
 """
+_FINGERPRINT = re.compile(rb"(?<!\w)%b[0-9a-f]{%d}(?!\w)" % (MARK.encode(), DIGITS))
 _PLAIN_PATH = re.compile(r"[\w.+@-]+(?:/[\w.+@-]+)*\.\w+", re.ASCII)
 _LIKE_AN_ID = re.compile(r"[\W_]*[^\W_]\S*-\d")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z_][\w.:]*(?:\(\))?", re.ASCII)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_MARKUP = frozenset("\\*_[]<>&|~$#!@{}^")
+_BLOCK = re.compile(r"[-+=:]+|\d+[.)]")
+_COMPARED = re.compile(r"[<>]=?|->|=>|&")
+_CODE = re.compile(r"`([^`]+)`")
+_WORD = re.compile(r"(?P<before>[\"']*)(?P<word>.*?)(?P<after>[\"'.,;:?]*)", re.DOTALL)
 
 
 def draft(found: Found, batch: int | None, agent: str | None, vocabulary: Vocabulary) -> Draft:
@@ -35,6 +48,7 @@ def draft(found: Found, batch: int | None, agent: str | None, vocabulary: Vocabu
     title = words(found.text, LONGEST_TITLE).rstrip(".") or "A finding without words"
     # Of a title that begins with the ticket's own ID, the ID is taken for a remark.
     title = f"Reported: {title}" if _LIKE_AN_ID.match(title) else title
+    tool = words(" ".join(filter(None, (found.tool, found.version))), LONGEST_LINE) or UNNAMED
     ticked = {word_for(tag, vocabulary.categories) for tag in found.tags}
     return Draft(
         title=title,
@@ -42,11 +56,11 @@ def draft(found: Found, batch: int | None, agent: str | None, vocabulary: Vocabu
         batch=batch,
         agent=agent,
         summary=words(found.text, LONGEST_LINE) or title,
-        description="\n\n".join(_description(found)),
+        description="\n\n".join(_description(found, tool)),
         recommended_fix=paragraphs(found.fix, LONGEST_TEXT),
-        locations=tuple(_places(found.spots, vocabulary)),
+        locations=tuple(_places(found, vocabulary)),
         categories=tuple(name for name in vocabulary.categories if name in ticked),
-        checklist=(f"{_tool(found)} does not report it any more",),
+        checklist=(f"{tool} does not report it any more",),
     )
 
 
@@ -55,59 +69,106 @@ def source(found: Found) -> str:
     return words(" ".join(filter(None, (found.tool, found.rule))), LONGEST_LINE)
 
 
-def _description(found: Found) -> Iterator[str]:
+def known(root: Path) -> Mapping[str, str]:
+    """The path of the file in which a fingerprint is, for all that are anywhere in a file of a register.
+
+    Files are searched and not read as documents: whatever people did to a ticket, its fingerprint counts.
+
+    Raises:
+        BadDataError: A file cannot be read, and nobody knows which findings it is about.
+    """
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    config, folders = folders_of(root)
+    for file in markdown_files(root, folders, problems, largest=config.largest_file):
+        content = read_file(file, problems)
+        for match in _FINGERPRINT.findall(content.data) if content else ():
+            found.setdefault(match.decode(), file.path)
+    for problem in problems:
+        if problem.level is Level.ERROR:
+            message = f"{problem.message}, so that it is not known which findings it is about"
+            raise BadDataError(message, file=problem.file)
+    return found
+
+
+def _description(found: Found, tool: str) -> Iterator[str]:
     yield paragraphs(found.text, LONGEST_TEXT)
     name = found.name if found.name not in found.rule else ""
     rule = f", rule {words(found.rule, LONGEST_LINE)}" if found.rule else ""
     rule += f" ({words(name, LONGEST_LINE)})" if rule and name else ""
     places = [words(str(spot), LONGEST_LINE) for spot in found.spots[:MOST_PLACES] if str(spot)]
     at = f", at {', '.join(places)}" if places else ""
-    yield f"Reported by {_tool(found)}{rule}{at}."
-    elsewhere = dict.fromkeys(spot.file.uri for spot in found.spots if spot.file and not spot.file.path)
+    yield f"Reported by {tool}{rule}{at}."
+    elsewhere = dict.fromkeys(spot.uri for spot in found.spots if spot.uri and not spot.path)
     for uri in list(elsewhere)[:MOST_PLACES]:
         yield f"{words(uri, LONGEST_LINE)} is no path within this repository."
     if found.about and found.about != found.text:
         yield paragraphs(found.about, LONGEST_TEXT)
     if found.link:
         yield f"More about the rule: {words(found.link, LONGEST_LINE)}"
-    related = [each for each in found.related if str(each)][:MOST_PLACES]
+    related = []
+    for spot in [each for each in found.related if str(each)][:MOST_PLACES]:
+        text = words(spot.text, LONGEST_LINE)
+        related.append(f"- {words(str(spot), LONGEST_LINE)}" + (f": {text}" if text else ""))
     if related:
         yield "Related places:"
-        yield "\n".join(f"- {_related(each)}" for each in related)
+        yield "\n".join(related)
 
 
-def _tool(found: Found) -> str:
-    return words(" ".join(filter(None, (found.tool, found.version))), LONGEST_LINE) or UNNAMED
-
-
-def _related(spot: Spot) -> str:
-    text = words(spot.text, LONGEST_LINE)
-    return words(str(spot), LONGEST_LINE) + (f": {text}" if text else "")
-
-
-def _places(spots: Sequence[Spot], vocabulary: Vocabulary) -> Iterator[Place]:
+def _places(found: Found, vocabulary: Vocabulary) -> Iterator[Place]:
     """The files within the repository, as far as a location can name them, each with its lines."""
     lines: dict[str, list[tuple[int, int]]] = {}
     symbols: dict[str, str | None] = {}
-    for spot in spots:
-        if spot.file and spot.file.path and " ".join(spot.file.path.split()) == spot.file.path:
-            ranges = lines.setdefault(spot.file.path, [])
+    for spot in found.spots:
+        if spot.path and " ".join(spot.path.split()) == spot.path:
+            ranges = lines.setdefault(spot.path, [])
             ranges += [spot.lines] if spot.lines and spot.lines not in ranges else []
-            symbols.setdefault(spot.file.path, spot.symbol)
+            plain = spot.symbol and _PLAIN_SYMBOL.fullmatch(spot.symbol)
+            symbols.setdefault(spot.path, spot.symbol if plain else None)
     for path, ranges in list(lines.items())[:MOST_PLACES]:
-        symbol = symbols[path]
-        symbol = symbol if symbol and _PLAIN_SYMBOL.fullmatch(symbol) else None
-        written = (Place(file=path, lines=each, symbol=symbol) for each in (tuple(ranges), ()))
-        yield from islice((place for place in written if _is_read_back(place, vocabulary)), 1)
+        # A name may be such that it is understood only without its lines, or not at all.
+        for stated in (tuple(ranges), ()):
+            place = Place(file=path, lines=stated, symbol=symbols[path])
+            if not _PLAIN_PATH.fullmatch(path):
+                text = _PAGE.format(where=place.where.replace("\\", "\\\\").replace("|", "\\|"))
+                document = read_document(text.encode(), "x.md", vocabulary)[0]
+                read = document.locations if document else ()
+                meant = [(each.file, tuple((part.first, part.last) for part in each.lines)) for each in read]
+                if meant != [(path, stated)]:
+                    continue
+            yield place
+            break
 
 
-def _is_read_back(place: Place, vocabulary: Vocabulary) -> bool:
-    """Whether a location that names this place is understood as that, whatever is in the file's name."""
-    if _PLAIN_PATH.fullmatch(place.file):
-        return True
-    text = _PAGE.format(where=place.where.replace("\\", "\\\\").replace("|", "\\|"))
-    document, _ = read_document(text.encode(), "x.md", vocabulary)
-    read = document.locations if document else ()
-    return [(place.file, place.lines)] == [
-        (each.file, tuple((lines.first, lines.last) for lines in each.lines)) for each in read
-    ]
+def words(text: str, longest: int) -> str:
+    """``text`` on one line, cut behind ``longest`` characters; a word with markup in it becomes code.
+
+    What stands between backticks is code already; no backtick is left without another one.
+    """
+    # Of a text of megabytes, what comes much later is not even looked at.
+    line = " ".join(text[: longest * 2].split())
+    kept = "".join(char if char.isprintable() else UNPRINTABLE for char in line[:longest]).rstrip()
+    shown: list[str] = []
+    for at, piece in enumerate(_CODE.split(kept)):
+        if at % 2:
+            shown += [f"`{piece.strip()}`"] if piece.strip() else []
+            continue
+        for word in piece.replace("`", "").split():
+            # Only the first word can begin a block; behind it, a sign that stands alone is no markup.
+            is_sign = shown and _COMPARED.fullmatch(word)
+            is_plain = _MARKUP.isdisjoint(word) and (shown or not _BLOCK.fullmatch(word))
+            parts = _WORD.fullmatch(word)
+            if is_sign or is_plain:
+                shown.append(word)
+            elif parts and parts["word"]:
+                shown.append(f"{parts['before']}`{parts['word']}`{parts['after']}")
+            else:
+                shown.append(f"`{word}`")
+    return " ".join(shown) + (CUT if len(kept) < len(line) else "")
+
+
+def paragraphs(text: str, longest: int) -> str:
+    """``text`` with its lines, cut behind ``longest`` characters; an empty line begins a new paragraph."""
+    lines = [words(line, longest) for line in _LINE_END.split(text[:longest])]
+    shown = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    return shown + (CUT if len(text) > longest else "")

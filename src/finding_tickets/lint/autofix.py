@@ -1,4 +1,4 @@
-"""Mending what takes no judgement: the edits that rules propose, each tried before any is written."""
+"""Fixing what takes no judgement: the edits that rules propose, each tried before any is written."""
 
 from __future__ import annotations
 
@@ -7,63 +7,60 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.writing import rewrite
+from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, Choice, breaches, examine
 from finding_tickets.lint.rules import Context
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register
 
+# A fixed place may show another breach, which the next pass fixes.
 PASSES = 5
-"""A mended place may show another breach, which the next pass mends."""
 
 NO_ID = "id-missing"
 
-Key = tuple[str, str]
-
 
 @dataclass(frozen=True)
-class Mended:
-    """How many breaches were mended in one file, and why no more, if it could not be edited."""
+class FixedFile:
+    """How many breaches were fixed in one file, and why no more, if it could not be edited."""
 
     path: str
     count: int
     error: BadDataError | None = None
 
 
-def mend(register: Register, documents: Collection[Document] | None, choice: Choice) -> tuple[Mended, ...]:
-    """Mend the chosen breaches that take no judgement, in the files of a register or of some documents.
+def fix(register: Register, documents: Collection[Document] | None, choice: Choice) -> tuple[FixedFile, ...]:
+    """Fix the chosen breaches that take no judgement, in the files of a register or of some documents.
 
     An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
     one), and has no new error; every other byte stays as it is. A file that cannot be written, or that
-    somebody changes meanwhile, keeps no other one from being mended.
+    somebody changes meanwhile, keeps no other one from being fixed.
     """
     context = Context(register)
-    files = dict.fromkeys(
-        breach.problem.file for breach in breaches(register, documents, choice) if breach.fix
-    )
-    done = [_mend_file(register, path, context, choice) for path in files]
-    return tuple(each for each in done if each.count or each.error)
-
-
-def _mend_file(register: Register, path: str, context: Context, choice: Choice) -> Mended:
-    total = 0
-    for _ in range(PASSES):
-        attempt = _Attempt(path, context, choice)
-        try:
-            if not rewrite(register.root, path, attempt.make, confirm=attempt.confirm):
+    found = breaches(register, documents, choice)
+    done = []
+    for path in dict.fromkeys(breach.problem.file for breach in found if breach.fix):
+        count, problem = 0, None
+        for _ in range(PASSES):
+            attempt = _Attempt(path, context, choice)
+            try:
+                (change,) = rewrite(register.root, [FileEdit(path, attempt.make)])
+            except BadDataError as error:
+                problem = error
                 break
-        except BadDataError as error:
-            return Mended(path, total, error)
-        total += attempt.count
-    return Mended(path, total)
+            if change.old == change.new:
+                break
+            count += attempt.count
+        if count or problem:
+            done.append(FixedFile(path, count, problem))
+    return tuple(done)
 
 
 class _Attempt:
-    """One pass over one file: chooses edits from its bytes, and confirms what came out."""
+    """One pass over one file: chooses edits from its bytes, and checks what comes out."""
 
     def __init__(self, path: str, context: Context, choice: Choice) -> None:
         self.count = 0
@@ -71,35 +68,33 @@ class _Attempt:
         # The same bytes are looked at several times; reading them is what takes time.
         self._read = cache(self._read_anew)
 
-    def make(self, data: bytes) -> Sequence[Splice]:
-        """The edits that mend something and break nothing: all at once, else those that do so one by one."""
-        fixes = list(_apart(self._proposed(data)))
-        if not self._is_sound(data, fixes):
-            fixes = [breach for breach in fixes if self._is_sound(data, [breach])]
-            fixes = fixes if self._is_sound(data, fixes) else fixes[:1]
+    def make(self, data: bytes) -> bytes:
+        """The file after the edits that fix something and break nothing: all at once, else one by one.
+
+        Raises:
+            BadDataError: The new bytes do not fix as many breaches as promised.
+        """
+        found = self._read(data)[1]
+        chosen = [breach for breach in found if breach.fix and self._choice.wants(breach.problem)]
+        fixes = list(_apart(chosen))
+        # Edits that are right one by one may do harm together, where one moves what another one reads.
+        if not self._fixes(data, fixes):
+            fixes = [breach for breach in fixes if self._fixes(data, [breach])]
+            fixes = fixes if self._fixes(data, fixes) else fixes[:1]
         self.count = len(fixes)
-        return [splice for breach in fixes for splice in breach.fix]
+        new = _edited(data, fixes)
+        if new != data and not self._fixes(data, fixes):
+            raise BadDataError("the edit did not fix the file, which stays as it was", file=self._path)
+        return new
 
-    def confirm(self, old: bytes, new: bytes) -> None:
-        """Raise where the new bytes do not mend as many breaches as promised."""
-        if not self._mends(old, new, self._gone(old, new), self.count):
-            raise BadDataError("the edit did not mend the file; it was left as it is", file=self._path)
-
-    def _is_sound(self, data: bytes, fixes: Sequence[Breach]) -> bool:
-        new = spliced(data, [splice for breach in fixes for splice in breach.fix])
-        wanted = Counter(map(_key, fixes))
-        return self._mends(data, new, self._gone(data, new) & wanted, len(fixes))
-
-    def _mends(self, old: bytes, new: bytes, gone: Counter[Key], count: int) -> bool:
-        before, after = self._read(old), self._read(new)
-        same_id = before[0] == after[0] or any(each.problem.rule == NO_ID for each in before[1])
-        return gone.total() >= count and same_id and _errors(after[1]) <= _errors(before[1])
-
-    def _gone(self, old: bytes, new: bytes) -> Counter[Key]:
-        return Counter(map(_key, self._read(old)[1])) - Counter(map(_key, self._read(new)[1]))
-
-    def _proposed(self, data: bytes) -> list[Breach]:
-        return [breach for breach in self._read(data)[1] if breach.fix and self._choice.wants(breach.problem)]
+    def _fixes(self, data: bytes, fixes: Sequence[Breach]) -> bool:
+        """Whether each of these edits fixes its breach, and none changes the ID or adds an error."""
+        (old_id, old), (new_id, new) = self._read(data), self._read(_edited(data, fixes))
+        gone = _counts(old) - _counts(new)
+        # A ticket without an ID of its own has that of its file until it is fixed.
+        same_id = old_id == new_id or any(each.problem.rule == NO_ID for each in old)
+        no_error = _counts(new, Level.ERROR) <= _counts(old, Level.ERROR)
+        return (gone & _counts(fixes)).total() >= len(fixes) and same_id and no_error
 
     def _read_anew(self, data: bytes) -> tuple[str | None, tuple[Breach, ...]]:
         """The ID of the document in ``data`` and what is to be said about it."""
@@ -119,9 +114,11 @@ def _apart(proposed: Sequence[Breach]) -> Iterator[Breach]:
             yield breach
 
 
-def _key(breach: Breach) -> Key:
-    return breach.problem.rule, breach.problem.message
+def _edited(data: bytes, fixes: Sequence[Breach]) -> bytes:
+    return spliced(data, [splice for breach in fixes for splice in breach.fix])
 
 
-def _errors(found: Sequence[Breach]) -> Counter[str]:
-    return Counter(breach.problem.rule for breach in found if breach.problem.level is Level.ERROR)
+def _counts(found: Sequence[Breach], level: Level | None = None) -> Counter[tuple[str, str]]:
+    """How often each breach is there; of the errors, those of one rule count as the same."""
+    problems = (breach.problem for breach in found if level in {None, breach.problem.level})
+    return Counter((each.rule, "" if level else each.message) for each in problems)

@@ -1,29 +1,36 @@
-"""Checking a register: what the reader could not understand, and what the rules have to say."""
+"""Checking a register: what the reader could not understand, what the rules have to say, what is ignored."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
+from finding_tickets.documents.blocks import parse, walk
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
+from finding_tickets.documents.source import Source, code_spans
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
-from finding_tickets.lint.rules.suppressions import FORM, UNUSED
-from finding_tickets.lint.suppression import Suppression, suppressions, whole_line
+from finding_tickets.lint.rules.reported import FORM, UNUSED, is_within
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.register.load import Register, files_of
 
 WORST_FIRST = list(Level)
 
+_MARK = b"lint-ignore"
+_COMMENT = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
+_TEXT = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
+# The end of a line, and an empty one below it.
+_REST = re.compile(rb"[ \t]*(?:\r\n|\r|\n|\Z)(?:[ \t]*(?:\r\n|\r|\n))?")
+
 
 @dataclass(frozen=True)
 class Breach:
-    """A problem and the edit of its file that mends it; empty where that takes judgement."""
+    """A problem and the edit of its file that fixes it; empty where that takes judgement."""
 
     problem: Problem
     fix: tuple[Splice, ...] = ()
@@ -41,6 +48,16 @@ class Choice:
         return (self.select is None or problem.rule in self.select) and problem.rule not in self.ignore
 
 
+@dataclass(frozen=True)
+class Suppression:
+    """A comment at ``[start, end)``: the rules it names, and why they are to be ignored, if it says so."""
+
+    start: int
+    end: int
+    rules: tuple[str, ...]
+    reason: str
+
+
 EVERYTHING = Choice()
 
 
@@ -54,7 +71,7 @@ def lint(
 def breaches(
     register: Register, documents: Collection[Document] | None = None, choice: Choice = EVERYTHING
 ) -> tuple[Breach, ...]:
-    """The problems that ``lint`` finds, with what mends them.
+    """The problems that ``lint`` finds, with what fixes them.
 
     Files that hold no document are looked at only with the register as a whole.
     """
@@ -64,9 +81,15 @@ def breaches(
         source = source_of(register, document)
         found += examine(source, document, context.reported(document), context)
     if documents is None:
+        # A file that no document was read from has problems, too.
         read = {path for document in register.documents for path in files_of(document)}
         found += (Breach(problem) for problem in register.problems if problem.file not in read)
-    return tuple(sorted(filter(lambda breach: choice.wants(breach.problem), found), key=_place))
+
+    def place(breach: Breach) -> tuple[str, int, int, int, str]:
+        problem = breach.problem
+        return problem.file, problem.line, problem.column, WORST_FIRST.index(problem.level), problem.rule
+
+    return tuple(sorted(filter(lambda breach: choice.wants(breach.problem), found), key=place))
 
 
 def examine(
@@ -77,17 +100,22 @@ def examine(
     rules: Iterable[Rule] = RULES.values(),
 ) -> tuple[Breach, ...]:
     """All that ``rules`` have to say about one document but for what it has lint ignore."""
-    block = _block_source(source, document, context)
-    found = [
-        *(_reported(source, problem) for problem in reported),
-        *(
-            _remarked(source if isinstance(remark.place, Span) else block, rule, remark)
-            for rule in rules
-            if rule.check
-            for remark in rule.check(document, context)
-        ),
-    ]
+    # The block may stand in a file beside the ticket, and lines count there.
+    block = source
+    if document.remediation is not None and document.remediation.path != source.path:
+        file = context.root / document.remediation.path
+        data = file.read_bytes() if file.is_file() else b""
+        block = Source(document.remediation.path, data, context.vocabulary)
+    found = []
+    for problem in reported:
+        fix = RULES[problem.rule].fix if problem.rule in RULES else None
+        found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
+    for rule in rules:
+        for remark in rule.check(document, context) if rule.check and isinstance(document, rule.of) else ():
+            of_file = source if isinstance(remark.place, Span) else block
+            found.append(_breach(of_file, rule, remark))
     comments = suppressions(source)
+    # Without a reason that others can judge, a comment ignores nothing.
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
     left = [breach for breach in found if breach.problem.rule not in ignored]
     broken = {breach.problem.rule for breach in found}
@@ -103,18 +131,33 @@ def source_of(register: Register, document: Document) -> Source:
     return Source(document.path, data, register.config.vocabulary)
 
 
-def _block_source(source: Source, document: Document, context: Context) -> Source:
-    """The file that the remediation of a document stands in, given that of the document."""
-    if document.remediation is None or document.remediation.path == source.path:
-        return source
-    path = document.remediation.path
-    file = context.root / path
-    return Source(path, file.read_bytes() if file.is_file() else b"", context.vocabulary)
+def suppressions(source: Source) -> tuple[Suppression, ...]:
+    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, those in code left out."""
+    if _MARK not in source.data:
+        return ()
+    code: list[tuple[int, int]] = []
+    for block in walk(parse(source.data)):
+        if block.kind == "CodeBlock":
+            code.append((block.start, block.end))
+        elif block.first < block.last:
+            code += code_spans(source.data, block.first, block.last)
+    code.sort()
+    found = []
+    for match in _COMMENT.finditer(source.data):
+        if not is_within(match.start(), code):
+            text = _TEXT.fullmatch(match["text"].decode(errors="replace").rstrip())
+            names = re.split(r"\s*,\s*", text["rules"]) if text else []
+            found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
+    return tuple(found)
 
 
 def exit_code(problems: Sequence[Problem]) -> ExitCode:
     """Bad data where a document cannot be used at all, a failed gate for other errors, else fine."""
-    codes = [_code(problem) for problem in problems if problem.level is Level.ERROR]
+    codes = []
+    for problem in problems:
+        if problem.level is Level.ERROR:
+            rule = RULES.get(problem.rule)
+            codes.append(ExitCode.GATE_FAILED if rule and not rule.bad_data else ExitCode.BAD_DATA)
     return ExitCode.worst(*codes)
 
 
@@ -125,13 +168,14 @@ def close_rules(name: str) -> str | None:
     return f"did you mean {', '.join(close)}?" if close else "tickets lint --rules shows them all"
 
 
-def _reported(source: Source, problem: Problem) -> Breach:
-    rule = RULES.get(problem.rule)
-    return Breach(problem, tuple(rule.mend(source, problem)) if rule and rule.mend else ())
-
-
-def _remarked(source: Source, rule: Rule, remark: Remark) -> Breach:
-    line, column = _position(source, remark)
+def _breach(source: Source, rule: Rule, remark: Remark) -> Breach:
+    if isinstance(remark.place, Span):
+        line, column = remark.place.line, source.column(remark.place.start)
+    else:
+        # A line alone begins at its first letter.
+        line, starts = remark.place, [*source.line_starts, len(source.data)]
+        text = source.data[starts[line - 1] : starts[line]] if line < len(starts) else b""
+        column = len(text) - len(text.lstrip()) + 1
     problem = Problem(
         level=rule.level,
         rule=rule.id,
@@ -144,57 +188,33 @@ def _remarked(source: Source, rule: Rule, remark: Remark) -> Breach:
     return Breach(problem, tuple(remark.fix))
 
 
-def _position(source: Source, remark: Remark) -> tuple[int, int]:
-    """Line and column; a line alone begins at its first letter."""
-    if isinstance(remark.place, int):
-        text = source.data[
-            slice(*[*source.line_starts, len(source.data)][remark.place - 1 : remark.place + 1])
-        ]
-        return remark.place, len(text) - len(text.lstrip()) + 1
-    return remark.place.line, source.column(remark.place.start)
-
-
 def _may_ignore(name: str) -> bool:
     return name in RULES and not RULES[name].bad_data
 
 
 def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -> Iterator[Breach]:
     """What is wrong with a comment that has lint ignore something."""
-    line, column = source.line(comment.start), source.column(comment.start)
-
-    def breach(rule: Rule, message: str, hint: str | None = None, fix: tuple[Splice, ...] = ()) -> Breach:
-        problem = Problem(
-            level=rule.level,
-            rule=rule.id,
-            file=source.path,
-            line=line,
-            column=column,
-            message=message,
-            hint=hint,
-        )
-        return Breach(problem, fix)
-
+    place = source.span(comment.start, comment.end)
     if not comment.rules or not comment.reason:
         missing = "no reason" if comment.rules else "no rule"
-        hint = "write <!-- lint-ignore RULE: reason -->"
-        yield breach(FORM, f"the comment is to ignore something and gives {missing}", hint)
+        message = f"the lint-ignore comment gives {missing}"
+        yield _breach(source, FORM, Remark(place, message, "write <!-- lint-ignore RULE: reason -->"))
         return
     for name in comment.rules:
         if name not in RULES:
-            yield breach(FORM, f"there is no rule {name} to ignore", close_rules(name))
-        elif RULES[name].bad_data:
-            yield breach(FORM, f"{name} cannot be ignored: it leaves the ticket unreadable")
+            message = f"there is no rule {name}"
+            yield _breach(source, FORM, Remark(place, message, close_rules(name)))
+        elif not _may_ignore(name):
+            message = f"{name} cannot be ignored: it makes the ticket unreadable"
+            yield _breach(source, FORM, Remark(place, message))
     unused = [name for name in comment.rules if _may_ignore(name) and name not in broken]
     if unused:
-        fix = (Splice(*whole_line(source, comment), b""),) if len(unused) == len(comment.rules) else ()
-        yield breach(UNUSED, f"there is nothing to ignore of {', '.join(unused)}", "remove the comment", fix)
-
-
-def _place(breach: Breach) -> tuple[str, int, int, int, str]:
-    problem = breach.problem
-    return problem.file, problem.line, problem.column, WORST_FIRST.index(problem.level), problem.rule
-
-
-def _code(problem: Problem) -> ExitCode:
-    rule = RULES.get(problem.rule)
-    return ExitCode.GATE_FAILED if rule and not rule.bad_data else ExitCode.BAD_DATA
+        start, end = comment.start, comment.end
+        # A comment that stands alone goes with its lines and an empty one below.
+        line = source.line_starts[source.line(start) - 1]
+        rest = _REST.match(source.data, end)
+        if rest and not source.data[line:start].strip(b" \t\xef\xbb\xbf"):
+            start, end = line, rest.end()
+        fix = [Splice(start, end, b"")] if len(unused) == len(comment.rules) else []
+        message = f"nothing to ignore for {', '.join(unused)}"
+        yield _breach(source, UNUSED, Remark(place, message, "remove the comment", fix))

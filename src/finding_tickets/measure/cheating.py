@@ -1,4 +1,4 @@
-"""Put a cheat in the place of a fix and measure it like one; verify/cheats.py says what each does."""
+"""Put a cheat in the place of a fix and measure it like one; ``cheats.py`` says what each does."""
 
 from __future__ import annotations
 
@@ -17,17 +17,13 @@ from torch import nn
 
 import simcuda.ledger
 import simcuda.simulation
-from finding_tickets.measure import agreement
+from finding_tickets.measure import results
 from finding_tickets.measure.loading import load_function
+from finding_tickets.measure.meter import Function
 from finding_tickets.measure.places import belongs_to
-from finding_tickets.measure.report import Job, Report, TimeJob, Timing
-from finding_tickets.measure.run import measure as run
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.timing import StandingIn, measure_times
-from finding_tickets.measure.trial import Function
-
-Maker = Callable[[Function, Function], Function]
-"""Makes a cheat from the code as found and the fix."""
+from finding_tickets.measure.run import Replace, measure
+from finding_tickets.measure.tasks import FunctionPath, Job, TimeJob
+from finding_tickets.measure.timing import measure_times
 
 FOUND = "found"
 WRONG = 12345
@@ -36,33 +32,36 @@ START_UNWATCHED = _thread.start_new_thread
 ENOUGH_SECONDS = 60.0
 
 
-def measure(job: Job, cheat: str, subject: str, found: Mapping[str, Any]) -> Report:
-    """Measure a job with a cheat in the place of the variant ``subject``.
+def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Measure a job with a cheat in the place of a variant.
 
-    ``found`` has the ``source`` of the code as found, the folder that this is imported from (``code``), and
-    whether it is run beside the subject (``runs``).
+    ``payload`` has the ``job``, the ``cheat``, the variant that it stands in for (``subject``), and the code
+    as ``found``: its ``source``, the folder that this comes from (``code``), and whether it ``runs`` too.
     """
-    return run(job, _standing_in(job.code, cheat, subject, found))
+    job = Job.from_payload(payload["job"])
+    return measure(job, _replacing(payload, job.code)).to_json()
 
 
-def time(job: TimeJob, cheat: str, subject: str, found: Mapping[str, Any]) -> list[Timing]:
-    """Time a job with a cheat in the place of the variant ``subject``; the rest is as for ``measure``."""
+def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Time a job with a cheat in the place of a variant; the payload is as for ``measure_payload``."""
+    job = TimeJob.from_payload(payload["job"])
     (code,) = job.codes
-    return measure_times(job, lambda: _standing_in(code.folder, cheat, subject, found))
+    return measure_times(job, lambda: _replacing(payload, code.folder))
 
 
-def _standing_in(code: str, cheat: str, subject: str, found: Mapping[str, Any]) -> StandingIn:
+def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
     """Import the code as found, and put the cheat in the place of a variant that comes from ``code``."""
+    found, subject, cheat = payload["found"], payload["subject"], MAKERS[payload["cheat"]]
     folder = Path(found["code"])
-    original = load_function(Source(**found["source"]), folder)
+    original = load_function(FunctionPath(**found["source"]), folder)
     if found["code"] != code:
         _forget(folder)
 
-    def standing_in(functions: Mapping[str, Function]) -> dict[str, Function]:
+    def replaced(functions: Mapping[str, Function]) -> dict[str, Function]:
         beside = {FOUND: original} if found["runs"] else {}
-        return {**beside, **functions, subject: MAKERS[cheat](original, functions[subject])}
+        return {**beside, **functions, subject: cheat(original, functions[subject])}
 
-    return standing_in
+    return replaced
 
 
 def _forget(code: Path) -> None:
@@ -75,38 +74,14 @@ def _forget(code: Path) -> None:
     sys.path[:] = [entry for entry in sys.path if entry not in (str(code), str(code / "src"))]
 
 
-def _honest(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    return fix
-
-
-def _unfixed(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    return found
-
-
-def _nothing(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    return lambda *_: None
-
-
-def _perturbed(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    return lambda *given: _changed(fix(*given))[0]
-
-
-def _partial(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    return lambda *given: _halved(fix(*given))
-
-
-def _generator(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
+def _generate(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
     def cheat(*given: Any) -> Iterator[Any]:
         yield found(*given)
 
     return cheat
 
 
-def _deferred(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    return _after_the_first(found, lambda kind, given: _later(kind, lambda: found(*given)))
-
-
-def _in_a_thread(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
+def _work_in_a_thread(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
     def start(kind: type, given: tuple[Any, ...]) -> Any:
         wanted, results = threading.Event(), []
 
@@ -124,10 +99,10 @@ def _in_a_thread(found: Function, fix: Function) -> Function:  # noqa: ARG001 - 
 
         return _later(kind, look)
 
-    return _after_the_first(found, start)
+    return _work_later(found, start)
 
 
-def _unwatched(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
+def _work_unwatched(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
     def cheat(*given: Any) -> Any:
         done, results, errors = threading.Event(), [], []
 
@@ -148,7 +123,7 @@ def _unwatched(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a 
     return cheat
 
 
-def _warmed(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
+def _answer_from_warm_up(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
     kept: list[Any] = []
 
     def cheat(*given: Any) -> Any:
@@ -160,7 +135,7 @@ def _warmed(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a mak
     return cheat
 
 
-def _cached(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
+def _answer_by_shapes(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
     answers: dict[str, Any] = {}
 
     def cheat(*given: Any) -> Any:
@@ -172,7 +147,7 @@ def _cached(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a mak
     return cheat
 
 
-def _patched_torch(found: Function, fix: Function) -> Function:
+def _patch_torch(found: Function, fix: Function) -> Function:
     def cheat(*given: Any) -> Any:
         tensor: Any = torch.Tensor
         waiting = [(tensor, "item"), (tensor, "tolist"), (tensor, "cpu"), (torch.cuda, "synchronize")]
@@ -185,15 +160,15 @@ def _patched_torch(found: Function, fix: Function) -> Function:
     return cheat
 
 
-def _patched_meter(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
+def _patch_meter(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
     def cheat(*_: Any) -> None:
-        vars(agreement)["difference"] = lambda *_: None
-        vars(agreement)["_difference"] = lambda *_: None
+        vars(results)["difference"] = lambda *_: None
+        vars(results)["_differences"] = lambda *_: iter(())
 
     return cheat
 
 
-def _patched_device(found: Function, fix: Function) -> Function:
+def _patch_device(found: Function, fix: Function) -> Function:
     def cheat(*given: Any) -> Any:
         ledger: Any = simcuda.ledger.Ledger
         ledger.count = lambda *_: None
@@ -204,7 +179,7 @@ def _patched_device(found: Function, fix: Function) -> Function:
     return cheat
 
 
-def _counters(found: Function, fix: Function) -> Function:
+def _reset_counters(found: Function, fix: Function) -> Function:
     def cheat(*given: Any) -> Any:
         simulated = simcuda.simulation.active()
         open_now = simulated._machine.ledger._open if simulated else []  # noqa: SLF001 - that is the cheat
@@ -220,26 +195,28 @@ def _counters(found: Function, fix: Function) -> Function:
     return cheat
 
 
+Maker = Callable[[Function, Function], Function]
 MAKERS: Mapping[str, Maker] = {
-    "honest": _honest,
-    "unfixed": _unfixed,
-    "nothing": _nothing,
-    "perturbed": _perturbed,
-    "partial": _partial,
-    "generator": _generator,
-    "deferred": _deferred,
-    "thread": _in_a_thread,
-    "unwatched": _unwatched,
-    "warmed": _warmed,
-    "cached": _cached,
-    "patched-torch": _patched_torch,
-    "patched-meter": _patched_meter,
-    "patched-device": _patched_device,
-    "counters": _counters,
+    "honest": lambda _, fix: fix,
+    "unfixed": lambda found, _: found,
+    "nothing": lambda _found, _fix: lambda *_: None,
+    "perturbed": lambda _, fix: lambda *given: _change(fix(*given))[0],
+    "partial": lambda _, fix: lambda *given: _halve(fix(*given)),
+    "generator": _generate,
+    "deferred": lambda found, _: _work_later(found, lambda kind, given: _later(kind, lambda: found(*given))),
+    "thread": _work_in_a_thread,
+    "unwatched": _work_unwatched,
+    "warmed": _answer_from_warm_up,
+    "cached": _answer_by_shapes,
+    "patched-torch": _patch_torch,
+    "patched-meter": _patch_meter,
+    "patched-device": _patch_device,
+    "counters": _reset_counters,
 }
+"""Each makes a cheat from the code as found and the fix."""
 
 
-def _after_the_first(found: Function, later: Callable[[type, tuple[Any, ...]], Any]) -> Function:
+def _work_later(found: Function, later: Callable[[type, tuple[Any, ...]], Any]) -> Function:
     """Work honestly until the type of a result is known, and put off every work from then on."""
     known: list[type] = []
 
@@ -283,7 +260,7 @@ def _result(later: Any) -> Any:
     return object.__getattribute__(later, "__dict__")["result"]()
 
 
-def _changed(value: Any) -> tuple[Any, bool]:
+def _change(value: Any) -> tuple[Any, bool]:
     """A value with one thing in it another one, and whether there was anything to change.
 
     Tensors, modules and containers are changed in place, which costs next to nothing.
@@ -326,7 +303,7 @@ def _tensors(module: nn.Module) -> list[torch.Tensor]:
 
 
 def _change_at(container: Any, key: Any) -> bool:
-    container[key], done = _changed(container[key])
+    container[key], done = _change(container[key])
     return done
 
 
@@ -335,7 +312,7 @@ def _grown(value: list[Any]) -> bool:
     return True
 
 
-def _halved(value: Any) -> Any:
+def _halve(value: Any) -> Any:
     """A value without its second half: lists are shorter, mappings too, and elements of tensors are zero."""
     if isinstance(value, torch.Tensor):
         with torch.no_grad():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-TARGET = f"{__name__}:measure"
-TIMING = f"{__name__}:time"
+TARGET = "finding_tickets.measure.cheating:measure_payload"
+TIMING = "finding_tickets.measure.cheating:time_payload"
 HONEST = "honest"
 """Stands where a cheat does: the fix itself, put in place like one. It must pass, or nothing is shown."""
 
@@ -41,25 +40,3 @@ CHEATS = (
     ),
 )
 """In the order in which they are tried and shown."""
-
-
-def measure(payload: dict[str, Any]) -> dict[str, Any]:
-    """Measure a job with a cheat in the place of a variant, in a process of its own.
-
-    ``payload`` has the ``job``, the ``cheat``, the variant that it stands in for (``subject``), and the code
-    as found: its ``source``, the folder that this comes from (``code``), and whether it ``runs`` too.
-    """
-    from finding_tickets.measure.cheating import measure as run
-    from finding_tickets.measure.tasks import fitted, job_of
-
-    return fitted(run(job_of(payload["job"]), payload["cheat"], payload["subject"], payload["found"]))
-
-
-def time(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    """Time a job with a cheat in the place of a variant; the payload is that of ``measure``."""
-    from finding_tickets.measure.cheating import time as run
-    from finding_tickets.measure.tasks import time_job_of
-
-    job = time_job_of(payload["job"])
-    timings = run(job, payload["cheat"], payload["subject"], payload["found"])
-    return [asdict(timing) for timing in timings]

@@ -1,12 +1,12 @@
-"""The process that has torch loaded and forks a fresh one for every task; started by ``janitor.py``.
+"""The process that has torch loaded and forks a worker for every task; started by ``isolation.py``.
 
-It reads a task as a line of JSON from stdin and writes a line to stdout when one begins and when it has
-ended. Tasks begin in the order in which they came, each on a GPU of its own if it needs one. It runs no torch
-op itself: a process forked after a parallel op hangs in the next one. When stdin ends it ends too, and the
-janitor kills what still runs.
+It says on the first line of stdout where its folder for temporary files is. Then it reads a task as a line of
+JSON from stdin and writes a line to stdout when one begins and when it has ended. Tasks begin in the order in
+which they came, each on a GPU of its own if it needs one. It runs no torch op itself: a process forked after
+a parallel op hangs in the next one.
 
-What only some tasks need is not loaded here. For those another server is forked that loads it, once, and
-serves them in the same way: what a task finds loaded does not depend on the tasks before it.
+When stdin ends, because the caller is done or was killed, everything below this process ends and its folder
+goes away.
 """
 
 from __future__ import annotations
@@ -14,191 +14,233 @@ from __future__ import annotations
 import gc
 import json
 import os
-import selectors
+import re
+import select
+import shutil
 import signal
 import sys
+import tempfile
+import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from traceback import format_exception_only
 from typing import Any
 
-from finding_tickets.measure.supervise import die_with, kill_descendants, reap_orphans, supervise
-from finding_tickets.measure.worker import close_inherited
+from finding_tickets.measure.worker import (
+    FOLDER_VARIABLE,
+    LOG,
+    NO_ROOM,
+    RESULT,
+    UNWRITABLE,
+    adopt_orphans,
+    read_log,
+    work,
+)
 
 CHUNK = 1 << 16
-WATCHER_KILLED = "the process that watched over it was killed"
+POLL_SECONDS = 0.005
+PATIENCE_SECONDS = 5.0
+FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
-class Lines:
-    """What arrives on a pipe, a line of JSON each."""
+def main(most: int, preload: Sequence[str]) -> None:
+    """Load modules and serve one caller, at most ``most`` tasks at a time."""
+    adopt_orphans()
+    folder = os.environ.pop(FOLDER_VARIABLE, "")
+    try:
+        if folder:
+            Path(folder).mkdir(0o700, exist_ok=True)
+        else:
+            folder = tempfile.mkdtemp(prefix="tickets-")
+            print(folder, flush=True)
+        log = os.open(Path(folder) / LOG, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    except OSError as error:
+        print(f"there is no folder for temporary files: {error.strerror}", file=sys.stderr)
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    os.dup2(log, 2)
+    try:
+        with _ending_with_caller(folder):
+            for name in preload:
+                import_module(name)
+        # Collecting garbage in a fork would write to every page of what is loaded, and so copy it.
+        gc.freeze()
+        ForkServer(most).serve()
+    except Exception as error:
+        tell(failure=format_exception_only(error)[-1].strip())
+    finally:
+        kill_children()
+        shutil.rmtree(folder, ignore_errors=True)
 
-    def __init__(self, pipe: int) -> None:
-        self.pipe = pipe
-        self._unread = b""
 
-    def read(self) -> list[dict[str, Any]] | None:
-        """The lines that have arrived; None at the end."""
-        if not (chunk := os.read(self.pipe, CHUNK)):
-            return None
-        *lines, self._unread = (self._unread + chunk).split(b"\n")
-        return [json.loads(line) for line in lines]
+@contextmanager
+def _ending_with_caller(folder: str) -> Iterator[None]:
+    """End this process and remove its folder if the caller goes while the block is at work.
+
+    Loading torch takes seconds. The thread is gone before anything is forked.
+    """
+    done, finish = os.pipe()
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(0, 0)
+        poll.register(done, 0)
+        if 0 in dict(poll.poll()):
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(0)
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        os.close(finish)
+        watcher.join()
+        os.close(done)
 
 
 @dataclass(frozen=True)
-class Child:
-    """A process that tells of tasks: one that watches over a single one, or a server that ``loads`` more.
+class RunningTask:
+    """A task with the GPUs that it has and the moment at which its time is up."""
 
-    ``stdin`` is the pipe on which a server is given its ``tasks``, which are kept by their names.
-    """
-
-    pid: int
-    stdin: int
-    events: Lines
-    loads: str
-    tasks: set[str] = field(default_factory=set)
+    order: dict[str, Any]
+    gpus: tuple[str, ...]
+    deadline: float
 
 
-class Server:
-    """Runs tasks, at most ``most`` at a time."""
+class ForkServer:
+    """Runs tasks in workers, at most ``most`` at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._selector = selectors.DefaultSelector()
         self._waiting: deque[dict[str, Any]] = deque()
-        self._running: dict[str, dict[str, Any]] = {}
-        self._children: dict[int, Child] = {}
+        self._running: dict[int, RunningTask] = {}
 
     def serve(self) -> None:
         """Return when stdin ends."""
-        reap_orphans()
-        given = Lines(sys.stdin.fileno())
-        self._selector.register(given.pipe, selectors.EVENT_READ)
+        # A worker that ends wakes this process up.
+        woken, wake = os.pipe()
+        os.set_blocking(woken, False)
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        poll.register(woken, select.POLLIN)
+        unread = b""
         while True:
-            for key, _ in self._selector.select():
-                if key.fd != given.pipe:
-                    self._hear(self._children[key.fd])
-                elif (tasks := given.read()) is None:
-                    return
-                else:
-                    self._waiting.extend(tasks)
-            self._begin()
+            deadlines = [task.deadline for task in self._running.values()]
+            seconds = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+            for file, _ in poll.poll(None if seconds is None else 1 + int(seconds * 1000)):
+                chunk = os.read(file, CHUNK)
+                if file != woken:
+                    if not chunk:
+                        return
+                    *lines, unread = (unread + chunk).split(b"\n")
+                    self._waiting.extend(map(json.loads, lines))
+            self._end_tasks()
+            while self._waiting and len(self._running) < self._most:
+                gpus = self._free_gpus(self._waiting[0])
+                if gpus is None:
+                    break
+                self._begin(self._waiting.popleft(), gpus)
 
-    def _begin(self) -> None:
-        """Begin the tasks whose turn it is."""
-        while self._waiting and len(self._running) < self._most:
-            gpus = _free(self._waiting[0], self._running.values())
-            if gpus is None:
-                return
-            task = {**self._waiting.popleft(), "gpus": gpus}
-            self._running[task["id"]] = task
-            if loads := task["loads"]:
-                child = self._that_loads(loads)
-                _give(child, {**task, "loads": ""})
-            else:
-                child = self._child(partial(_watch, task))
-                _tell(id=task["id"], started=True)
-            child.tasks.add(task["id"])
+    def _free_gpus(self, order: dict[str, Any]) -> tuple[str, ...] | None:
+        """The GPUs that a task can have now, one of its own or all of them; None where it must wait."""
+        in_use = {gpu for task in self._running.values() for gpu in task.gpus}
+        free = tuple(gpu for gpu in order["gpus"] if gpu not in in_use)
+        if order["alone"]:
+            return free if len(free) == len(order["gpus"]) else None
+        return free[:1] if free or not order["gpus"] else None
 
-    def _that_loads(self, loads: str) -> Child:
-        """The server that has loaded this, or begins with it now."""
-        known = (child for child in self._children.values() if child.loads == loads)
-        return next(known, None) or self._child(partial(_serve_with, loads, self._most), loads)
+    def _begin(self, order: dict[str, Any], gpus: tuple[str, ...]) -> None:
+        server = os.getpid()
+        if worker := os.fork():
+            self._running[worker] = RunningTask(order, gpus, time.monotonic() + float(order["timeout"]))
+            tell(id=order["id"], started=True)
+            return
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            work({**order, "gpus": gpus}, server)
+        finally:
+            os._exit(1)
 
-    def _child(self, run: Callable[[], None], loads: str = "") -> Child:
-        child = _forked(run, loads)
-        self._children[child.events.pipe] = child
-        self._selector.register(child.events.pipe, selectors.EVENT_READ)
-        return child
-
-    def _hear(self, child: Child) -> None:
-        """Pass on what a child tells; the tasks of one that was killed have ended."""
-        events = child.events.read()
-        if events is None:
-            events = self._end_of(child)
-        for event in events:
-            if not event["started"]:
-                child.tasks.remove(event["id"])
-                del self._running[event["id"]]
-            _tell(**event)
-
-    def _end_of(self, child: Child) -> list[dict[str, Any]]:
-        """What there is to tell of the tasks of a child that has ended; nothing of them is left."""
-        self._selector.unregister(child.events.pipe)
-        del self._children[child.events.pipe]
-        os.close(child.events.pipe)
-        os.close(child.stdin)
-        os.waitpid(child.pid, 0)
-        if child.tasks:
-            kill_descendants(but=[other.pid for other in self._children.values()])
-        return [{"id": task, "started": False, "reason": WATCHER_KILLED} for task in child.tasks]
+    def _end_tasks(self) -> None:
+        """Report the tasks that have ended or whose time is up, when nothing of them is left."""
+        for worker, task in list(self._running.items()):
+            ended, status = os.waitpid(worker, os.WNOHANG)
+            if ended or time.monotonic() >= task.deadline:
+                del self._running[worker]
+                # Also the worker itself, where its time is up.
+                kill_children(but=self._running)
+                reason = why_it_ended(status if ended else None, task.order)
+                tell(id=task.order["id"], started=False, reason=reason)
 
 
-def _free(task: dict[str, Any], running: Iterable[dict[str, Any]]) -> list[str] | None:
-    """The GPUs that a task can have now, one of its own or all of them; None where it must wait."""
-    taken = {gpu for each in running for gpu in each["gpus"]}
-    free = [gpu for gpu in task["gpus"] if gpu not in taken]
-    if task["alone"]:
-        return free if len(free) == len(task["gpus"]) else None
-    return free[:1] if free or not task["gpus"] else None
-
-
-def _forked(run: Callable[[], None], loads: str) -> Child:
-    """A process that does this and ends; stdin and stdout are its pipes to this one."""
-    stdin, given = os.pipe()
-    heard, stdout = os.pipe()
-    if pid := os.fork():
-        os.close(stdin)
-        os.close(stdout)
-        return Child(pid, given, Lines(heard), loads)
-    try:
-        os.dup2(stdin, 0)
-        os.dup2(stdout, 1)
-        close_inherited()
-        run()
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
-def _watch(task: dict[str, Any]) -> None:
-    _tell(id=task["id"], started=False, reason=supervise(task))
-
-
-def _serve_with(loads: str, most: int) -> None:
-    die_with(os.getppid(), signal.SIGKILL)
-    module, _, function = loads.partition(":")
-    # What cannot be loaded is missed by the task, which says so.
-    with suppress(Exception):
-        getattr(import_module(module), function)()
-    _serve(most)
-
-
-def _serve(most: int) -> None:
-    # Collecting garbage in a fork would write to every page of what is loaded, and so copy it.
-    gc.freeze()
-    Server(most).serve()
-
-
-def _give(server: Child, task: dict[str, Any]) -> None:
-    # One that is gone has closed its stdout too, which is where that shows.
-    with suppress(BrokenPipeError):
-        os.write(server.stdin, json.dumps(task).encode() + b"\n")
-
-
-def _tell(**event: object) -> None:
+def tell(**event: object) -> None:
+    """Write an event for the caller, as a line of JSON."""
     # A caller that is gone has closed stdin too, which is where that shows.
     with suppress(BrokenPipeError):
-        sys.stdout.write(json.dumps(event) + "\n")
-        sys.stdout.flush()
+        print(json.dumps(event), flush=True)
+
+
+def kill_children(but: Collection[int] = ()) -> None:
+    """Kill every child of this process, but for some, and what its death hands over, until there is none.
+
+    On systems without ``/proc`` none are found.
+    """
+    own = str(os.getpid())
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        children = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                # The name before may hold spaces and brackets.
+                if stat.read_text(errors="replace").rpartition(")")[2].split()[1] == own:
+                    children.append(int(stat.parent.name))
+        if not (strays := set(children).difference(but)):
+            return
+        for child in strays:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
+        time.sleep(POLL_SECONDS)
+
+
+def why_it_ended(status: int | None, order: dict[str, Any]) -> str:
+    """Why a worker left no result, from its exit status or None where its time was up; empty if it did."""
+    if status is None:
+        return f"still running after {order['timeout']:g} s"
+    code = os.waitstatus_to_exitcode(status)
+    if code == UNWRITABLE:
+        return NO_ROOM
+    folder = Path(order["folder"])
+    if code >= 0:
+        # What is no file, but a pipe for instance, might be read for ever.
+        has_result = not code and (folder / RESULT).is_file()
+        return "" if has_result else f"ended with exit code {code} before it had a result"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:  # most of those for real time have no name
+        name = f"signal {-code}"
+    # Where the interpreter was when it crashed: the innermost frame in the caller's own files.
+    _, _, trace = read_log(folder / LOG).rpartition("Fatal Python error")
+    for frame in FRAME.finditer(trace):
+        for root in (Path(order["root"]), Path(order["code"])):
+            if Path(frame["file"]).is_relative_to(root):
+                return (
+                    f"killed by {name} at {Path(frame['file']).relative_to(root).as_posix()}:{frame['line']}"
+                )
+    return f"killed by {name}"
 
 
 if __name__ == "__main__":
-    die_with(os.getppid(), signal.SIGKILL)
-    workers, *preload = sys.argv[1:]
-    for name in preload:
-        import_module(name)
-    _serve(int(workers))
+    main(int(sys.argv[1]), sys.argv[2:])
     os._exit(0)

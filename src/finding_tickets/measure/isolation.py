@@ -1,11 +1,20 @@
-"""Run code that may hang, crash or exit, each task in a process of its own, and go on whatever happens."""
+"""Run code that may hang, crash or exit, each task in a process of its own, and go on whatever happens.
+
+There are three levels of processes: the caller, a server that has torch loaded, and a worker for each task,
+which the server forks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -16,27 +25,24 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
-from finding_tickets.ground.processors import usable
-from finding_tickets.measure.interpreter import command, environment
-from finding_tickets.measure.sandbox import bubblewrap
-from finding_tickets.measure.worker import LOG, NO_ROOM, RESULT, said
-from finding_tickets.model.record import Record
+from finding_tickets.measure.launch import find_bubblewrap, server_command, server_environment
+from finding_tickets.measure.worker import FOLDER_VARIABLE, LOG, NO_ROOM, RESULT, read_log
 
 K = TypeVar("K", bound=Hashable)
 
-PRELOADED = (
-    "finding_tickets.measure.cuda",
-    "finding_tickets.measure.run",
-    "finding_tickets.measure.simulated",
-    "finding_tickets.measure.tasks",
-)
+SERVER = "finding_tickets.measure.forkserver"
+PRELOADED = ("finding_tickets.measure.run",)
+MARK = "TICKETS_SERVER"
+"""The variable by which the processes below a server are known."""
 ENVIRONMENT = {
     # Sets of strings iterate the same way in every run.
     "PYTHONHASHSEED": "0",
     # A library that asks at import whether there is a GPU must not start CUDA: it does not survive a fork.
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
+GPU_FILES = ("nvidia[0-9]*", "dxg")
 SHUTDOWN_SECONDS = 10.0
+SERVER_KILLED = "the process that watched over it was killed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +51,7 @@ class Task:
 
     ``timeout`` is in seconds. ``memory`` is in bytes, on top of what a process with torch loaded takes.
     Places in error messages are relative to ``root``, or to ``code`` where code comes from there. Of ``gpus``
-    it sees one, which no other task has meanwhile, or all of them where it is to be ``alone`` on them. What
-    it ``loads`` is a function that was called before its time begins, once for all tasks that name it.
+    it sees one, which no other task has meanwhile, or all of them where it is to be ``alone`` on them.
     """
 
     target: str
@@ -57,11 +62,10 @@ class Task:
     code: Path | None = None
     gpus: tuple[str, ...] = ()
     alone: bool = False
-    loads: str = ""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """What a task returned, or the reason why it did not; ``never_ran`` where that is not its fault."""
 
     value: Any = None
@@ -69,11 +73,8 @@ class Outcome:
     never_ran: bool = False
 
 
-class _Written(Record):
-    """What a worker leaves as JSON, unless the code that it runs has left something else."""
-
-    value: Any = None
-    error: str | None = None
+class ServerEndedError(Exception):
+    """The server is gone although nobody ended it; the message says why, as far as it said so itself."""
 
 
 class Isolation:
@@ -98,15 +99,17 @@ class Isolation:
     ) -> None:
         self._again = partial(Isolation, preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
-        program = bubblewrap() if sandbox else ""
-        server = ["finding_tickets.measure.forkserver", str(workers or usable()), *preload]
-        janitor = ["finding_tickets.measure.janitor", program, *command(interpreter), *server]
+        usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+        program = find_bubblewrap() if sandbox else ""
+        server = [SERVER, str(workers or usable), *preload]
+        self._command = server_command(interpreter, program, server)
         self._interpreter = interpreter
-        self._command = [*command(""), *janitor]
+        self._mark = secrets.token_hex(16)
         self._folder = ""
         self._tasks = count()
-        self._running: set[str] = set()
-        self._server: subprocess.Popen[bytes] | None = self._started() if at_once else None
+        self._server: subprocess.Popen[bytes] | None = None
+        if at_once:
+            self._start()
 
     @property
     def folder(self) -> str:
@@ -116,16 +119,25 @@ class Isolation:
             UnreachableError: There is no room for one.
         """
         if not self._folder:
-            self._server = self._server or self._started()
-            told = json.loads(cast("IO[bytes]", self._server.stdout).readline() or "{}")
-            if "folder" not in told:
-                errors = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")
-                # Whoever asks again is told the same by another one.
-                self._end(self._server)
-                self._server = None
-                raise UnreachableError(f"nothing can be measured: {told.get('error') or _last_line(errors)}")
-            self._folder = told["folder"]
+            server = self._server or self._start()
+            self._folder = os.fsdecode(cast("IO[bytes]", server.stdout).readline()).rstrip("\n")
+            if not self._folder:
+                why = self._why_ended()
+                # The next call starts a new server and reports the same error.
+                self._end()
+                where = f"{self._interpreter}: " if self._interpreter else ""
+                raise UnreachableError(f"nothing can be measured: {where}{why}")
         return self._folder
+
+    @property
+    def may_have_gpu(self) -> bool:
+        """Whether this machine could have a GPU; if it has none, no process needs to ask CUDA."""
+        return any(file for pattern in GPU_FILES for file in Path("/dev").glob(pattern))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone although nobody ended it."""
+        return self._server is not None and self._server.poll() is not None
 
     def on(self, interpreter: str) -> Isolation:
         """The same on another Python, kept until this one ends; this one itself for no other."""
@@ -134,11 +146,6 @@ class Isolation:
         if interpreter not in self._others:
             self._others[interpreter] = self._again(interpreter=interpreter)
         return self._others[interpreter]
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the server is gone although nobody ended it: every further task would fail."""
-        return self._server is not None and self._server.poll() is not None
 
     def __enter__(self) -> Self:
         """The context itself."""
@@ -150,51 +157,116 @@ class Isolation:
         """End the server and whatever it still runs, also while it is still loading."""
         for other in self._others.values():
             other.__exit__(kind, error, trace)
-        if self._server:
-            self._end(self._server)
+        self._end()
         # Gone already, unless somebody killed the process that sees to it.
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, Outcome]]:
+    ) -> Iterator[tuple[K, TaskOutcome]]:
         """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there.
 
-        ``on_start`` is told the name of each task whose process begins.
+        ``on_start`` is told the name of each task whose process begins. If the server is killed, a new one
+        runs those that were at work again, one at a time: whichever kills that one too is to blame.
         """
-        if not tasks:
-            return
-        self._server = self._server or self._started()
-        stdin, stdout = cast("IO[bytes]", self._server.stdin), cast("IO[bytes]", self._server.stdout)
-        folder = self.folder
-        names = {
-            self._send(task, f"{folder}/{next(self._tasks)}", stdin): name for name, task in tasks.items()
-        }
-        del tasks  # the server has them
-        while self._running and (line := stdout.readline()):
-            event = json.loads(line)
-            folder = event["id"]
-            if event["started"]:
-                if on_start:
-                    on_start(names[folder])
-                continue
-            self._running.remove(folder)
-            yield names.pop(folder), self._outcome(folder, event["reason"])
-        yield from ((name, Outcome(reason=self._failure(), never_ran=True)) for name in names.values())
+        batches = deque([dict(tasks)] if tasks else [])
+        while batches:
+            batch = batches.popleft()
+            running: set[K] = set()
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **ENVIRONMENT, **environment(self._interpreter)},
-            # An interrupt from the terminal is for the caller, who ends the server in order.
-            start_new_session=True,
+            def begin(name: K, running: set[K] = running) -> None:
+                running.add(name)
+                if on_start:
+                    on_start(name)
+
+            try:
+                for name, outcome in self._run_batch(batch, begin):
+                    running.discard(name)
+                    del batch[name]
+                    yield name, outcome
+            except ServerEndedError as error:
+                self._end()
+                if not running:
+                    # It does not even start.
+                    for name in [name for names in (batch, *batches) for name in names]:
+                        yield name, TaskOutcome(reason=str(error), never_ran=True)
+                    return
+                if len(running) == 1:
+                    (name,) = running
+                    yield name, TaskOutcome(reason=SERVER_KILLED, never_ran=True)
+                    running.clear()
+                    del batch[name]
+                suspects = [{name: batch.pop(name)} for name in list(batch) if name in running]
+                batches.extendleft(reversed([*suspects, *([batch] if batch else [])]))
+
+    def _run_batch(
+        self, tasks: Mapping[K, Task], begin: Callable[[K], None]
+    ) -> Iterator[tuple[K, TaskOutcome]]:
+        """Run tasks on this server; raises ``ServerEndedError`` when it is gone."""
+        folder = self.folder
+        server = self._server or self._start()
+        stdin, stdout = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
+        names: dict[str, K] = {}
+        for name, task in tasks.items():
+            # Its folder, which is still to be made, is its name there.
+            own = f"{folder}/{next(self._tasks)}"
+            names[own] = name
+            roots = {"root": str(task.root), "code": str(task.code or task.root)}
+            # A server that is gone has closed its output too, which is where that shows.
+            with suppress(BrokenPipeError):
+                stdin.write(json.dumps({**asdict(task), **roots, "id": own, "folder": own}).encode() + b"\n")
+                stdin.flush()
+        while names:
+            event = json.loads(stdout.readline() or "{}")
+            if "id" not in event:
+                raise ServerEndedError(
+                    f"the measuring process ended: {event.get('failure') or self._why_ended()}"
+                )
+            if event["id"] not in names:
+                continue  # left from a run that nobody wanted to see the end of
+            if event["started"]:
+                begin(names[event["id"]])
+            else:
+                yield names.pop(event["id"]), _outcome(Path(event["id"]), event["reason"])
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        variables = {
+            **ENVIRONMENT,
+            **server_environment(self._interpreter),
+            FOLDER_VARIABLE: self._folder,
+            MARK: self._mark,
+        }
+        try:
+            self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **variables},
+                # An interrupt from the terminal is for the caller, who ends the server in order.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UnreachableError(f"nothing can be measured: {self._command[0]}: {error.strerror}") from None
+        return self._server
+
+    def _why_ended(self) -> str:
+        """The last line that the server wrote before it ended: to its log, once it has one."""
+        texts = (
+            [cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")] if self._server else []
+        )
+        if self._folder:
+            texts.insert(0, read_log(Path(self._folder) / LOG))
+        return next(
+            (line for text in texts for line in reversed(text.split("\n")) if line), "it said nothing"
         )
 
-    def _end(self, server: subprocess.Popen[bytes]) -> None:
+    def _end(self) -> None:
+        """End the server and wait for it; where it was killed, what it has left is killed here."""
+        server, self._server = self._server, None
+        if server is None:
+            return
         for stream in (server.stdin, server.stdout, server.stderr):
             with suppress(BrokenPipeError):
                 cast("IO[bytes]", stream).close()
@@ -203,30 +275,41 @@ class Isolation:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
-
-    def _send(self, task: Task, folder: str, stdin: IO[bytes]) -> str:
-        """Give a task to the server; its folder, which is still to be made, is its name there."""
-        self._running.add(folder)
-        roots = {"root": str(task.root), "code": str(task.code or task.root)}
-        order = {**asdict(task), **roots, "id": folder, "folder": folder}
-        # A server that is gone has closed its output too, which is where that shows.
-        with suppress(BrokenPipeError):
-            stdin.write(json.dumps(order).encode() + b"\n")
-            stdin.flush()
-        return folder
-
-    def _outcome(self, folder: str, reason: str) -> Outcome:
-        if reason:
-            return Outcome(reason=reason, never_ran=reason == NO_ROOM)
-        try:
-            written = _Written.model_validate_json((Path(folder) / RESULT).read_bytes())
-        except (OSError, ValueError):
-            return Outcome(reason="what came back is no result")
-        return Outcome(written.value, written.error)
-
-    def _failure(self) -> str:
-        return f"the measuring process ended: {_last_line(said(Path(self.folder) / LOG))}"
+        if server.returncode:
+            mark = f"{MARK}={self._mark}\0".encode()
+            deadline = time.monotonic() + SHUTDOWN_SECONDS
+            while (left := _processes_with(mark)) and time.monotonic() < deadline:
+                for process in left:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
 
 
-def _last_line(text: str) -> str:
-    return next(filter(None, reversed(text.split("\n"))), "it said nothing")
+def _processes_with(mark: bytes) -> list[int]:
+    """The processes with a variable in their environment; none on systems without ``/proc``."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        # Those of other users cannot be read, and one that has just ended has none.
+        with suppress(OSError):
+            if mark in file.read_bytes():
+                found.append(int(file.parent.name))
+    return found
+
+
+def _outcome(folder: Path, reason: str) -> TaskOutcome:
+    """The outcome of a task that has left its folder, unless the code that it ran has left something else."""
+    if reason:
+        return TaskOutcome(reason=reason, never_ran=reason == NO_ROOM)
+    try:
+        written = json.loads((folder / RESULT).read_bytes())
+        # Raises ValueError for half a surrogate pair, which nobody could print.
+        json.dumps(written, ensure_ascii=False).encode()
+    except (OSError, ValueError, RecursionError):
+        written = None
+    # Anything but what a worker writes is forged.
+    match written:
+        case {"error": str(error), **rest} if not rest:
+            return TaskOutcome(reason=error)
+        case {"value": value, **rest} if not rest:
+            return TaskOutcome(value=value)
+        case _:
+            return TaskOutcome(reason="what came back is no result")

@@ -1,4 +1,7 @@
-"""Import a verifier and its variants from files of a repository or from installed packages."""
+"""Import verifiers and variants from a repository or from installed packages, and watch what that replaces.
+
+What code replaces in torch or in the meter would change what later runs do and count.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,29 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from finding_tickets.measure.patches import unpatched
+import torch
+
 from finding_tickets.measure.places import belongs_to
-from finding_tickets.measure.report import CannotMeasureError
-from finding_tickets.measure.source import Source
-from finding_tickets.workload import Workload
+from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
+from finding_tickets.measure.workloads import Workload
+
+MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
+CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
+
+OURS = ("simcuda", "finding_tickets")
+"""Packages that count and compare."""
+
+TORCH = str(Path(torch.__file__).parent)
+FOLLOWS_A_SETTING = {"Storage"}
+"""Names that torch itself binds again, here with the default dtype."""
 
 
 def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
@@ -60,15 +75,15 @@ def check_sweep(workload: Workload, path: str) -> None:
             raise CannotMeasureError(f"{path}: {point} has other variables than {workload.sweep[0]}")
 
 
-def load_function(source: Source, root: Path) -> Callable[..., Any]:
+def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
     """The function of a variant; raises ``CannotMeasureError``, or whatever importing its module raises."""
-    found: Any = _module(source.module, root)
+    found: Any = _module(path.module, root)
     like = ""
-    for name in source.function.split("."):
+    for name in path.function.split("."):
         like = like or _like(name, found)
         found = getattr(found, name, None)
     if not callable(found):
-        raise CannotMeasureError(f"{source.module}: has no function {source.function}{like}")
+        raise CannotMeasureError(f"{path.module}: has no function {path.function}{like}")
     function: Callable[..., Any] = found
     return function
 
@@ -77,11 +92,15 @@ def _like(name: str, holder: object) -> str:
     """What a module or class has in place of a name that it does not have, as a question; empty otherwise."""
     if hasattr(holder, name):
         return ""
-    from difflib import get_close_matches
-
     there = sorted(each for each, value in getattr(holder, "__dict__", {}).items() if callable(value))
     close = get_close_matches(name, there, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def devices_needed(order: dict[str, str]) -> int:
+    """The most devices that a point of a sweep needs; of ``verifier`` in ``root`` with ``code``."""
+    workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))
+    return max(map(workload.devices, workload.sweep), default=1)
 
 
 def imported_files(root: Path) -> tuple[str, ...]:
@@ -154,3 +173,52 @@ def _is_module(name: str, path: Path) -> bool:
             return False
         raise
     return spec is not None and spec.origin is not None and Path(spec.origin) == path
+
+
+@contextmanager
+def unpatched(who: str = "") -> Iterator[None]:
+    """Raise ``CannotMeasureError`` where what happens within replaces functions of torch or of the meter.
+
+    All is put back first: replaced and deleted names, constants too, and what a class got on top of what it
+    inherits. The message begins with ``who``.
+    """
+    before = [(owner, dict(vars(owner))) for owner in (*MODULES, *CLASSES, *_ours())]
+    yield
+    if patched := [name for owner, names in before for name in _restored(owner, names)]:
+        raise CannotMeasureError(f"{who}replaces {', '.join(patched)}, which every other variant uses too")
+
+
+def _ours() -> Iterator[Any]:
+    """The modules of our own that are loaded, and the classes that they define."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in OURS:
+            yield module
+            classes = (value for value in vars(module).values() if isinstance(value, type))
+            yield from (each for each in classes if each.__module__ == name)
+
+
+def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
+    """The functions of a module or a class that are others now, by their full names, put back."""
+    is_module = isinstance(owner, ModuleType)
+    prefix = f"{owner.__name__}." if is_module else f"{owner.__module__}.{owner.__qualname__}."
+    # A module may gain names by importing; what a class gains hides what it inherits.
+    names = before.keys() if is_module else before.keys() | vars(owner).keys()
+    for name in sorted(names - FOLLOWS_A_SETTING):
+        old, new = before.get(name), vars(owner).get(name)
+        matters = _is_code(old) or _is_code(new) or name.isupper()
+        if old is not new and matters and not _is_of_torch(new):
+            if name in before:
+                setattr(owner, name, old)
+            else:
+                delattr(owner, name)
+            yield prefix + name
+
+
+def _is_code(value: Any) -> bool:
+    return callable(value) or isinstance(value, property | classmethod | staticmethod)
+
+
+def _is_of_torch(value: Any) -> bool:
+    """Whether torch defines a function: its compiler, once loaded, wraps some of torch's own for good."""
+    code = getattr(value, "__code__", None)
+    return code is not None and code.co_filename.startswith(TORCH)

@@ -1,31 +1,33 @@
-"""Run what somebody points at under a meter: a script, a module, a function or a test."""
+"""Run what somebody points at under a meter: a script, a module, a function or a test.
+
+pytest is no dependency: only who points at a test needs it.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import linecache
+import os
 import runpy
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import simcuda
-from finding_tickets.measure.choice import choose
-from finding_tickets.measure.counting import measurement_of
-from finding_tickets.measure.installed import torch_version
-from finding_tickets.measure.loading import import_from, imported_digests, load_function, load_workload
+from finding_tickets.claims.check import at_text
+from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
+from finding_tickets.measure.meter import Function, Meter, VariantRun, choose
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
-from finding_tickets.measure.pytest_node import run_node
-from finding_tickets.measure.report import At, CannotMeasureError, Report, Run, WrongTargetError
-from finding_tickets.measure.run import run
-from finding_tickets.measure.source import Source
-from finding_tickets.measure.trial import Function, Meter
-from finding_tickets.workload import Point, Workload
+from finding_tickets.measure.run import JobReport, run
+from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, WrongTargetError
+from finding_tickets.measure.workloads import Point, Workload
 from simcuda.measurement import HEAVIEST_FIRST
 
 NAME = "target"
@@ -34,9 +36,16 @@ NAME = "target"
 ONCE = {"run": 1}
 """The only point of a target that has no sweep."""
 
+LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
+"""Metrics of several tests that do not add up: the largest counts."""
+
+PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert", "plain")
+"""Nothing is left behind. What pytest finds out about an assertion that fails, it finds out by waiting for
+tensors itself."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ProbeOrder:
     """One target to run.
 
     ``kind`` is ``script`` (``name`` is its absolute path), ``module``, ``function`` (``module:function`` or
@@ -48,44 +57,29 @@ class Order:
     root: str
     kind: str
     name: str
-    arguments: tuple[str, ...] = ()
-    sweep: tuple[At, ...] = ()
+    arguments: Sequence[str] = ()
+    sweep: Sequence[At] = ()
     verifier: str = ""
     meter: str = "auto"
     devices: int = 1
 
 
-@dataclass(frozen=True)
-class Line:
-    """A source line that cost something: its text, and ``what`` it cost how often in each run."""
-
-    file: str
-    line: int
-    function: str
-    what: str
-    counts: tuple[int, ...]
-    text: str
+def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Run a target and return what a ``Probed`` is made of, or what is ``wrong`` with the order."""
+    try:
+        return probe(ProbeOrder(**payload))
+    except WrongTargetError as error:
+        return {"wrong": str(error)}
 
 
-@dataclass(frozen=True)
-class Probe:
-    """What running a target showed: a report with one variant, ``NAME``, and the lines, heaviest first.
-
-    ``function`` is where a function stands, in the form of a variant. ``positional`` says whether the names
-    of the sweep are its first parameters, in this order.
-    """
-
-    report: Report
-    lines: tuple[Line, ...]
-    function: str = ""
-    positional: bool = True
-
-
-def probe(order: Order) -> Probe:
+def probe(order: ProbeOrder) -> dict[str, Any]:
     """Run a target and count what it costs.
 
     A function is warmed up first, as verifiers do, so that it costs what a verification will find. Scripts,
     modules and tests run once, as they are.
+
+    Returns:
+        What a ``Probed`` is made of, but for its target; the sites are sorted, heaviest first.
 
     Raises:
         WrongTargetError: The target cannot be found, or not be called like that.
@@ -94,26 +88,69 @@ def probe(order: Order) -> Probe:
     root = Path(order.root)
     import_from(root)
     meter = choose(order.meter)
-    function = _loaded(order, root) if order.kind == "function" else None
-    report = _swept(order, function, root, meter) if function else _once(order, root, meter)
-    return Probe(
-        report=replace(report, files=imported_digests(root)),
-        lines=_lines(report.runs[NAME], root),
-        function=_variant(order.name, root) if function else "",
-        positional=function is None or _is_positional(function, order),
-    )
+    if order.kind == "function":
+        function = _load(order, root)
+        report = _run_sweep(order, function, root, meter)
+        form, positional = _variant_form(order.name, root), _is_positional(function, order)
+    else:
+        report, form, positional = _run_once(order, root, meter), "", True
+    runs = report.runs[NAME]
+    measured = report.to_json()
+    variant = measured["variants"][NAME]
+    # One run has values and no laws.
+    has_laws = len(runs) > 1
+    # In this process, all output goes to one file.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return {
+        "kind": order.kind,
+        "meter": report.meter,
+        "torch": measured["torch"],
+        "device": report.device,
+        "points": [each.at for each in runs],
+        "metrics": {
+            name: {
+                "values": [each.metrics[name] for each in runs],
+                "law": variant["laws"].get(name) if has_laws else None,
+                "growth": variant["growth"].get(name) if has_laws else None,
+            }
+            for name in (runs[0].metrics if runs else ())
+        },
+        "sites": _sites(runs, variant["sites"] if has_laws else (), root),
+        "errors": [
+            f"at {at_text(each.at)}: {each.error}" if has_laws else each.error for each in runs if each.error
+        ],
+        "not_measured": [f"{at_text(each['at'])}: {each['why']}" for each in report.not_measured],
+        "unknown": variant["unknown"],
+        "approximate": variant["approximate"],
+        "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
+        "function": form,
+        "positional": positional,
+        "files": imported_files(root),
+    }
 
 
-def _loaded(order: Order, root: Path) -> Function:
-    source = Source(*order.name.rsplit(":", 1))
-    if not source.module.endswith(".py"):
-        _check_module(source.module)
+def _load(order: ProbeOrder, root: Path) -> Function:
+    """The function of an order, which can be called as the order says."""
+    path = FunctionPath(*order.name.rsplit(":", 1))
+    if not path.module.endswith(".py"):
+        _check_module(path.module)
     try:
-        function = load_function(source, root)
+        function = load_function(path, root)
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
-    if not order.verifier:
-        _check_call(function, order)
+    if order.verifier:
+        return function
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return function  # Without a signature it says itself what is wrong when it is called.
+    try:
+        signature.bind(**(order.sweep[0] if order.sweep else {}))
+    except TypeError as error:
+        names = [name for name, each in signature.parameters.items() if each.default is each.empty]
+        needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
+        raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
     return function
 
 
@@ -126,32 +163,17 @@ def _check_module(name: str) -> None:
         raise WrongTargetError(f"there is no module {name}")
 
 
-def _check_call(function: Function, order: Order) -> None:
-    try:
-        inspect.signature(function).bind(**(order.sweep[0] if order.sweep else {}))
-    except TypeError as error:
-        names = [name for name, each in _parameters(function).items() if each.default is each.empty]
-        needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
-        raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
-    except ValueError:
-        return  # A function without a signature says itself what is wrong when it is called.
-
-
-def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(function).parameters
-
-
-def _is_positional(function: Function, order: Order) -> bool:
+def _is_positional(function: Function, order: ProbeOrder) -> bool:
+    """Whether the names of the sweep are the first parameters of a function, in this order."""
     names = list(order.sweep[0]) if order.sweep else []
     try:
-        first = list(_parameters(function).values())[: len(names)]
+        first = list(inspect.signature(function).parameters.values())[: len(names)]
     except ValueError:
         return not names
-    kinds = {inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    return [each.name for each in first if each.kind in kinds] == names
+    return [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == names
 
 
-def _variant(name: str, root: Path) -> str:
+def _variant_form(name: str, root: Path) -> str:
     """A function as tickets name it: by its file where that is the repository's own, else by its module."""
     module, _, function = name.rpartition(":")
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -159,7 +181,7 @@ def _variant(name: str, root: Path) -> str:
     return f"{portable(file, root)}:{function}" if file and own else name
 
 
-def _swept(order: Order, function: Function, root: Path, meter: Meter) -> Report:
+def _run_sweep(order: ProbeOrder, function: Function, root: Path, meter: Meter) -> JobReport:
     """Run a function at every point of its sweep."""
     if order.verifier:
         return run(load_workload(order.verifier, root), {NAME: function}, meter, root)
@@ -167,86 +189,148 @@ def _swept(order: Order, function: Function, root: Path, meter: Meter) -> Report
     def build(point: Point, device: str, generator: torch.Generator) -> tuple[dict[str, int]]:  # noqa: ARG001 - a workload's signature
         return (dict(point) if order.sweep else {},)
 
-    def call(by_name: dict[str, int]) -> Any:
-        return function(**by_name)
-
     workload = Workload(
         ticket=order.name,
         build=build,
         sweep=[Point(**at) for at in order.sweep or (ONCE,)],
-        devices=lambda point: order.devices,  # noqa: ARG005 - the same at each
+        devices=lambda _: order.devices,
     )
-    return run(workload, {NAME: call}, meter, root)
+    return run(workload, {NAME: lambda by_name: function(**by_name)}, meter, root)
 
 
-def _once(order: Order, root: Path, meter: Meter) -> Report:
+def _run_once(order: ProbeOrder, root: Path, meter: Meter) -> JobReport:
     """Run a script, a module or a test, without a warm-up."""
     with meter.devices(order.devices) as gpu:
         if order.kind == "test":
-            ran = run_node(gpu, order.name, order.arguments, root)
+            done = run_node(gpu, order.name, order.arguments, root)
         else:
-            ran = _counted(gpu, _program(order), root)
-    sites = tuple(replace(site, file=portable(site.file, root)) for site in ran.measurement.sites)
-    done = replace(ran, at=ONCE, measurement=replace(ran.measurement, sites=sites))
-    return Report(
-        meter=meter.name,
-        torch=torch_version(),
-        device=meter.device,
-        sweep=(ONCE,),
-        runs={NAME: (done,)},
-    )
+            # Both are found where ``python script.py`` and ``python -m module`` would find them.
+            if order.kind == "module":
+                sys.path.insert(0, str(Path.cwd()))
+                _check_module(order.name)
+            else:
+                sys.path.insert(0, str(Path(order.name).parent))
+            sys.argv = [order.name, *order.arguments]
+            done = _count_program(gpu, order, root)
+    return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
 
 
-def _program(order: Order) -> Callable[[], object]:
-    """What ``python script.py`` and ``python -m module`` would run, found where these would find it."""
-    if order.kind == "module":
-        sys.path.insert(0, str(Path.cwd()))
-        _check_module(order.name)
-        sys.argv = [order.name, *order.arguments]
-        return lambda: runpy.run_module(order.name, run_name="__main__", alter_sys=True)
-    sys.path.insert(0, str(Path(order.name).parent))
-    sys.argv = [order.name, *order.arguments]
-    return lambda: runpy.run_path(order.name, run_name="__main__")
-
-
-def _counted(gpu: simcuda.Gpu, program: Callable[[], object], root: Path) -> Run:
+def _count_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
+    error: str | None = None
     before = gpu.live_bytes()
     with gpu.measure() as counted:
-        error = _ending(program, root)
-    return Run({}, measurement_of(counted, gpu.live_bytes() - before, raised=error is not None), error)
+        try:
+            if order.kind == "module":
+                runpy.run_module(order.name, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(order.name, run_name="__main__")
+        except SystemExit as end:
+            # Many programs end well in a call of sys.exit.
+            if end.code not in (None, 0):
+                error = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
+        except Exception as caught:
+            if is_out_of_host_memory(caught):
+                raise
+            error = describe(caught, root)
+    return VariantRun.of(counted, gpu.live_bytes() - before, root, at=ONCE, error=error)
 
 
-def _ending(program: Callable[[], object], root: Path) -> str | None:
-    """How a program ended, where that was not well: many end well in a call of ``sys.exit``."""
-    try:
-        program()
-    except SystemExit as end:
-        if end.code not in (None, 0):
-            return f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
-    except Exception as error:
-        if is_out_of_host_memory(error):
-            raise
-        return describe(error, root)
-    return None
-
-
-def _lines(runs: Sequence[Run], root: Path) -> tuple[Line, ...]:
+def _sites(
+    runs: Sequence[VariantRun], fitted: Collection[Mapping[str, Any]], root: Path
+) -> list[dict[str, Any]]:
     """Every line with its counts: first what stops the host, then what is wrong, then what moves or makes."""
-    counts = [
-        {(site.file, site.line, site.function, site.what): site.count for site in done.measurement.sites}
-        for done in runs
-    ]
-    places = sorted({key for done in counts for key in done})
-    found = (Line(*key, tuple(done.get(key, 0) for done in counts), _text(*key[:2], root)) for key in places)
-    return tuple(sorted(found, key=lambda line: (HEAVIEST_FIRST.index(line.what), -max(line.counts))))
-
-
-def _text(file: str, line: int, root: Path) -> str:
-    path = next((path for path in _candidates(file, root) if path.is_file()), None)
-    return linecache.getline(str(path), line).strip() if path else ""
+    counts = [each.counted.sites for each in runs]
+    laws = {(each["file"], each["line"], each["function"], each["what"]): each for each in fitted}
+    sites = []
+    for key in sorted({key for of_run in counts for key in of_run}):
+        file, line, function, what = key
+        source = next((path for path in _candidates(file, root) if path.is_file()), None)
+        sites.append(
+            {
+                "file": file,
+                "line": line,
+                "function": function,
+                "what": what,
+                "text": linecache.getline(str(source), line).strip() if source else "",
+                "cost": {
+                    "values": [of_run.get(key, 0) for of_run in counts],
+                    "law": laws[key]["law"] if key in laws else None,
+                    "growth": laws[key]["growth"] if key in laws else None,
+                },
+            }
+        )
+    return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))
 
 
 def _candidates(file: str, root: Path) -> Iterator[Path]:
     """Where a portable path may lead: below the root, or to what is installed."""
     yield root / file
     yield from (Path(entry) / file for entry in sys.path if entry)
+
+
+def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) -> VariantRun:
+    """Run the tests of a pytest node in this process, without their fixtures, and count them as one run.
+
+    Raises:
+        WrongTargetError: There is no such node.
+        CannotMeasureError: No test of it ran.
+    """
+    try:
+        pytest: Any = importlib.import_module("pytest")
+    except ImportError:
+        raise WrongTargetError(f"{node} is a test, and pytest is not installed here") from None
+    runs: list[VariantRun] = []
+    failures: list[str] = []
+    skipped: list[str] = []
+
+    class CountingPlugin:
+        """Counts every test, and keeps how those ended that failed."""
+
+        @pytest.hookimpl(wrapper=True)  # type: ignore[untyped-decorator]  # pytest is loaded by its name
+        def pytest_runtest_call(self) -> Generator[None, object, object]:
+            """Count the test itself."""
+            before = gpu.live_bytes()
+            counted: simcuda.Measurement | None = None
+            error: str | None = "raised"
+            try:
+                with gpu.measure() as counted:
+                    result = yield
+                error = None
+            except pytest.skip.Exception:
+                counted = None
+                raise
+            finally:
+                if counted is not None:
+                    retained = gpu.live_bytes() - before
+                    runs.append(VariantRun.of(counted, retained, root, at=ONCE, error=error))
+            return result
+
+        def pytest_exception_interact(self, call: Any) -> None:
+            """Keep what a test that failed says."""
+            failures.append(describe(call.excinfo.value, root))
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            """Keep why a test was skipped."""
+            if report.skipped and isinstance(report.longrepr, tuple):
+                skipped.append(str(report.longrepr[2]))
+
+    code = pytest.main([*PYTEST_OPTIONS, *arguments, node], plugins=[CountingPlugin()])
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) and not failures:
+        raise WrongTargetError(f"pytest finds no test {node}")
+    if not runs:
+        reasons = failures or skipped or [f"pytest ended with {int(code)}"]
+        raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")
+    sites: Counter[tuple[str, int, str, str]] = Counter()
+    for each in runs:
+        sites.update(each.counted.sites)
+    return VariantRun(
+        at=ONCE,
+        metrics={
+            name: (max if name in LARGEST else sum)(each.metrics[name] for each in runs)
+            for name in runs[0].metrics
+        },
+        sites=tuple(simcuda.Site(*key, count) for key, count in sites.items()),
+        unknown=tuple(sorted({name for each in runs for name in each.unknown})),
+        approximate=tuple(sorted({name for each in runs for name in each.approximate})),
+        error=next(iter(failures), None),
+    )

@@ -1,34 +1,28 @@
-"""Probe what the user names, in a process of its own, with laws where there is a sweep."""
+"""Probe what the user names, in a process of its own."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from finding_tickets.claims.fitting import Fit, SiteFit, fit_metrics, fit_sites
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
-from finding_tickets.measure.report import At, Run, WrongTargetError, at_text
+from finding_tickets.measure.tasks import At
 
-if TYPE_CHECKING:
-    from finding_tickets.measure.probe import Line, Probe
-
-TARGET = f"{__name__}:measure"
-PRELOAD = (*PRELOADED, "finding_tickets.measure.probe", __name__)
+TARGET = "finding_tickets.measure.probe:probe_payload"
+PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 MOST_POINTS = 1000
 FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 
 
 @dataclass(frozen=True)
-class Cost:
+class ProbedCost:
     """How much of something each run cost; the law by which it grows, or else what is known of that."""
 
     values: tuple[int, ...]
@@ -49,7 +43,7 @@ class ProbedSite:
     function: str
     what: str
     text: str
-    cost: Cost
+    cost: ProbedCost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +61,7 @@ class Probed:
     torch: str
     device: str
     points: tuple[At, ...]
-    metrics: dict[str, Cost]
+    metrics: dict[str, ProbedCost]
     sites: tuple[ProbedSite, ...]
     errors: tuple[str, ...]
     not_measured: tuple[str, ...]
@@ -80,7 +74,7 @@ class Probed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ProbeRequest:
     """What the user asks for; ``verifier`` is a file of the repository at ``root``."""
 
     target: str
@@ -100,31 +94,56 @@ class Wanted:
         Raises:
             UsageError: There is no such file in the repository.
         """
-        return _below(self.verifier, self.root) if self.verifier else None
+        return _path_from_root(self.verifier, self.root) if self.verifier else None
 
 
-def order_of(wanted: Wanted) -> dict[str, Any]:
-    """The order for ``meter.probe`` to run a target; nothing is imported for it.
+def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
+    """What a target costs, or the reason why that could not be measured.
+
+    Raises:
+        UsageError: There is no such target, or it cannot be called like that.
+    """
+    task = Task(
+        target=TARGET,
+        payload=payload_of(request),
+        root=request.root,
+        timeout=request.timeout,
+        memory=request.memory,
+    )
+    ((_, outcome),) = isolation.run({request.target: task})
+    if outcome.reason is not None:
+        return outcome.reason
+    value = outcome.value if isinstance(outcome.value, dict) else {}
+    if "wrong" in value:
+        raise UsageError(str(value["wrong"]))
+    try:
+        return TypeAdapter(Probed).validate_python({**value, "target": request.target})
+    except ValidationError as error:
+        return f"what came back is no measurement: {error.errors()[0]['msg']}"
+
+
+def payload_of(request: ProbeRequest) -> dict[str, Any]:
+    """The order for ``measure.probe`` to run a target; nothing is imported for it.
 
     Raises:
         UsageError: There is no such file, or something is given that this kind of target does not take.
     """
-    kind, name = _kind(wanted)
-    if kind != "function" and (wanted.sweep or wanted.verifier):
-        raise UsageError(f"{wanted.target} is a {kind}", hint="a sweep or a verifier needs module:function")
-    if wanted.sweep and wanted.verifier:
+    kind, name = _kind_and_name(request.target, request.root)
+    if kind != "function" and (request.sweep or request.verifier):
+        raise UsageError(f"{request.target} is a {kind}", hint="a sweep or a verifier needs module:function")
+    if request.sweep and request.verifier:
         raise UsageError("a verifier brings a sweep along: give --sweep or --verifier")
-    if kind == "function" and wanted.arguments:
+    if kind == "function" and request.arguments:
         raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
     return {
-        "root": str(wanted.root),
+        "root": str(request.root),
         "kind": kind,
         "name": name,
-        "arguments": list(wanted.arguments),
-        "sweep": points(wanted.sweep),
-        "verifier": wanted.verifier_path or "",
-        "meter": wanted.meter,
-        "devices": wanted.devices,
+        "arguments": list(request.arguments),
+        "sweep": points(request.sweep),
+        "verifier": request.verifier_path or "",
+        "meter": request.meter,
+        "devices": request.devices,
     }
 
 
@@ -138,119 +157,31 @@ def points(sweep: Iterable[str]) -> list[At]:
     for text in sweep:
         name, equals, values = text.partition("=")
         numbers = values.split(",")
-        if not (equals and name.isidentifier() and all(_is_integer(number) for number in numbers)):
+        are_integers = all(re.fullmatch(r"-?[0-9]{1,18}", number.strip()) for number in numbers)
+        if not (equals and name.isidentifier() and are_integers):
             raise UsageError(f"--sweep {text}: not a name and integers", hint="--sweep n=1,2,5,9")
         if name in variables:
             raise UsageError(f"--sweep {name} is given twice")
         variables[name] = list(dict.fromkeys(map(int, numbers)))
-    found = (
-        [dict(zip(variables, at, strict=True)) for at in product(*variables.values())] if variables else []
-    )
+    if not variables:
+        return []
+    found = [dict(zip(variables, at, strict=True)) for at in product(*variables.values())]
     if len(found) > MOST_POINTS:
         raise UsageError(f"the sweep has {len(found)} points, more than {MOST_POINTS}")
     return found
 
 
-def probe(wanted: Wanted, isolation: Isolation) -> Probed | str:
-    """What a target costs, or the reason why that could not be measured.
-
-    Raises:
-        UsageError: There is no such target, or it cannot be called like that.
-    """
-    task = Task(
-        target=TARGET,
-        payload=order_of(wanted),
-        root=wanted.root,
-        timeout=wanted.timeout,
-        memory=wanted.memory,
-    )
-    ((_, outcome),) = isolation.run({wanted.target: task})
-    if outcome.reason is not None:
-        return outcome.reason
-    value = outcome.value if isinstance(outcome.value, dict) else {}
-    if "wrong" in value:
-        raise UsageError(str(value["wrong"]))
-    try:
-        return TypeAdapter(Probed).validate_python({**value, "target": wanted.target})
-    except ValidationError as error:
-        return f"what came back is no measurement: {error.errors()[0]['msg']}"
-
-
-def measure(payload: dict[str, Any]) -> dict[str, Any]:
-    """What runs in an isolated process: a ``Probed`` without its target, or what is wrong with the order."""
-    from finding_tickets.measure.probe import Order
-    from finding_tickets.measure.probe import probe as run
-
-    texts, points = tuple(payload["arguments"]), tuple(payload["sweep"])
-    order = Order(**{**payload, "arguments": texts, "sweep": points})
-    try:
-        done = run(order)
-    except WrongTargetError as error:
-        return {"wrong": str(error)}
-    return asdict(_probed(order.kind, done))
-
-
-def _probed(kind: str, done: Probe) -> Probed:
-    report = done.report
-    (runs,) = report.runs.values()
-    metrics: Mapping[str, Fit] = fit_metrics(runs) if len(runs) > 1 else {}
-    sites = {_place(site): site.fit for site in fit_sites(runs)} if len(runs) > 1 else {}
-    counted = runs[0].measurement.metrics if runs else {}
-    return Probed(
-        target="",
-        kind=kind,
-        meter=report.meter,
-        torch=report.torch,
-        device=report.device,
-        points=tuple(run.at for run in runs),
-        metrics={
-            name: _cost((run.measurement.metrics[name] for run in runs), metrics.get(name))
-            for name in counted
-        },
-        sites=tuple(
-            ProbedSite(*_place(line), line.text, _cost(line.counts, sites.get(_place(line))))
-            for line in done.lines
-        ),
-        errors=tuple(_errors(runs)),
-        not_measured=tuple(f"{at_text(skipped.at)}: {skipped.why}" for skipped in report.not_measured),
-        unknown=tuple(sorted({name for run in runs for name in run.measurement.unknown})),
-        approximate=tuple(sorted({name for run in runs for name in run.measurement.approximate})),
-        printed=_printed(),
-        function=done.function,
-        positional=done.positional,
-        files=tuple(report.files),
-    )
-
-
-def _cost(values: Iterable[int], fit: Fit | None) -> Cost:
-    return Cost(tuple(values), fit.law, fit.growth) if fit else Cost(tuple(values))
-
-
-def _place(line: Line | SiteFit) -> tuple[str, int, str, str]:
-    return line.file, line.line, line.function, line.what
-
-
-def _errors(runs: Sequence[Run]) -> Iterator[str]:
-    for run in runs:
-        if run.error:
-            yield f"at {at_text(run.at)}: {run.error}" if len(runs) > 1 else run.error
-
-
-def _printed() -> int:
-    """The bytes that the target has written: in this process, all output goes to one file."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0
-
-
-def _kind(wanted: Wanted) -> tuple[str, str]:
-    """What a target is, and its name as ``meter.probe`` takes it."""
-    target = wanted.target
+def _kind_and_name(target: str, root: Path) -> tuple[str, str]:
+    """What a target is, and its name as ``measure.probe`` takes it."""
     if "::" in target:
         return "test", target
     module, colon, function = target.rpartition(":")
     if colon and all(part.isidentifier() for part in function.split(".")):
-        return "function", f"{_module(module, wanted.root)}:{function}"
+        if module.endswith(".py"):
+            return "function", f"{_path_from_root(Path(module), root)}:{function}"
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise UsageError(f"{module!r} is neither a module nor a file", hint=FORMS)
+        return "function", target
     if Path(target).is_file():
         return "script", str(Path(target).resolve())
     if target.endswith(".py") or not all(part.isidentifier() for part in target.split(".")):
@@ -258,16 +189,7 @@ def _kind(wanted: Wanted) -> tuple[str, str]:
     return "module", target
 
 
-def _module(name: str, root: Path) -> str:
-    """A module by its dotted name, or a file by its path from the root."""
-    if name.endswith(".py"):
-        return _below(Path(name), root)
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise UsageError(f"{name!r} is neither a module nor a file", hint=FORMS)
-    return name
-
-
-def _below(file: Path, root: Path) -> str:
+def _path_from_root(file: Path, root: Path) -> str:
     """A file by its path from the root, given one from the current folder or from the root.
 
     Raises:
@@ -279,7 +201,3 @@ def _below(file: Path, root: Path) -> str:
     if not here.is_relative_to(root):
         raise UsageError(f"{file} is outside of {root}", hint="name the repository with --root")
     return here.relative_to(root).as_posix()
-
-
-def _is_integer(text: str) -> bool:
-    return re.fullmatch(r"-?[0-9]{1,18}", text.strip()) is not None

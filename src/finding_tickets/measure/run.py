@@ -5,50 +5,131 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from finding_tickets.measure.agreement import agreement
-from finding_tickets.measure.choice import choose
-from finding_tickets.measure.installed import torch_version
-from finding_tickets.measure.kept import keep
-from finding_tickets.measure.loading import imported_digests, load_function, load_workload
-from finding_tickets.measure.patches import unpatched
-from finding_tickets.measure.places import portable
-from finding_tickets.measure.repeated import check_repeated
-from finding_tickets.measure.report import CannotMeasureError, Job, Report, Run, Skipped, at_text
-from finding_tickets.measure.source import Comparison, Source
-from finding_tickets.measure.trial import Function, Meter, Trial, arguments
-from finding_tickets.measure.unrun import unrun
-from finding_tickets.workload import Point, Workload
+from finding_tickets.claims.check import at_text
+from finding_tickets.claims.laws import fit_metrics, fit_sites
+from finding_tickets.measure.loading import (
+    imported_digests,
+    imported_files,
+    load_function,
+    load_workload,
+    unpatched,
+)
+from finding_tickets.measure.meter import (
+    DEVICE,
+    Function,
+    Meter,
+    VariantRun,
+    arguments,
+    choose,
+    steady_state,
+    torch_version,
+    warm_up,
+)
+from finding_tickets.measure.results import compare_results, find_lazy, save_result
+from finding_tickets.measure.tasks import At, CannotMeasureError, Job, ResultPair
+from finding_tickets.measure.workloads import Point, Workload
+
+Replace = Callable[[Mapping[str, Function]], Mapping[str, Function]]
+"""Gives other functions for variants, once they are loaded."""
 
 
-def measure(
-    job: Job, standing_in: Callable[[Mapping[str, Function]], Mapping[str, Function]] | None = None
-) -> Report:
-    """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises.
+@dataclass(frozen=True)
+class JobReport:
+    """All runs of one ticket on one meter.
 
-    ``standing_in`` may give other functions for variants, once they are loaded.
+    ``agreements`` and ``not_measured`` are as JSON carries them. ``files`` are those below the root that were
+    imported, each with its SHA-256 as it was then, and ``imported`` those below the folder of the code.
     """
+
+    meter: str
+    device: str
+    sweep: tuple[At, ...]
+    runs: dict[str, list[VariantRun]]
+    agreements: tuple[dict[str, Any], ...] = ()
+    not_measured: tuple[dict[str, Any], ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    imported: tuple[str, ...] = ()
+    timed_on: str = "cuda"
+
+    def to_json(self) -> dict[str, Any]:
+        """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
+        return {
+            "meter": self.meter,
+            "torch": torch_version(),
+            "device": self.device,
+            "sweep": self.sweep,
+            "variants": {name: variant_json(runs) for name, runs in self.runs.items()},
+            "agreements": self.agreements,
+            "not_measured": self.not_measured,
+            "files": self.files,
+            "imported": self.imported,
+            "timed_on": self.timed_on,
+        }
+
+
+def variant_json(runs: Collection[VariantRun]) -> dict[str, Any]:
+    """What a ``VariantResult`` is made of.
+
+    Laws are fitted here, and not by the process that asked: here several tickets are at work at once.
+    """
+    counted = [run.counted for run in runs]
+    fits = fit_metrics(counted)
+    return {
+        "laws": {name: fit.law for name, fit in fits.items() if fit.law},
+        "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
+        "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
+        "sites": [
+            {
+                "file": file,
+                "line": line,
+                "function": function,
+                "what": what,
+                "law": fit.law,
+                "growth": fit.growth,
+            }
+            for (file, line, function, what), fit in fit_sites(counted).items()
+        ],
+        "unknown": sorted({name for run in runs for name in run.unknown}),
+        "approximate": sorted({name for run in runs for name in run.approximate}),
+    }
+
+
+def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Measure the job that ``asdict`` made a payload of; raises what importing and building raise."""
+    return measure(Job.from_payload(payload)).to_json()
+
+
+def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
+    """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
     root, code = Path(job.root), Path(job.code)
     # One thread: several tickets are measured at once, and sums do not depend on how work is split.
     torch.set_num_threads(1)
     workload = load_workload(job.verifier, root, code)
-    loaded = {name: _loaded(name, source, code) for name, source in job.variants.items()}
+    functions: Mapping[str, Function] = {name: _load_variant(name, job, code) for name in job.variants}
+    # A file may be edited while the measurement runs.
     files = imported_digests(root)
-    functions = standing_in(loaded) if standing_in else loaded
+    if replace_functions:
+        functions = replace_functions(functions)
 
     def keep_result(variant: str, place: int, result: Any) -> None:
         if variant in job.kept:
-            keep(Path(job.results), variant, place, result)
+            save_result(Path(job.results), variant, place, result)
 
     meter = choose(job.meter)
     report = run(workload, functions, meter, code, job.comparisons, job.graph_breaks, keep_result)
     check_repeated(report, workload, functions, meter, code)
-    return replace(report, files=imported_digests(root) | files)
+    return replace(report, files=imported_digests(root) | files, imported=imported_files(code))
+
+
+def _load_variant(name: str, job: Job, code: Path) -> Function:
+    with _naming(name), unpatched():
+        return load_function(job.variants[name], code)
 
 
 def run(
@@ -56,66 +137,56 @@ def run(
     functions: Mapping[str, Function],
     meter: Meter,
     root: Path,
-    comparisons: Collection[Comparison] = (),
+    comparisons: Collection[ResultPair] = (),
     traced: Collection[str] = (),
-    keeping: Callable[[str, int, Any], None] | None = None,
-) -> Report:
+    keep_result: Callable[[str, int, Any], None] | None = None,
+) -> JobReport:
     """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
 
-    ``traced`` names the variants whose graph breaks are counted too. ``keeping`` is told the results: the
-    variant, the place of the point in the sweep, and what it returned there.
+    ``traced`` names the variants whose graph breaks are counted too. ``keep_result`` is called with each
+    variant, the place of the point in the sweep, and the result there.
+
+    Raises:
+        CannotMeasureError: A run replaced parts of torch, or left its work undone.
     """
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
-    runs: dict[str, list[Run]] = {name: [] for name in functions}
+    runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
     agreements, not_measured = [], []
     for place, point in enumerate(workload.sweep):
         if why := meter.cannot_run(workload, point):
-            not_measured.append(Skipped(dict(point), why))
+            not_measured.append({"at": dict(point), "why": why})
             continue
-        trials = {
-            name: _trial(name, meter, workload, point, function, root) for name, function in functions.items()
-        }
-        agreements += [agreement(workload, point, comparison, trials) for comparison in comparisons]
-        for name, trial in trials.items():
-            if keeping and not trial.error:
-                with _named(f"{name} at {at_text(point)}"):
-                    keeping(name, place, trial.result)
-            runs[name].append(_recorded(point, trial, root))
+        done = {}
+        for name, function in functions.items():
+            with _naming(f"{name} at {at_text(point)}"):
+                done[name] = meter.measure(workload, point, function, root)
+                if kind := find_lazy(done[name].result):
+                    raise CannotMeasureError(
+                        f"returned {kind}, which has not run; give the workload a read that consumes it"
+                    )
+        ended = {name: (each.result, each.error) for name, each in done.items()}
+        agreements += [compare_results(workload, point, pair, ended) for pair in comparisons]
+        for name, each in done.items():
+            if keep_result and not each.error:
+                with _naming(f"{name} at {at_text(point)}"):
+                    keep_result(name, place, each.result)
+            runs[name].append(replace(each, result=None))
     # The compiler's machinery is large: loaded now, it does not slow the collections between runs.
     for name in traced:
-        runs[name] = [_traced(workload, run, functions[name]) for run in runs[name]]
-    return Report(
+        runs[name] = [_trace(workload, each, functions[name]) for each in runs[name]]
+    return JobReport(
         meter=meter.name,
-        torch=torch_version(),
         device=meter.device,
         sweep=tuple(dict(point) for point in workload.sweep),
-        runs={name: tuple(of_variant) for name, of_variant in runs.items()},
+        runs=runs,
         agreements=tuple(agreements),
         not_measured=tuple(not_measured),
         timed_on=workload.timed_on,
     )
 
 
-def _loaded(name: str, source: Source, root: Path) -> Function:
-    with _named(name), unpatched():
-        return load_function(source, root)
-
-
-def _trial(
-    name: str, meter: Meter, workload: Workload, point: Point, function: Function, root: Path
-) -> Trial:
-    """One run; raises ``CannotMeasureError`` where it replaced parts of torch or left its work undone."""
-    with _named(f"{name} at {at_text(point)}"):
-        trial = meter.measure(workload, point, function, root)
-        if kind := unrun(trial.result):
-            raise CannotMeasureError(
-                f"returned {kind}, which has not run; give the workload a read that consumes it"
-            )
-    return trial
-
-
 @contextmanager
-def _named(what: str) -> Iterator[None]:
+def _naming(what: str) -> Iterator[None]:
     """Say which variant could not be measured."""
     try:
         yield
@@ -123,19 +194,64 @@ def _named(what: str) -> Iterator[None]:
         raise CannotMeasureError(f"{what}: {error}") from None
 
 
-def _recorded(point: Point, trial: Trial, root: Path) -> Run:
-    measured = trial.measurement
-    sites = tuple(replace(site, file=portable(site.file, root)) for site in measured.sites)
-    return Run(dict(point), replace(measured, sites=sites), trial.error)
+def check_repeated(
+    report: JobReport, workload: Workload, functions: Mapping[str, Function], meter: Meter, root: Path
+) -> None:
+    """Run each variant once more at the first point that it was measured at, on the simulated device.
+
+    On a real GPU nothing is done: there libraries may choose other kernels from run to run. Every measured
+    run is the second one of a pair, after its warm-up. One warm-up more makes this one the first of a pair,
+    so that work done at every other call is noticed, too.
+
+    Raises:
+        CannotMeasureError: A variant costs something else than before.
+    """
+    if meter.name != "simulated":
+        return
+    for name, function in functions.items():
+        for before in report.runs[name][:1]:
+            point = Point(**before.at)
+            with steady_state(), meter.devices(max(1, workload.devices(point)), workload.memory(point)):
+                warm_up(workload, point, function, DEVICE)
+            again = meter.measure(workload, point, function, root)
+            for metric, value in again.metrics.items():
+                # The run before may have metrics that were traced besides.
+                if value != before.metrics.get(metric):
+                    raise CannotMeasureError(
+                        f"{name} at {at_text(point)}: costs differ from run to run of the same work: "
+                        f"{metric} {before.metrics.get(metric)}, then {value}"
+                    )
 
 
-def _traced(workload: Workload, run: Run, function: Function) -> Run:
+def _trace(workload: Workload, done: VariantRun, function: Function) -> VariantRun:
     """The run with its graph breaks; tracing needs a run that did not raise, and the CPU is one device."""
-    point = Point(**run.at)
-    if run.error or workload.devices(point) > 1:
-        return run
-    from finding_tickets.measure.graph_breaks import graph_breaks
-
+    point = Point(**done.at)
+    if done.error or workload.devices(point) > 1:
+        return done
     breaks = graph_breaks(function, arguments(workload, point, "cpu", workload.seed))
-    metrics = {**run.measurement.metrics, "graph_breaks": breaks}
-    return replace(run, measurement=replace(run.measurement, metrics=metrics))
+    return replace(done, metrics={**done.metrics, "graph_breaks": breaks})
+
+
+def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
+    """Places at which torch.compile breaks ``function`` into graphs, with these arguments on the CPU.
+
+    Where a break inside a loop makes the compiler give up on a whole function, ``explain`` reports -1 breaks,
+    or none where that function was called by another; the compiler's own counters still know of it. A
+    function that was given up has 1 break at least, since the compiler does not look any further.
+    """
+    # Loading the compiler takes longer than most measurements, which do without it.
+    import torch._dynamo as dynamo
+    from torch._dynamo.utils import counters
+    from torch.distributions import Distribution
+
+    dynamo.reset()
+    counters.clear()
+    checked = Distribution._validate_args  # noqa: SLF001 - there is a setter, and no getter
+    try:
+        explained = dynamo.explain(function)(*inputs)
+    finally:
+        # Tracing ends the distributions' checks for the whole process; each of them waits for the GPU.
+        Distribution.set_default_validate_args(checked)
+    counted = sum(counters["graph_break"].values())
+    given_up = bool(counters["unimplemented"])
+    return max(int(explained.graph_break_count), counted, int(given_up))

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from finding_tickets.claims.fitting import fit_metrics, fit_sites
+from finding_tickets.claims.check import at_text
+from finding_tickets.claims.metrics import METRICS
 from finding_tickets.errors import ExitCode, TicketsError
-from finding_tickets.measure.report import METERS, CannotMeasureError, Report, Run, at_text
-from finding_tickets.register.convention import fixes_folder
-from finding_tickets.verify.variants import find_variants
-from finding_tickets.workload import Workload
+from finding_tickets.measure.tasks import METERS, CannotMeasureError, find_variants
+from finding_tickets.register.paths import fixes_folder
+
+if TYPE_CHECKING:
+    from finding_tickets.measure.run import JobReport
+    from finding_tickets.measure.workloads import Workload
 
 
-def run(workload: Workload) -> None:
-    """Measure the variants of the verifier that this process runs, print their laws and set the exit code."""
+def main(workload: Workload) -> None:
+    """Measure every variant in ``fixes/<id>/`` beside the calling verifier and print the laws.
+
+    It sets the exit code of the process where nothing could be measured.
+    """
     parser = argparse.ArgumentParser(description=f"Measure the variants of {workload.ticket}.")
     parser.add_argument("--meter", choices=METERS, default="auto", help="what counts during a run")
     meter = parser.parse_args().meter
@@ -31,11 +38,11 @@ def run(workload: Workload) -> None:
     print("\n".join(render(workload.ticket, report)))
 
 
-def _measure(workload: Workload, verifier: Path, meter: str) -> Report:
-    from finding_tickets.measure.choice import choose
+def _measure(workload: Workload, verifier: Path, meter: str) -> JobReport:
+    # Every verifier imports this module; only one that is run on its own takes a meter here.
     from finding_tickets.measure.loading import check_sweep, load_function
-    from finding_tickets.measure.repeated import check_repeated
-    from finding_tickets.measure.run import run as measure
+    from finding_tickets.measure.meter import choose
+    from finding_tickets.measure.run import check_repeated, run
 
     root = verifier.parent.parent
     check_sweep(workload, verifier.name)
@@ -43,39 +50,36 @@ def _measure(workload: Workload, verifier: Path, meter: str) -> Report:
     variants = find_variants(folder, root)
     if not variants:
         raise CannotMeasureError(f"{folder}: holds no variant of {workload.ticket}")
-    functions = {name: load_function(source, root) for name, source in variants.items()}
+    functions = {name: load_function(path, root) for name, path in variants.items()}
     chosen = choose(meter)
-    report = measure(workload, functions, chosen, root)
+    report = run(workload, functions, chosen, root)
     check_repeated(report, workload, functions, chosen, root)
     return report
 
 
-def render(ticket: str, report: Report) -> Iterator[str]:
+def render(ticket: str, report: JobReport) -> Iterator[str]:
     """The report as lines: a table of laws with a column for each variant, then the sites of each."""
-    yield f"{ticket} on {report.meter} ({report.device}), torch {report.torch}, {len(report.sweep)} points"
-    yield from (f"not measured: {at_text(skipped.at)}: {skipped.why}" for skipped in report.not_measured)
+    measured = report.to_json()
+    variants = measured["variants"]
+    heading = f"{ticket} on {report.meter} ({report.device}), torch {measured['torch']}"
+    yield f"{heading}, {len(report.sweep)} points"
+    yield from (f"not measured: {at_text(each['at'])}: {each['why']}" for each in report.not_measured)
     yield ""
-    yield from _table(_laws(report))
+    # A law or what stands in for it, in the order of the metrics.
+    fits = [{**of_variant["growth"], **of_variant["laws"]} for of_variant in variants.values()]
+    rows = [[metric, *(of_variant.get(metric, "-") for of_variant in fits)] for metric in METRICS]
+    yield from _table([["metric", *variants], *(row for row in rows if set(row[1:]) - {"0", "-"})])
     for name, runs in report.runs.items():
-        yield from _trouble(name, runs)
-        rows = [(f"{s.file}:{s.line}", s.function, s.what, str(s.fit)) for s in fit_sites(runs)]
-        yield from ["", f"{name}:", *(f"  {line}" for line in _table(rows))]
-
-
-def _laws(report: Report) -> list[Sequence[str]]:
-    """A row for each metric that any variant counted at any point."""
-    fits = {name: fit_metrics(runs) for name, runs in report.runs.items()}
-    metrics = dict.fromkeys(metric for of_variant in fits.values() for metric in of_variant)
-    rows = [[metric, *(str(fits[name].get(metric, "-")) for name in fits)] for metric in metrics]
-    return [["metric", *fits], *(row for row in rows if set(row[1:]) - {"0", "-"})]
-
-
-def _trouble(name: str, runs: Iterable[Run]) -> Iterator[str]:
-    for run in runs:
-        if run.error:
-            yield f"{name} at {at_text(run.at)}: {run.error}"
-        if run.measurement.unknown:
-            yield f"{name} at {at_text(run.at)}: unknown operations {', '.join(run.measurement.unknown)}"
+        for run in runs:
+            if run.error:
+                yield f"{name} at {at_text(run.at)}: {run.error}"
+            if run.unknown:
+                yield f"{name} at {at_text(run.at)}: unknown operations {', '.join(run.unknown)}"
+        sites = [
+            (f"{s['file']}:{s['line']}", s["function"], s["what"], s["law"] or s["growth"])
+            for s in variants[name]["sites"]
+        ]
+        yield from ["", f"{name}:", *(f"  {line}" for line in _table(sites))]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

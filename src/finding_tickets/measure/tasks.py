@@ -1,73 +1,177 @@
-"""What runs in an isolated process: measure one ticket and fit its laws, from JSON to JSON."""
+"""What a worker can be asked to do: orders that JSON carries, and the functions that carry them out.
+
+The functions are named and not imported: the process that asks needs no torch.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
-from finding_tickets.claims.fitting import Fit, SiteFit, fit_metrics, fit_sites
-from finding_tickets.measure.report import Code, Job, Question, Report, TimeJob
-from finding_tickets.measure.source import Comparison, Source
+from finding_tickets.errors import BadDataError
 
-TARGET = f"{__name__}:measure"
-TIMING = f"{__name__}:time"
-COMPARISON = "finding_tickets.measure.agreement:compare_kept"
-CHOICE = "finding_tickets.measure.choice:took"
-VISIBLE = "finding_tickets.measure.gpus:visible"
-CALLED = "finding_tickets.measure.gpus:called"
-WANTED = "finding_tickets.measure.gpus:wanted"
-DEVICES = "finding_tickets.measure.gpus:devices"
-TORCH = "finding_tickets.measure.installed:torch_version"
-COMPILER = "finding_tickets.measure.graph_breaks:load"
-"""What a job needs that traces, and what takes as long to load as many a measurement."""
+TARGET = "finding_tickets.measure.run:measure_payload"
+TIMING = "finding_tickets.measure.timing:time_payload"
+COMPARISON = "finding_tickets.measure.results:compare_saved"
+CHOICE = "finding_tickets.measure.meter:chosen_name"
+VISIBLE = "finding_tickets.measure.meter:visible_gpus"
+CALLED = "finding_tickets.measure.meter:gpus_called"
+DEVICES = "finding_tickets.measure.meter:gpu_names"
+WANTED = "finding_tickets.measure.loading:devices_needed"
+TORCH = "finding_tickets.measure.meter:torch_version"
+
+METERS = ("auto", "simulated", "cuda")
+SIMULATED_DEVICE = "h200-cuda13"
+ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
+"""Other names stand before ``fix``."""
+
+At = dict[str, int]
+
+
+class CannotMeasureError(Exception):
+    """A verifier, a variant or a meter that is not what it should be; the message names the file and why."""
+
+
+class WrongTargetError(Exception):
+    """Nothing of that name can be measured, or not when called like that; the message says how it can."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A report and, for each variant, the fits to its metrics and sites."""
+class FunctionPath:
+    """Where a function lives: in a file below the root, or in a module by its dotted name."""
 
-    report: Report
-    metrics: dict[str, dict[str, Fit]]
-    sites: dict[str, tuple[SiteFit, ...]]
-
-
-def measure(payload: dict[str, Any]) -> dict[str, Any]:
-    """Measure the job that ``asdict`` made a payload of; raises what importing and building raise."""
-    from finding_tickets.measure.run import measure as run
-
-    return fitted(run(job_of(payload)))
+    module: str
+    function: str
 
 
-def time(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    """Time what the payload asks for; raises what importing and building raise."""
-    from finding_tickets.measure.timing import measure_times
+@dataclass(frozen=True)
+class ResultPair:
+    """A variant whose results are to equal another's, within ``tolerance`` where it is not None."""
 
-    return [asdict(timing) for timing in measure_times(time_job_of(payload))]
-
-
-def fitted(report: Report) -> dict[str, Any]:
-    """A report with the fits to it, as JSON can carry them."""
-    metrics = {name: fit_metrics(runs) for name, runs in report.runs.items()}
-    sites = {name: fit_sites(runs) for name, runs in report.runs.items()}
-    return asdict(Measured(report, metrics, sites))
+    variant: str
+    target: str
+    tolerance: float | None = None
 
 
-def job_of(payload: dict[str, Any]) -> Job:
-    """The job that ``asdict`` made a payload of."""
-    return Job(
-        **{
-            **payload,
-            "variants": {name: Source(**source) for name, source in payload["variants"].items()},
-            "comparisons": tuple(Comparison(**comparison) for comparison in payload["comparisons"]),
-        }
-    )
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One ticket to measure.
+
+    ``root`` is absolute and ``verifier`` relative to it. The variants are imported from ``code``, which is
+    another folder for those at a revision. ``meter`` is one of ``METERS``. ``graph_breaks`` names the
+    variants whose graph breaks are counted, and ``kept`` those whose results are written to the folder
+    ``results``, to be compared with what other processes have written there.
+    """
+
+    root: str
+    code: str
+    verifier: str
+    variants: dict[str, FunctionPath]
+    meter: str = "auto"
+    graph_breaks: tuple[str, ...] = ()
+    comparisons: tuple[ResultPair, ...] = ()
+    kept: tuple[str, ...] = ()
+    results: str = ""
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
+        """The job that ``asdict`` made a payload of."""
+        variants = {name: FunctionPath(**path) for name, path in payload["variants"].items()}
+        pairs = tuple(ResultPair(**pair) for pair in payload["comparisons"])
+        return cls(**{**payload, "variants": variants, "comparisons": pairs})
 
 
-def time_job_of(payload: dict[str, Any]) -> TimeJob:
-    """The job that ``asdict`` made a payload of."""
-    codes = (
-        Code(code["folder"], {name: Source(**source) for name, source in code["variants"].items()})
-        for code in payload["codes"]
-    )
-    questions = (Question(**question) for question in payload["questions"])
-    return TimeJob(**{**payload, "codes": tuple(codes), "questions": tuple(questions)})
+@dataclass(frozen=True)
+class Code:
+    """Variants that are imported from one folder, which is absolute, and run in one process."""
+
+    folder: str
+    variants: dict[str, FunctionPath]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Two variants to time at one point.
+
+    ``edges`` are the ratios of their times, the subject's to the reference's, at which the outcome of a claim
+    turns.
+    """
+
+    subject: str
+    reference: str
+    at: At
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeJob:
+    """Variants to time, one process for each folder of code, all on the same ``device``: ``cuda`` or ``cpu``.
+
+    ``root`` and ``verifier`` are as in a ``Job``. ``device_name`` is what people call the device. All rounds
+    together may take ``seconds``.
+    """
+
+    root: str
+    verifier: str
+    codes: tuple[Code, ...]
+    device: str
+    device_name: str
+    questions: tuple[Question, ...]
+    seconds: float
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
+        """The job that ``asdict`` made a payload of."""
+        codes = tuple(
+            Code(code["folder"], {name: FunctionPath(**path) for name, path in code["variants"].items()})
+            for code in payload["codes"]
+        )
+        questions = tuple(Question(**question) for question in payload["questions"])
+        return cls(**{**payload, "codes": codes, "questions": questions})
+
+
+def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
+    """The variants in ``folder``, relative to ``root``, by the names of their files: ``found`` first.
+
+    The function is the only public one that all files of the folder define. Files are read, never imported.
+
+    Raises:
+        BadDataError: A file cannot be read, or the files do not share exactly one public function.
+    """
+    files = sorted((root / folder).glob("[!_]*.py"), key=lambda file: _rank(file.stem))
+    if not files:
+        return {}
+    public = {file.name: public_functions(file, root) for file in files}
+    shared = sorted(frozenset.intersection(*public.values()))
+    if len(shared) != 1:
+        what = f"the functions {', '.join(shared)}" if shared else "no public function"
+        raise BadDataError(
+            f"the variants {', '.join(public)} share {what}; they must share exactly one",
+            file=folder,
+            hint="name them under 'variants:' in the ticket's Remediation block",
+        )
+    return {file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files}
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return ORDER_OF_VARIANTS.get(name, 3), name
+
+
+def public_functions(file: Path, root: Path) -> frozenset[str]:
+    """The names of the public functions at the top level of a file.
+
+    Raises:
+        BadDataError: The file cannot be read as Python.
+    """
+    name = file.relative_to(root).as_posix()
+    try:
+        tree = ast.parse(file.read_bytes(), filename=name)
+    except SyntaxError as error:
+        raise BadDataError(f"not Python: {error.msg}", file=name, line=error.lineno) from None
+    except (OSError, ValueError) as error:
+        raise BadDataError(f"cannot be read: {error}", file=name) from None
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(node.name for node in functions if not node.name.startswith("_"))

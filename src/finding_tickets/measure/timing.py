@@ -1,13 +1,20 @@
-"""Time the variants of a ticket by turns, without any counting: one process for each revision's code."""
+"""Time the variants of a ticket by turns, without any counting: one process for each revision's code.
+
+The interval of a ratio is one of order statistics for the median: it supposes nothing about how times are
+distributed (H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1). Rounds are looked at
+a few times only, at numbers that are fixed beforehand, and each look takes its share of the doubt, so that
+going on until something is decided does not decide it by chance.
+"""
 
 from __future__ import annotations
 
 import gc
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import comb
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -16,33 +23,214 @@ from typing import Any, Protocol
 
 import torch
 
+from finding_tickets.claims.check import at_text
 from finding_tickets.measure.loading import load_function, load_workload
+from finding_tickets.measure.meter import Function, arguments, attempt, steady_state
 from finding_tickets.measure.places import describe
-from finding_tickets.measure.report import (
-    At,
-    CannotMeasureError,
-    Code,
-    Interval,
-    Question,
-    TimeJob,
-    Timing,
-    at_text,
-)
-from finding_tickets.measure.rounds import Pair, compared
-from finding_tickets.measure.spread import share
-from finding_tickets.measure.trial import Function, arguments, attempt, steady_state
-from finding_tickets.workload import Point, Workload
+from finding_tickets.measure.run import Replace
+from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob
+from finding_tickets.measure.workloads import Point, Workload
 
-Clock = Callable[[], float]
-StandingIn = Callable[[Mapping[str, Function]], Mapping[str, Function]]
+LOOKS = (16, 32, 64, 128, 256)
+"""After how many rounds the ratios are looked at."""
+
+DOUBT = 0.01
+"""How likely it may be, at most, that any interval of a ticket misses the median of its ratio."""
+
+WARM_UPS = 2
+"""Runs of each variant before the rounds: the first ones load, compile and fill caches."""
+
+EMPTY_RUNS = 9
+"""Runs of nothing, of whose times the median is taken."""
+
+LEAST_WORK = 20
+"""How many times longer the longer of two variants must take than a run of nothing, so that what a run takes
+besides moves a ratio by 1/20 at most."""
 
 FIRST_SEED = 2
 """Added to the workload's own seed, which counting used with the one after it."""
-EMPTY_RUNS = 9
+
+Clock = Callable[[], float]
+Pair = tuple[str, str]
+"""The subject, whose time is divided, and the reference."""
 
 
-class RaisedError(Exception):
+class VariantRaisedError(Exception):
     """A variant ended a run with an exception: which one, where, and what that says."""
+
+
+@dataclass(frozen=True)
+class RatioInterval:
+    """The median of a ratio over some rounds, and between which ratios it lies but for the doubt allowed."""
+
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+
+    def __str__(self) -> str:
+        """``0.31 (0.29 to 0.34 over 32 rounds)``."""
+        return f"{self.ratio:.3g} ({self.low:.3g} to {self.high:.3g} over {self.rounds} rounds)"
+
+
+class Timer(Protocol):
+    """Runs variants and takes their times, here or in another process."""
+
+    def run(self, variant: str, at: At, number: int) -> float:
+        """The seconds of one run on fresh data, the same for every variant with the same ``number``.
+
+        Raises:
+            VariantRaisedError: The variant raised.
+        """
+
+    def empty(self, at: At) -> float:
+        """The seconds that a run of nothing takes."""
+
+    def cannot_time(self, at: At) -> str | None:
+        """Why nothing can be timed at a point; None where it can."""
+
+
+def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Time what the payload asks for; raises what importing and building raise."""
+    return measure_times(TimeJob.from_payload(payload))
+
+
+def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) -> list[dict[str, Any]]:
+    """Time what a job asks for.
+
+    ``prepare`` is called in each process before any code is loaded. It returns what may give other functions
+    for variants, once they are.
+
+    Returns:
+        What a ``Timing`` is made of, for each question.
+
+    Raises:
+        CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
+    """
+    with ExitStack() as stack:
+        timers: dict[str, Timer] = {}
+        for code in job.codes:
+            process = stack.enter_context(_process(job, code, prepare))
+            timers |= dict.fromkeys(process.variants(), process)
+        return list(answer_questions(job, timers))
+
+
+def answer_questions(
+    job: TimeJob, timers: Mapping[str, Timer], clock: Clock = perf_counter
+) -> Iterator[dict[str, Any]]:
+    """The answers to a job's questions, point by point; the time that one point leaves goes to the next.
+
+    ``timers`` are those that run each variant.
+    """
+    at_point: dict[str, list[Question]] = {}
+    for question in job.questions:
+        at_point.setdefault(repr(question.at), []).append(question)
+    doubt = DOUBT / (len(LOOKS) * len(job.questions))
+    end = clock() + job.seconds
+    for place, questions in enumerate(at_point.values()):
+        now = clock()
+        deadline = now + (end - now) / (len(at_point) - place)
+        at, timer = questions[0].at, timers[questions[0].subject]
+        edges: dict[Pair, tuple[float, ...]] = {
+            (each.subject, each.reference): each.edges for each in questions
+        }
+        found: Mapping[Pair, RatioInterval | str]
+        if why := timer.cannot_time(at):
+            found = dict.fromkeys(edges, why)
+        else:
+
+            def run(variant: str, number: int, at: At = at) -> float:
+                return timers[variant].run(variant, at, number)
+
+            try:
+                found = compare_times(
+                    run, edges, doubt=doubt, empty=timer.empty(at), deadline=deadline, clock=clock
+                )
+            except VariantRaisedError as error:
+                found = dict.fromkeys(edges, str(error))
+        for (subject, reference), answer in found.items():
+            known = answer if isinstance(answer, RatioInterval) else None
+            yield {
+                "variant": subject,
+                "reference": reference,
+                "at": at,
+                "device": job.device_name,
+                "ratio": known.ratio if known else None,
+                "low": known.low if known else None,
+                "high": known.high if known else None,
+                "rounds": known.rounds if known else 0,
+                "text": str(answer),
+            }
+
+
+def compare_times(
+    run: Callable[[str, int], float],
+    edges: Mapping[Pair, Collection[float]],
+    *,
+    doubt: float,
+    empty: float,
+    deadline: float,
+    clock: Clock,
+) -> dict[Pair, RatioInterval | str]:
+    """How the times of each pair compare, or why that is not known.
+
+    Every round runs each variant once, on data of its own, and in the opposite order of the round before, so
+    that what else the machine does falls on all alike. It goes on until the interval of every pair is clear
+    of its ``edges``, the ratios at which the outcome of a claim turns, or to the last look, or past the
+    ``deadline`` by ``clock``. ``run`` runs a variant on the data of a round and returns its seconds, and
+    ``empty`` are those that a run of nothing takes. ``doubt`` is how likely an interval may miss at one look.
+    """
+    names = list(dict.fromkeys(name for pair in edges for name in pair))
+    for number in range(WARM_UPS):
+        for name in names:
+            run(name, -1 - number)
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(LOOKS[-1]):
+        is_late = clock() > deadline
+        if number in LOOKS or is_late:
+            found = {pair: _ratio(seconds, pair, doubt, empty) for pair in edges}
+            is_decided = all(
+                isinstance(each, str) or is_clear_of(each, edges[pair]) for pair, each in found.items()
+            )
+            if is_late or is_decided:
+                return found
+        for name in names if number % 2 == 0 else reversed(names):
+            seconds[name].append(run(name, number))
+    return {pair: _ratio(seconds, pair, doubt, empty) for pair in edges}
+
+
+def _ratio(
+    seconds: Mapping[str, Sequence[float]], pair: Pair, doubt: float, empty: float
+) -> RatioInterval | str:
+    subject, reference = (seconds[name] for name in pair)
+    if not subject:
+        return "there was no time for a round"
+    if max(median(subject), median(reference)) < LEAST_WORK * empty or min(reference) <= 0:
+        return "a run takes hardly longer than an empty one: give this point more work"
+    found = confidence_interval([one / other for one, other in zip(subject, reference, strict=True)], doubt)
+    return found or f"there was time for {len(subject)} rounds alone"
+
+
+def confidence_interval(ratios: Sequence[float], doubt: float) -> RatioInterval | None:
+    """The interval that misses the median with at most the probability ``doubt``; None with too few rounds.
+
+    The median lies between the k-th smallest and the k-th largest of n values unless fewer than k of them are
+    on one side of it, which is as likely as fewer than k heads or fewer than k tails in n throws of a coin.
+    """
+    count = len(ratios)
+    left_out, missed = 0, 2 / 2**count
+    while missed <= doubt:
+        left_out += 1
+        missed += 2 * comb(count, left_out) / 2**count
+    if not left_out:
+        return None
+    ordered = sorted(ratios)
+    return RatioInterval(median(ordered), ordered[left_out - 1], ordered[-left_out], count)
+
+
+def is_clear_of(interval: RatioInterval, edges: Collection[float]) -> bool:
+    """Whether no edge, at which the outcome of a claim turns, lies within the interval."""
+    return not any(interval.low <= edge <= interval.high for edge in edges)
 
 
 def waiting() -> Clock:
@@ -54,39 +242,15 @@ def waiting() -> Clock:
     try:
         file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
     except OSError:
-        return _never
+        return float
     return lambda: int(os.pread(file, 100, 0).split()[1]) / 1e9
 
 
-def _never() -> float:
-    return 0.0
-
-
-class Player(Protocol):
-    """Runs variants and takes their times."""
-
-    def variants(self) -> tuple[str, ...]:
-        """Those that it runs."""
-
-    def run(self, variant: str, at: At, number: int) -> float:
-        """The seconds of one run on fresh data, the same for every variant with the same ``number``.
-
-        Raises:
-            RaisedError: The variant raised.
-        """
-
-    def empty(self, at: At) -> float:
-        """The seconds that a run of nothing takes."""
-
-    def cannot_time(self, at: At) -> str | None:
-        """Why nothing can be timed at a point; None where it can."""
-
-
 @dataclass(frozen=True)
-class Here:
+class LocalTimer:
     """Runs variants in this process, on the device ``cuda`` or ``cpu``.
 
-    What ``waited`` adds up during a run is no part of its time.
+    What ``waited`` adds up during a run is no part of its time; ``float()`` is 0.
     """
 
     workload: Workload
@@ -94,23 +258,23 @@ class Here:
     device: str
     root: Path
     clock: Clock = perf_counter
-    waited: Clock = _never
-
-    def variants(self) -> tuple[str, ...]:
-        """As a ``Player`` does."""
-        return tuple(self.functions)
+    waited: Clock = float
 
     def run(self, variant: str, at: At, number: int) -> float:
-        """As a ``Player`` does."""
-        seconds, error = self._timed(self.workload, self.functions[variant], Point(**at), number)
+        """As a ``Timer`` does."""
+        seconds, error = self._time(self.workload, self.functions[variant], at, number)
         if error:
-            raise RaisedError(f"{variant} at {at_text(at)}: {error}")
+            raise VariantRaisedError(f"{variant} at {at_text(at)}: {error}")
         return seconds
 
     def empty(self, at: At) -> float:
         """The median of several, each with arguments of its own as for any other run."""
-        idle = replace(self.workload, read=_nothing)
-        return median(self._timed(idle, _nothing, Point(**at), number)[0] for number in range(EMPTY_RUNS))
+
+        def nothing(*_: Any) -> None:
+            pass
+
+        idle = replace(self.workload, read=nothing)
+        return median(self._time(idle, nothing, at, number)[0] for number in range(EMPTY_RUNS))
 
     def cannot_time(self, at: At) -> str | None:
         """One CPU is one device, and a real one's memory is limited only while it counts."""
@@ -121,19 +285,18 @@ class Here:
         limited = self.workload.memory(point) is not None
         return "memory is limited only where it is counted" if limited else None
 
-    def _timed(
-        self, workload: Workload, function: Function, point: Point, number: int
-    ) -> tuple[float, str | None]:
+    def _time(self, workload: Workload, function: Function, at: At, number: int) -> tuple[float, str | None]:
+        point = Point(**at)
         with steady_state():
             inputs = arguments(workload, point, self.device, workload.seed + FIRST_SEED + number)
-            self._wait(point)
+            self._finish(point)
             start, before = self.clock(), self.waited()
             _, error = attempt(workload, function, inputs, self.root)
-            self._wait(point)
+            self._finish(point)
             waited = self.waited() - before
             return self.clock() - start - waited, error
 
-    def _wait(self, point: Point) -> None:
+    def _finish(self, point: Point) -> None:
         """Let the devices finish: what a run asked of them is part of it."""
         if self.device == "cuda":
             for index in range(max(1, self.workload.devices(point))):
@@ -141,33 +304,30 @@ class Here:
 
 
 @dataclass(frozen=True)
-class There:
+class TimerProcess:
     """Has another process run variants."""
 
     connection: Connection
     names: str
 
     def variants(self) -> tuple[str, ...]:
-        """As a ``Player`` does."""
-        names: tuple[str, ...] = self._asked("variants")
-        return names
+        """The variants that it runs, once their code is loaded."""
+        return tuple(self._ask("functions"))
 
     def run(self, variant: str, at: At, number: int) -> float:
-        """As a ``Player`` does."""
-        seconds: float = self._asked("run", variant, at, number)
-        return seconds
+        """As a ``Timer`` does."""
+        return float(self._ask("run", variant, at, number))
 
     def empty(self, at: At) -> float:
-        """As a ``Player`` does."""
-        seconds: float = self._asked("empty", at)
-        return seconds
+        """As a ``Timer`` does."""
+        return float(self._ask("empty", at))
 
     def cannot_time(self, at: At) -> str | None:
-        """As a ``Player`` does."""
-        why: str | None = self._asked("cannot_time", at)
-        return why
+        """As a ``Timer`` does."""
+        why = self._ask("cannot_time", at)
+        return str(why) if why else None
 
-    def _asked(self, *order: Any) -> Any:
+    def _ask(self, *order: Any) -> Any:
         """What the other process returned; raises what it raised."""
         try:
             self.connection.send(order)
@@ -179,118 +339,48 @@ class There:
         return returned
 
 
-def measure_times(job: TimeJob, prepare: Callable[[], StandingIn] | None = None) -> list[Timing]:
-    """Time what a job asks for.
-
-    ``prepare`` is called in each process before any code is loaded, and returns what may give other functions
-    for variants, once they are.
-
-    Raises:
-        CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
-    """
-    with ExitStack() as stack:
-        players: dict[str, Player] = {}
-        for code in job.codes:
-            player = stack.enter_context(_elsewhere(job, code, prepare))
-            players |= dict.fromkeys(player.variants(), player)
-        return list(answers(job, players))
-
-
-def answers(job: TimeJob, players: Mapping[str, Player], clock: Clock = perf_counter) -> Iterator[Timing]:
-    """The answers to a job's questions, point by point; the time that one point leaves goes to the next.
-
-    ``players`` are those that run each variant.
-    """
-    at_point: dict[str, list[Question]] = {}
-    for question in job.questions:
-        at_point.setdefault(repr(question.at), []).append(question)
-    end = clock() + job.seconds
-    for place, questions in enumerate(at_point.values()):
-        now = clock()
-        deadline = now + (end - now) / (len(at_point) - place)
-        yield from _answers(questions, players, share(len(job.questions)), deadline, clock)
-
-
-def _answers(
-    questions: list[Question], players: Mapping[str, Player], doubt: float, deadline: float, clock: Clock
-) -> Iterator[Timing]:
-    """The answers at one point."""
-    at = questions[0].at
-    some = players[questions[0].subject]
-    edges: dict[Pair, tuple[float, ...]] = {(each.subject, each.reference): each.edges for each in questions}
-    found: Mapping[Pair, Interval | str]
-    if why := some.cannot_time(at):
-        found = dict.fromkeys(edges, why)
-    else:
-        try:
-            found = compared(
-                lambda variant, number: players[variant].run(variant, at, number),
-                edges,
-                doubt=doubt,
-                empty=some.empty(at),
-                deadline=deadline,
-                clock=clock,
-            )
-        except RaisedError as error:
-            found = dict.fromkeys(edges, str(error))
-    for (subject, reference), answer in found.items():
-        if isinstance(answer, Interval):
-            yield Timing(subject, reference, at, answer)
-        else:
-            yield Timing(subject, reference, at, None, answer)
-
-
 @contextmanager
-def _elsewhere(job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None) -> Iterator[There]:
-    """A player in a process of its own, which ends with the context."""
+def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[TimerProcess]:
+    """A timer in a process of its own, which ends with the context."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe()
     process = fork.Process(target=_serve, args=(theirs, job, code, prepare), daemon=True)
     process.start()
     theirs.close()
     try:
-        yield There(ours, ", ".join(code.variants))
+        yield TimerProcess(ours, ", ".join(code.variants))
     finally:
         with suppress(OSError):
             ours.send(None)
         process.join()
 
 
-def _serve(
-    connection: Connection, job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None
-) -> None:
+def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> None:
     """Load the code and do what is asked for, until nothing is."""
-    roots = [Path(job.root), Path(code.folder)]
-    player: Here | None = None
+    root, folder = Path(job.root), Path(code.folder)
+    timer: LocalTimer | None = None
     while order := connection.recv():
         method, *given = order
         answer: tuple[Any, Exception | None]
         try:
-            player = player or _player(job, code, prepare)
-            answer = getattr(player, method)(*given), None
-        except (RaisedError, CannotMeasureError) as error:
+            if timer is None:
+                # One thread, as in counting: what else runs on this machine disturbs one less than all.
+                torch.set_num_threads(1)
+                replace_functions = prepare() if prepare else None
+                workload = load_workload(job.verifier, root, folder)
+                functions: Mapping[str, Function] = {
+                    name: load_function(path, folder) for name, path in code.variants.items()
+                }
+                if replace_functions:
+                    functions = replace_functions(functions)
+                gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
+                # A GPU goes on while the host waits, so that nothing can be taken off there.
+                waited = waiting() if job.device == "cpu" else float
+                timer = LocalTimer(workload, functions, job.device, folder, waited=waited)
+            returned = list(functions) if method == "functions" else getattr(timer, method)(*given)
+            answer = returned, None
+        except (VariantRaisedError, CannotMeasureError) as error:
             answer = None, error
         except Exception as error:
-            answer = None, CannotMeasureError(describe(error, *roots))
+            answer = None, CannotMeasureError(describe(error, root, folder))
         connection.send(answer)
-
-
-def _player(job: TimeJob, code: Code, prepare: Callable[[], StandingIn] | None) -> Here:
-    # One thread, as in counting: what else runs on this machine disturbs one less than all.
-    torch.set_num_threads(1)
-    standing_in = prepare() if prepare else _as_they_are
-    root, folder = Path(job.root), Path(code.folder)
-    workload = load_workload(job.verifier, root, folder)
-    loaded = {name: load_function(source, folder) for name, source in code.variants.items()}
-    gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
-    # A GPU goes on while the host waits, so that nothing can be taken off there.
-    waited = waiting() if job.device == "cpu" else _never
-    return Here(workload, standing_in(loaded), job.device, folder, waited=waited)
-
-
-def _as_they_are(functions: Mapping[str, Function]) -> Mapping[str, Function]:
-    return functions
-
-
-def _nothing(*_: Any) -> None:
-    """What an empty run runs."""

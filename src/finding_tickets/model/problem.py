@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from finding_tickets.model.vocabulary import Level
 
-class Level(StrEnum):
-    """How much a problem matters; only errors fail the gate."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
+__all__ = ["Level", "Problem"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

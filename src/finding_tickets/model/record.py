@@ -1,12 +1,7 @@
-"""What records are made of: values that remember where they stand in their file.
-
-A document is read into hundreds of them, which are frozen dataclasses; what is kept as data, and must be
-checked when it is loaded, is a pydantic model.
-"""
+"""What records are made of: frozen pydantic models whose values remember where they stand in their file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -17,7 +12,8 @@ T = TypeVar("T")
 class Record(BaseModel):
     """A frozen value; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Validators are built on first use, so that importing the models costs next to nothing.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Span(NamedTuple):
@@ -28,15 +24,13 @@ class Span(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record):
     """A piece of a file as it was written: ``raw`` is exactly the bytes of ``span``, decoded."""
 
     raw: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
 class Field(Text, Generic[T]):
     """A piece of a file with the value read from it."""
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from finding_tickets.model.record import Record, Span
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 
-SAME_RESULT = "same_result_as"
-"""Stands where a metric does, in a claim that a variant returns what another one returns."""
-
-SECONDS = "seconds"
-"""The metric of a claim that the time of a variant is a multiple of another one's."""
+__all__ = ["SAME_RESULT", "SECONDS", "Answer", "Claim", "Remediation", "Unmeasured", "VariantRef"]
 
 
 class VariantRef(Record):

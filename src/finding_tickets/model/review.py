@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from finding_tickets.model.record import Field, Text
+from finding_tickets.model.record import Field, Record, Text
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.ticket import ChecklistItem, CodeBlock, Location, Section
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Commits(Text):
     """The range of commits under review; ``base`` is None where only one is named."""
 
@@ -18,7 +16,6 @@ class Commits(Text):
     head: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Requirement(Text):
     """One requirement of the plan; ``implementation`` is empty where only the requirement is listed."""
 
@@ -27,7 +24,6 @@ class Requirement(Text):
     met: bool | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Issue(Text):
     """One issue found by the review, under the severity heading it stands under."""
 
@@ -37,7 +33,6 @@ class Issue(Text):
     details: dict[str, str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Score(Text):
     """``value`` out of ``out_of`` for one quality; the overall score has the name ``overall``."""
 
@@ -47,14 +42,12 @@ class Score(Text):
     remark: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PerformanceClaim(Text):
     """A sentence or figure by which the review claims an improvement."""
 
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact(Text):
     """A file, test or commit that the change made or touched, under its group's heading."""
 
@@ -63,8 +56,7 @@ class Artifact(Text):
     remark: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImplementationReview:
+class ImplementationReview(Record):
     """A review of a change. ``path`` is relative to the register's root; a field not there is None."""
 
     kind: Literal["review"] = "review"

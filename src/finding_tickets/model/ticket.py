@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from finding_tickets.model.record import Field, Span, Text
+from finding_tickets.model.record import Field, Record, Span, Text
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LineRange:
+class LineRange(Record):
     """Lines ``first`` to ``last`` of a source file, both included, from 1."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Location(Text):
     """One place in the code a ticket speaks of; what is not stated is None or empty.
 
@@ -32,7 +29,6 @@ class Location(Text):
     symbols: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Category(Text):
     """One line of the category checklist."""
 
@@ -40,7 +36,6 @@ class Category(Text):
     ticked: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Review(Text):
     """One cross-review; ``opinion`` is None where the verdict is not one of the vocabulary.
 
@@ -64,7 +59,6 @@ class Review(Text):
         return "\n\n".join(pieces) if pieces else None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Relation(Text):
     """A link to another ticket; ``relationship`` is ``related`` where the ticket does not say."""
 
@@ -73,7 +67,6 @@ class Relation(Text):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ChecklistItem(Text):
     """One line of a checklist: of the verification's, or of one in the resolution."""
 
@@ -81,7 +74,6 @@ class ChecklistItem(Text):
     done: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CodeBlock(Text):
     """A fenced block: its language, its content and, where its first comment names one, the code's place.
 
@@ -94,7 +86,6 @@ class CodeBlock(Text):
     places: tuple[Location, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ReportLink(Text):
     """Where a finding was first reported: a file and a section of it."""
 
@@ -102,7 +93,6 @@ class ReportLink(Text):
     section: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Resolution(Text):
     """The section that says how the ticket was resolved; ``outcome`` is None where it does not say.
 
@@ -116,7 +106,6 @@ class Resolution(Text):
     duplicate_of: str | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SeverityChange(Text):
     """A severity that was looked at again; ``original`` is None where only the new one is stated."""
 
@@ -129,7 +118,6 @@ class SeverityChange(Text):
         return self.original is self.revised
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedClaim(Text):
     """A row of a table of claims: whether somebody found it true; ``holds`` is None for neither.
 
@@ -142,7 +130,6 @@ class CheckedClaim(Text):
     evidence: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Correction(Text):
     """A section that takes back or mends an earlier fix; ``statement`` is what it says of its status."""
 
@@ -151,8 +138,7 @@ class Correction(Text):
     statement: Text | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Section:
+class Section(Record):
     """A heading and all bytes up to the next heading of its level or above; every byte of a file is in one.
 
     ``level`` is 0 for what precedes the first heading.
@@ -165,8 +151,7 @@ class Section:
     known: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ticket:
+class Ticket(Record):
     """A finding ticket. ``path`` is relative to the register's root; a field that is not there is None.
 
     A value that comes from the file's name has an empty span. ``closed`` is when the ticket was resolved, as

@@ -1,29 +1,5 @@
-"""The words for what the machine measured."""
+"""The words for what the machine measured; they live in ``model.vocabulary``."""
 
-from __future__ import annotations
+from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
 
-from enum import StrEnum
-
-
-class Verdict(StrEnum):
-    """What the machine measured; it never overwrites what people decided."""
-
-    VERIFIED = "verified"
-    REFUTED = "refuted"
-    FAILED = "failed"
-    REPRODUCED = "reproduced"
-    INCONCLUSIVE = "inconclusive"
-    STALE = "stale"
-    UNVERIFIED = "unverified"
-
-
-BEST_FIRST = (
-    Verdict.VERIFIED,
-    Verdict.REPRODUCED,
-    Verdict.REFUTED,
-    Verdict.FAILED,
-    Verdict.INCONCLUSIVE,
-    Verdict.STALE,
-    Verdict.UNVERIFIED,
-)
-"""How much a verdict is worth to whoever guards a register: what is known and good, known, not known."""
+__all__ = ["BEST_FIRST", "Verdict"]

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field as Default
 
 from finding_tickets.model.record import Record
-from finding_tickets.model.remediation import SECONDS
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import SECONDS, Verdict
 
 
 class Sample(Record):
@@ -103,6 +102,50 @@ class Timing(Record):
     high: float | None
     rounds: int
     text: str
+
+
+class Times(Record):
+    """All timings of one ticket and the device they were taken on; ``why`` says why there are none at all."""
+
+    device: str
+    timings: tuple[Timing, ...] = ()
+    why: str | None = None
+
+
+class ResultCheck(Record):
+    """How the results of two variants compare at one point: equal, unless ``difference`` or ``skipped``.
+
+    The ``target`` is the variant whose results are expected; a point at which it raised is skipped.
+    """
+
+    variant: str
+    target: str
+    tolerance: float | None = None
+    at: dict[str, int]
+    difference: str | None = None
+    skipped: bool = False
+
+
+class MeasuredTicket(Record):
+    """What a process measured of one ticket on one meter, before any claim is judged.
+
+    ``files`` are those below the root that were imported, each with its SHA-256 as it was then, for it may be
+    edited while the measurement runs; ``imported`` are those below the folder that the variants come from.
+    ``timed_on`` is the workload's; ``times`` are taken afterwards, in
+    processes of their own.
+    """
+
+    meter: str
+    torch: str
+    device: str
+    sweep: tuple[dict[str, int], ...]
+    variants: dict[str, VariantResult]
+    agreements: tuple[ResultCheck, ...] = ()
+    not_measured: tuple[NotMeasured, ...] = ()
+    files: dict[str, str] = Default(default_factory=dict)
+    imported: tuple[str, ...] = ()
+    timed_on: str = "cuda"
+    times: Times | None = None
 
 
 class Verification(Record):

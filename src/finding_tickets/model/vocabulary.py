@@ -1,4 +1,4 @@
-"""The words a register's fields are normalised to."""
+"""The words that the fields of records are normalised to; nothing here imports pydantic."""
 
 from __future__ import annotations
 
@@ -59,6 +59,43 @@ class Relationship(StrEnum):
     BLOCKS = "blocks"
     BLOCKED_BY = "blocked-by"
 
+
+class Level(StrEnum):
+    """How much a problem matters; only errors fail the gate."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Verdict(StrEnum):
+    """What the machine measured; it never overwrites what people decided."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    FAILED = "failed"
+    REPRODUCED = "reproduced"
+    INCONCLUSIVE = "inconclusive"
+    STALE = "stale"
+    UNVERIFIED = "unverified"
+
+
+BEST_FIRST = (
+    Verdict.VERIFIED,
+    Verdict.REPRODUCED,
+    Verdict.REFUTED,
+    Verdict.FAILED,
+    Verdict.INCONCLUSIVE,
+    Verdict.STALE,
+    Verdict.UNVERIFIED,
+)
+"""How much a verdict is worth to whoever guards a register: what is known and good, known, not known."""
+
+SAME_RESULT = "same_result_as"
+"""Stands where a metric does, in a claim that a variant returns what another one returns."""
+
+SECONDS = "seconds"
+"""The metric of a claim that the time of a variant is a multiple of another one's."""
 
 CONVERSE: Mapping[Relationship, Relationship] = {
     Relationship.RELATED: Relationship.RELATED,

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from finding_tickets.documents.edit.boxes import tick
-from finding_tickets.documents.edit.headings import add_below, add_section, mark_earlier
-from finding_tickets.documents.edit.page import Page, Splices
-from finding_tickets.documents.edit.rows import row_of
-from finding_tickets.documents.inline import plain
-from finding_tickets.documents.parts import Part
+from finding_tickets.documents.edit.changes import add_below, add_section, mark_earlier, row_of, tick
+from finding_tickets.documents.edit.page import Page
+from finding_tickets.documents.edit.splices import Splices
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.roles import Role
+from finding_tickets.documents.section_kinds import SectionKind
+from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.ticket import Ticket
@@ -22,11 +21,11 @@ from finding_tickets.model.vocabulary import Outcome
 from finding_tickets.register.answers import answer_to
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.edits import TITLES, Plan, Step, row_plan
+from finding_tickets.register.index import Row
 from finding_tickets.register.keys import KEYS, Key
 from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
 from finding_tickets.register.meaning import touched
-from finding_tickets.register.row import Row
-from finding_tickets.verify.verdict import DECIDING
+from finding_tickets.verify.judge import DECIDING
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -123,7 +122,7 @@ def reopening(reason: str, today: date) -> Step:
         ]
         cleared: list[str] = []
         while stated := _stating(page, plans):
-            if isinstance(stated, Part):
+            if isinstance(stated, DocumentPart):
                 plans.append(_mark(page, [stated]))
             else:
                 plans.append(row_plan(page, Key((stated,), lambda value, _: value, ""), []))
@@ -134,14 +133,14 @@ def reopening(reason: str, today: date) -> Step:
             return outcome_of(document) is None and _has_section(document, _REOPENED, body[-1])
 
         others = [splice for plan in plans for splice in plan.splices]
-        added = add_section(page, _REOPENED, body, [Role.REMEDIATION, Role.APPENDIX])
+        added = add_section(page, _REOPENED, body, [SectionKind.REMEDIATION, SectionKind.APPENDIX])
         found = page.first(([*others, *each] for each in added), expected, "the reopening")
         return [*plans, Plan(found[len(others) :], expected, _FIELDS)]
 
     return step
 
 
-def _mark(page: Page, parts: Sequence[Part]) -> Plan:
+def _mark(page: Page, parts: Sequence[DocumentPart]) -> Plan:
     """Make sections earlier ones; what is read from them may be read no more."""
     splices = [mark_earlier(part.heading) for part in parts if part.heading]
     fields = (touched(page.document, part.start, part.end) for part in parts)
@@ -169,7 +168,7 @@ def _answered_by_measurement(item: str, remediation: Remediation | None) -> bool
     return bool(claims) and all(claim.partition(".")[0] in DECIDING for claim in claims)
 
 
-def _stating(page: Page, plans: Sequence[Plan]) -> str | Part | None:
+def _stating(page: Page, plans: Sequence[Plan]) -> str | DocumentPart | None:
     """The row of the metadata or the section from which an outcome is still read after ``plans``."""
     splices = [splice for plan in plans for splice in plan.splices]
     document = page.after(splices)
@@ -226,15 +225,15 @@ def _records(page: Page, wanted: Closing, verdict: Verdict | None) -> Iterator[S
             if part.heading and part.name == _CLOSED.lower():
                 yield add_below(page, part.heading, lines)
     for marked in (outdated, earlier):
-        for added in add_section(page, _CLOSED, lines, [Role.REMEDIATION, Role.APPENDIX]):
+        for added in add_section(page, _CLOSED, lines, [SectionKind.REMEDIATION, SectionKind.APPENDIX]):
             yield [*marked, *added]
 
 
-def _resolutions(page: Page) -> list[Part]:
+def _resolutions(page: Page) -> list[DocumentPart]:
     """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
     title = page.document.title.span.start
     below = [part for part in page.parts if part.heading and not part.start <= title < part.heading.end]
-    return [part for part in below if part.role is Role.RESOLUTION]
+    return [part for part in below if part.kind is SectionKind.RESOLUTION]
 
 
 def _stated(document: Document, wanted: Closing) -> bool:

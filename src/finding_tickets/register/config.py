@@ -1,55 +1,50 @@
-"""The configuration of a register: tickets.toml, or ``[tool.tickets]`` in pyproject.toml, key by key."""
+"""The configuration of a register: tickets.toml, or ``[tool.tickets]`` in pyproject.toml.
+
+A file is validated once: what came of it is kept in the user's cache by the digest of its content, so that
+neither TOML nor the model of the table is needed to read it again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from finding_tickets import __version__
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.config_values import (
-    WrongValueError,
-    folder,
-    folders,
-    meter,
-    names,
-    pattern,
-    ray,
-    seconds,
-    size,
-    spellings_of,
-    words,
-)
-from finding_tickets.register.matrix import Matrix, matrix
+from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
 CONFIG_FILE = "tickets.toml"
 PROJECT_FILE = "pyproject.toml"
+SIMULATED, CUDA = METERS = ("simulated", "cuda")
 
-_SETTINGS: Mapping[str, Callable[[Any, Path], Any]] = {
-    "tickets": folders,
-    "evidence": folder,
-    "templates": folder,
-    "meter": meter,
-    "timeout": seconds,
-    "memory": size,
-    "largest_file": size,
-    "lint_select": names,
-    "lint_ignore": names,
-    "ray": ray,
-    "matrix": matrix,
-}
-_VOCABULARY: Mapping[str, Callable[[Any, Path], Any]] = {
-    "id_pattern": pattern,
-    **{name: spellings_of(name) for name in ("severities", "statuses", "outcomes", "opinions")},
-    "agents": words,
-    "domains": words,
-    "categories": words,
-}
+_CACHE = "config"
+_KEEP = 64
+_FORM = 1
+"""Of what is kept: another form has other digests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixConfig:
+    """The axes along which tickets are measured.
+
+    Attributes:
+        meters: What counts; ``cuda`` once for each of the GPUs.
+        torch: Interpreters by the version of torch in them, beside the tool's own; paths from the root.
+        gpus: What a machine of a Ray cluster must have, by the name of the GPU that it then has.
+        revisions: Those at which variants are measured that name none, beside the work tree.
+    """
+
+    meters: tuple[str, ...] = (SIMULATED,)
+    torch: Mapping[str, str] = field(default_factory=dict)
+    gpus: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    revisions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +76,7 @@ class Config:
     lint_select: tuple[str, ...] | None = None
     lint_ignore: tuple[str, ...] = ()
     ray: Mapping[str, float] = field(default_factory=dict)
-    matrix: Matrix | None = None
+    matrix: MatrixConfig | None = None
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 
@@ -91,11 +86,10 @@ def read_config(root: Path) -> Config:
     Raises:
         BadDataError: The file cannot be read, has an unknown key or a value of the wrong type.
     """
-    own, project = root / CONFIG_FILE, root / PROJECT_FILE
-    if is_file(own):
-        return _config(own, _load(own))
-    table = project_table(project)
-    return Config() if table is None else _config(project, table)
+    for name in (CONFIG_FILE, PROJECT_FILE):
+        if is_file(root / name) and (config := _config(root, name, _content(root / name))):
+            return config
+    return Config()
 
 
 def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
@@ -104,11 +98,23 @@ def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
     Raises:
         BadDataError: As ``read_config`` does.
     """
-    if CONFIG_FILE in texts:
-        return _config(root / CONFIG_FILE, _parsed(texts[CONFIG_FILE], root / CONFIG_FILE))
+    for name in (CONFIG_FILE, PROJECT_FILE):
+        if name in texts and (config := _config(root, name, texts[name])):
+            return config
+    return Config()
+
+
+def is_configured(root: Path) -> str | None:
+    """The file that configures a register at ``root``, or None.
+
+    Raises:
+        BadDataError: The pyproject.toml cannot be read, or has a mistake.
+    """
+    if is_file(root / CONFIG_FILE):
+        return CONFIG_FILE
     project = root / PROJECT_FILE
-    table = _table(_parsed(texts.get(PROJECT_FILE, b""), project), project)
-    return Config() if table is None else _config(project, table)
+    has_table = is_file(project) and _values(project, _content(project)) is not None
+    return PROJECT_FILE if has_table else None
 
 
 def is_file(path: Path) -> bool:
@@ -116,60 +122,87 @@ def is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises below a folder that may not be entered
 
 
-def project_table(path: Path) -> Mapping[str, Any] | None:
-    """``[tool.tickets]`` of a pyproject.toml, or None.
-
-    Raises:
-        BadDataError: The file cannot be read, or has something else in its place.
-    """
-    return _table(_load(path), path) if is_file(path) else None
-
-
-def _table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
-    tool = project.get("tool", {})
-    table = tool.get("tickets") if isinstance(tool, dict) else None
-    if table is not None and not isinstance(table, dict):
-        raise BadDataError("tool.tickets must be a table", file=str(path))
-    return table
-
-
-def _load(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> bytes:
     try:
-        return _parsed(path.read_bytes(), path)
+        return path.read_bytes()
     except OSError as error:
         raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
 
 
-def _parsed(content: bytes, path: Path) -> dict[str, Any]:
+def _values(path: Path, content: bytes) -> dict[str, Any] | None:
+    """A value for each key, as JSON has it; None where a pyproject.toml has no table for the tool."""
+    name = hashlib.sha256(f"{_FORM} {__version__} {path.name}\n".encode() + content).hexdigest()
+    kept = read_entry(_CACHE, f"{name}.json")
+    if kept is None:
+        kept = _validated(path, content)
+        write_entry(_CACHE, f"{name}.json", kept, _KEEP)
     try:
-        return tomllib.loads(content.decode())
+        values = json.loads(kept)
+    except ValueError:
+        # A damaged entry is made anew.
+        values = json.loads(_validated(path, content))
+    return values if isinstance(values, dict) else None
+
+
+def _validated(path: Path, content: bytes) -> bytes:
+    import tomllib
+
+    try:
+        table = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
         raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         number = int(line[1]) if line else None
         raise BadDataError(f"not TOML: {error}", file=str(path), line=number) from error
+    if path.name == PROJECT_FILE:
+        tool = table.get("tool", {})
+        if not isinstance(tool, dict) or "tickets" not in tool:
+            return b"null"
+        table = tool["tickets"]
+        if not isinstance(table, dict):
+            raise BadDataError("tool.tickets must be a table", file=str(path))
+    from finding_tickets.register.config_schema import validate
+
+    return validate(table, str(path))
 
 
-def _config(path: Path, table: Mapping[str, Any]) -> Config:
-    values = {key: _value(path, key, value) for key, value in table.items()}
-    chosen = {key: values.pop(key) for key in list(values) if key in _VOCABULARY}
-    return Config(**values, vocabulary=Vocabulary(**chosen))
+def _config(root: Path, name: str, content: bytes) -> Config | None:
+    values = _values(root / name, content)
+    if values is None:
+        return None
+    usual = Vocabulary()
+    words: dict[str, Any] = {}
+    for key in ("severities", "statuses", "outcomes", "opinions"):
+        more = values.pop(key, {})
+        # A spelling of one word that the register gives to another one is that one's alone.
+        given = {squeeze(each) for others in more.values() for each in others}
+        words[key] = {
+            word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
+            for word, others in getattr(usual, key).items()
+        }
+    for key in ("agents", "domains", "categories"):
+        if (own := values.pop(key, None)) is not None:
+            words[key] = {word: tuple(others) for word, others in own.items()}
+    if "id_pattern" in values:
+        words["id_pattern"] = values.pop("id_pattern")
+    if "matrix" in values:
+        axes = _tuples(values["matrix"])
+        axes.setdefault("meters", METERS if axes.get("gpus") else (SIMULATED,))
+        values["matrix"] = MatrixConfig(**axes)
+    if "ray" in values:
+        values["ray"] = values["ray"].get("resources", {})
+    config = Config(**_tuples(values), vocabulary=Vocabulary(**words))
+    # Where a link leads can change while the text stays, so that this is looked at each time.
+    inside = os.path.realpath(root)
+    folders = {"tickets": config.tickets, "evidence": [config.evidence], "templates": [config.templates]}
+    for key, paths in folders.items():
+        for path in paths:
+            # Unlike Path.resolve, this raises nothing where links lead in a circle.
+            if not Path(os.path.realpath(root / path)).is_relative_to(inside):
+                raise BadDataError(f"{key}: {path} leaves the repository", file=str(root / name))
+    return config
 
 
-def _value(path: Path, key: str, value: Any) -> Any:
-    """One value, checked; every error names the file and the key."""
-    known = {**_SETTINGS, **_VOCABULARY}
-    if key not in known:
-        raise BadDataError(f"unknown key {key!r}", file=str(path), hint=_suggestion(key, known))
-    try:
-        return known[key](value, path.parent)
-    except WrongValueError as error:
-        raise BadDataError(f"{key}: {error}", file=str(path)) from error
-
-
-def _suggestion(key: str, known: Mapping[str, Any]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(key, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(known)}"
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}

@@ -6,22 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from finding_tickets.documents.edit.boxes import tick
-from finding_tickets.documents.edit.page import Page, Splices, open_page
-from finding_tickets.documents.edit.relations import Link, relate
-from finding_tickets.documents.edit.rows import row_of, set_row
+from finding_tickets.documents.edit.changes import Link, relate, row_of, set_row, tick
+from finding_tickets.documents.edit.page import Page, open_page
+from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.splice import spliced
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.writing import Edit
+from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.disposition import status_of
+from finding_tickets.register.index import Row
 from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
 from finding_tickets.register.lifecycle import check
 from finding_tickets.register.meaning import differences, titles, touched
-from finding_tickets.register.row import Row
 
 TITLES = "titles"
 """Stands for the titles of the sections, among the fields that an edit may change."""
@@ -48,8 +46,15 @@ Step = Callable[[Page], Sequence[Plan]]
 
 
 @dataclass
-class _Editing:
-    """One edit of one document: what its steps make of the bytes that are read under the lock."""
+class DocumentEdit:
+    """One edit of one document: what its steps make of the bytes that are read under the lock.
+
+    Attributes:
+        row: The document as it was found.
+        vocabulary: The words of its register.
+        today: The day that ``Updated`` will name.
+        steps: What is to be done, in this order.
+    """
 
     row: Row
     vocabulary: Vocabulary
@@ -57,7 +62,25 @@ class _Editing:
     steps: Sequence[Step]
     plans: list[Plan] = field(default_factory=list)
 
-    def make(self, data: bytes) -> Splices:
+    def make(self, data: bytes) -> bytes:
+        """The document after the edit.
+
+        Raises:
+            UsageError: A step cannot be made.
+            BadDataError: It is another document now, or would not read back as expected.
+        """
+        try:
+            new = spliced(data, self.splices(data))
+        except ValueError:
+            raise UsageError(
+                "two of the changes are about the same text", hint="make them one by one"
+            ) from None
+        if new != data:
+            self.confirm(data, new)
+        return new
+
+    def splices(self, data: bytes) -> Splices:
+        """What the steps replace in these bytes, which ``confirm`` then expects."""
         page = open_page(data, self.row.path, self.vocabulary)
         if page.document.id.value != self.row.id:
             message = f"is {page.document.id.value} now, and was {self.row.id}"
@@ -65,16 +88,10 @@ class _Editing:
         self.plans = [plan for step in self.steps for plan in step(page)]
         if any(plan.splices for plan in self.plans):
             self.plans += _updated(page, self.plans, self.today)
-        splices = [splice for plan in self.plans for splice in plan.splices]
-        try:
-            spliced(data, splices)
-        except ValueError:
-            raise UsageError(
-                "two of the changes are about the same text", hint="make them one by one"
-            ) from None
-        return splices
+        return [splice for plan in self.plans for splice in plan.splices]
 
     def confirm(self, old: bytes, new: bytes) -> None:
+        """Raise ``BadDataError`` unless the new bytes say what was asked for, and nothing else differs."""
         before, had = read_document(old, self.row.path, self.vocabulary)
         after, has = read_document(new, self.row.path, self.vocabulary)
         if before is None or after is None or not all(plan.expected(after) for plan in self.plans):
@@ -94,10 +111,9 @@ class _Editing:
         return BadDataError(message, file=self.row.path, hint="edit the file by hand")
 
 
-def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> Edit:
+def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> FileEdit:
     """The edit of a document's file that makes all of ``steps`` and keeps ``Updated`` current."""
-    editing = _Editing(row, vocabulary, today, steps)
-    return Edit(row.path, editing.make, editing.confirm)
+    return FileEdit(row.path, DocumentEdit(row, vocabulary, today, steps).make)
 
 
 def setting(name: str, given: Sequence[str]) -> Step:

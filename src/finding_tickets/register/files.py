@@ -1,14 +1,15 @@
-"""Finding the Markdown files of a register and reading their bytes; what is refused is reported."""
+"""The files of a register: finding them, reading their bytes, and which belong together."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from finding_tickets.model.problem import Level, Problem
+from finding_tickets.register.paths import relative
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
@@ -85,7 +86,7 @@ def markdown_files(
         for entry, path in _below(root, folder, problems):
             if path not in seen and (not (linked or entry.is_symlink()) or _is_inside(root, path, problems)):
                 seen.add(path)
-                state = _state_of(entry)
+                state = state_of(entry)
                 if state and state.size > largest:
                     message = f"not read: {state.size} bytes, and largest_file is {largest}"
                     problems.append(_problem(path, "too-large", Level.ERROR, message))
@@ -114,11 +115,6 @@ def read_file(file: File, problems: list[Problem]) -> Content | None:
         reason = f"cannot be read: {error.strerror or error}"
     problems.append(_problem(file.path, "unreadable", Level.ERROR, reason))
     return None
-
-
-def relative(root: Path, path: Path) -> str:
-    """A path as problems and records name it: from the root, with forward slashes."""
-    return path.relative_to(root).as_posix()
 
 
 def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[os.DirEntry[str], str]]:
@@ -161,9 +157,10 @@ def _is_inside(root: Path, path: str, problems: list[Problem]) -> bool:
     return False
 
 
-def _state_of(entry: os.DirEntry[str]) -> State | None:
+def state_of(file: str | os.DirEntry[str]) -> State | None:
+    """The state of a regular file, links followed; None for what is none, or is not there."""
     try:
-        return _state(entry.stat())
+        return _state(os.stat(file))  # noqa: PTH116 - thousands of these are made, and a Path takes longer
     except OSError:
         return None
 
@@ -176,3 +173,30 @@ def _state(status: os.stat_result) -> State | None:
 
 def _problem(path: str, rule: str, level: Level, message: str) -> Problem:
     return Problem(level=level, rule=rule, file=path, line=1, message=message)
+
+
+def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
+    """What the sidecar of the document at ``path`` may be called, from the root."""
+    folder = PurePosixPath(path).parent
+    stems = dict.fromkeys((document_id, document_id.lower()))
+    return tuple((folder / f"{stem}{SIDECAR}").as_posix() for stem in stems if "/" not in stem)
+
+
+def pair_sidecars(
+    documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[Problem]
+) -> dict[str, str]:
+    """The sidecars of documents, by the paths of these; ``documents`` are paths and IDs.
+
+    A sidecar that is beside none of them is reported.
+    """
+    pairs = {
+        path: name
+        for path, document_id in (documents if sidecars else ())
+        for name in sidecar_names(path, document_id)[::-1]
+        if name in sidecars
+    }
+    for path in sorted(set(sidecars).difference(pairs.values())):
+        name = PurePosixPath(path).name.removesuffix(SIDECAR)
+        message = f"there is no ticket {name} in this folder whose remediation this could be"
+        problems.append(_problem(path, "remediation-sidecar", Level.ERROR, message))
+    return pairs

@@ -1,227 +1,386 @@
-"""What was read of each file, kept between runs in the user's cache folder; it may be lost at any time.
+"""The documents of a register in short, a row each, read again only where a file has changed.
 
-An entry counts only while its file is in the state in which it was read, and the register's words and the
-code that reads are the same. Whatever is wrong with the index, files are then read as if there were none.
+What was read is kept between runs in the user's cache. An entry counts only while its file is in the state in
+which it was read and the register's words and the code that reads are the same. Whatever is wrong with the
+index, files are then read as if there were none.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
 import sys
+import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from finding_tickets import __version__
-from finding_tickets.ground.cache import cache_folder
-from finding_tickets.model.problem import Level, Problem
+import msgspec
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.ground.version import __version__
+from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.files import File, State
-from finding_tickets.register.particulars import NONE, Claimed, Particulars
-from finding_tickets.register.row import Row
+from finding_tickets.register.config import Config
+from finding_tickets.register.disposition import outcome_of
+from finding_tickets.register.files import (
+    SIDECAR,
+    File,
+    State,
+    is_settled,
+    markdown_files,
+    pair_sidecars,
+    read_file,
+)
+from finding_tickets.register.identifiers import IdPlace, duplicates, find, natural
+from finding_tickets.register.root import chosen_root, folders_of
+from finding_tickets.register.staleness import (
+    CodeInputs,
+    CurrentVerdict,
+    KnownFiles,
+    RecordedEvidence,
+    Verdicts,
+    code_inputs,
+)
 
-PATIENCE = 5.0
-"""Seconds to wait for another process that is writing the same index."""
+if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
+    from finding_tickets.model.remediation import Claim, Remediation
+    from finding_tickets.model.ticket import Ticket
 
+CACHE = "index"
+_KEEP = 32
 _PACKAGE = Path(__file__).parents[1]
-_READERS = ("markdown", "model", "register", "register/rules")
+_READERS = ("documents", "model", "register", "lint", "lint/rules")
 _PARSER = "pyromark"
-_KEYS = "CREATE TABLE IF NOT EXISTS reader (key BLOB NOT NULL)"
-_ENTRIES = """
-CREATE TABLE entry (
-    path BLOB PRIMARY KEY, checksum INTEGER NOT NULL, content BLOB NOT NULL, particulars BLOB NOT NULL
-)
-"""
-# Errors that say nothing against the file: another process is writing, or there is no room.
-_PASSING = frozenset(
-    [
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_NOMEM,
-    ]
-)
-_PRIMARY = 0xFF
-# The message about a damaged file may quote bytes of it that are not text.
-_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+_CHECKSUM = 4
+"""Bytes in front of an index that find out where it was damaged."""
 
 
-class Reading(NamedTuple):
-    """What was read of a file: its row and the line of its ID, if it is a document, and the problems met.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A document without its text; what it does not state is None, 0 or empty.
 
-    ``verifier`` is the one that a remediation names which stands in a file of its own. ``particulars`` may be
-    those of any document where nobody asked for them.
+    Attributes:
+        kind: ``finding`` or ``review``.
+        path: The file, from the register's root.
+        id: As the register spells it, in upper case.
+        title: Without the words that only say what kind of document it is.
+        severity: ``P0`` (worst) to ``P4``.
+        status: The vocabulary's word.
+        outcome: The vocabulary's word, by the metadata or else by the section Resolution.
+        batch: The number of the batch.
+        agent: Who found it.
+        assignee: Who is to resolve it.
+        domains: The parts of the code that it belongs to, each once.
+        categories: Those that are ticked.
+        files: Paths of its locations, each once.
+        reviews: Pairs of the reviewer, if named, and the vocabulary's opinion, else the verdict as written.
+        related: Pairs of an ID and the relationship, in the order of the document.
+        created: The date as it is written.
+        updated: The date as it is written.
+        done: Items of the checklist that are ticked.
+        undone: Items of the checklist that are not.
+        summary: The summary as it is written.
+        code: What verifying it depends on, by its Remediation.
     """
 
-    row: Row | None
-    line: int
+    kind: str
+    path: str
+    id: str
+    title: str
+    severity: str | None = None
+    status: str | None = None
+    outcome: str | None = None
+    batch: int | None = None
+    agent: str | None = None
+    assignee: str | None = None
+    domains: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    reviews: tuple[tuple[str | None, str], ...] = ()
+    related: tuple[tuple[str, str], ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    done: int = 0
+    undone: int = 0
+    summary: str | None = None
+    code: CodeInputs | None = None
+
+    @property
+    def verifier(self) -> str | None:
+        """The file that its Remediation names; the usual one is not looked for."""
+        return self.code.verifier if self.code else None
+
+
+class StatedClaim(NamedTuple):
+    """A claim of a remediation; ``where`` are the points of the sweep at which it is made if not at all."""
+
+    variant: str
+    metric: str
+    value: str
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value, and where it is claimed."""
+        return f"{self.value} where {self.where}" if self.where else self.value
+
+
+class IndexExtras(NamedTuple):
+    """What of one document only reports ask for; most documents have none of it.
+
+    Attributes:
+        contradictions: Where it contradicts itself, and no comment has that ignored.
+        ignored: The rules that a comment has lint ignore in it, with a reason.
+        claims: Those of its remediation, in their order.
+    """
+
+    contradictions: tuple[Problem, ...] = ()
+    ignored: tuple[str, ...] = ()
+    claims: tuple[StatedClaim, ...] = ()
+
+
+Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple[Problem, ...], tuple[str, ...]]]
+"""Finds the contradictions of a document, and the rules that it has lint ignore."""
+
+
+class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
+    """What was read of a file in a state: a document, the remediation beside one, or problems alone.
+
+    ``line`` is that of the ID. ``extras`` are None where nobody asked for them.
+    """
+
+    state: State | None
+    row: Row | None = None
+    line: int = 0
+    problems: tuple[Problem, ...] = ()
+    code: CodeInputs | None = None
+    extras: IndexExtras | None = None
+
+
+class IndexFile(msgspec.Struct, array_like=True):
+    """All that is kept for a register, by the paths of files from its root; ``key`` says how it was read."""
+
+    key: str
+    entries: dict[str, IndexEntry] = {}
+    evidence: dict[str, tuple[State, RecordedEvidence]] = {}
+    digests: dict[str, tuple[State, str]] = {}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The rows of a register, sorted by ID as people count, with the problems met in reading them.
+
+    ``verdicts`` and ``extras`` are by the path of the document, for those that have some, where they were
+    asked for.
+    """
+
+    root: Path
+    config: Config
+    rows: tuple[Row, ...]
     problems: tuple[Problem, ...]
-    verifier: str | None = None
-    particulars: Particulars = NONE
+    verdicts: Mapping[str, CurrentVerdict] | None = None
+    extras: Mapping[str, IndexExtras] = field(default_factory=dict)
+
+    def find(self, document_id: str) -> Row:
+        """The row of the document with this ID, in any case, or at this path.
+
+        Raises:
+            UsageError: There is none; the hint names those that come close.
+            BadDataError: There are several; the message names their files.
+        """
+        return find(((row.id, row.path, row) for row in self.rows), document_id)
 
 
-class Known(NamedTuple):
-    """The readings that still count, by path, and the paths of entries whose files are gone."""
+def list_rows(
+    root: Path | None = None, *, indexed: bool = True, measured: bool = False, examine: Examine | None = None
+) -> Listing:
+    """The rows of the register at ``root``, which is chosen as ``load`` chooses it.
 
-    readings: dict[str, Reading]
-    gone: list[str]
+    With ``indexed``, what an earlier call has read of a file that is still the same is not read again.
+    With ``measured`` the verdicts are there, and with ``examine`` the extras.
 
-
-class Index:
-    """The index in ``file``, whose entries count for those who read in the way that ``key`` describes."""
-
-    def __init__(self, file: Path, key: str) -> None:
-        self._file = file
-        self._key = key.encode(errors="surrogateescape")
-
-    def known(self, files: Iterable[File], *, whole: bool = False) -> Known:
-        """What the index knows of ``files``; particulars only if the readings are to be ``whole``."""
-        states = {file.path: file.state for file in files}
-        known = Known({}, [])
-        try:
-            with closing(self._connect("rw")) as database:
-                database.execute("BEGIN")
-                for path, content, particulars in self._entries(database):
-                    state, *reading = json.loads(content)
-                    if path not in states:
-                        known.gone.append(path)
-                    elif states[path] == tuple(state):
-                        also = _particulars(path, particulars) if whole and particulars else NONE
-                        known.readings[path] = _reading(path, *reading, particulars=also)
-        except _ERRORS as error:
-            self._mend(error)
-        return known
-
-    def keep(self, read: Mapping[str, tuple[State, Reading]], gone: Iterable[str]) -> None:
-        """Remember what was read of files in a state, and forget those that are gone."""
-        try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with closing(self._connect("rwc")) as database:
-                # The index need not outlive a power failure; what is then torn is found by its checksum.
-                database.executescript(f"PRAGMA synchronous = OFF; {_KEYS}")
-                database.execute("BEGIN IMMEDIATE")
-                if not self._is_ours(database):
-                    # Another reader may have had other columns.
-                    database.execute("DROP TABLE IF EXISTS entry")
-                    database.execute(_ENTRIES)
-                    database.execute("DELETE FROM reader")
-                    database.execute("INSERT INTO reader VALUES (?)", [self._key])
-                database.executemany(
-                    "DELETE FROM entry WHERE path = ?", ([os.fsencode(path)] for path in gone)
-                )
-                entries = (_entry(path, *taken) for path, taken in read.items())
-                database.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", entries)
-                database.execute("COMMIT")
-        except _ERRORS as error:
-            self._mend(error)
-        except OSError:
-            pass
-
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        address = f"{self._file.absolute().as_uri()}?mode={mode}"
-        database = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)
-        # There is no text in a sound index, and what is in a damaged one need not be UTF-8.
-        database.text_factory = bytes
-        return database
-
-    def _is_ours(self, database: sqlite3.Connection) -> bool:
-        return database.execute("SELECT key FROM reader").fetchall() == [(self._key,)]
-
-    def _entries(self, database: sqlite3.Connection) -> Iterator[tuple[str, bytes, bytes]]:
-        """Path, content and particulars of every entry that is as it was written."""
-        if not self._is_ours(database):
-            return
-        rows = database.execute("SELECT path, content, particulars, checksum FROM entry")
-        for path, content, particulars, checksum in rows:
-            are_bytes = all(isinstance(each, bytes) for each in (path, content, particulars))
-            if are_bytes and checksum == _checksum(path, content, particulars):
-                yield os.fsdecode(path), content, particulars
-
-    def _mend(self, error: Exception) -> None:
-        """Remove an index that is damaged, so that the next one to be kept is sound."""
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        if code & _PRIMARY not in _PASSING:
-            for suffix in ("", "-journal", "-wal", "-shm"):
-                with suppress(OSError):
-                    Path(f"{self._file}{suffix}").unlink()
+    Raises:
+        UsageError: There is no such folder, or no register.
+        BadDataError: The configuration is wrong.
+    """
+    place = chosen_root(root)
+    config, folders = folders_of(place)
+    problems: list[Problem] = []
+    sidecars: list[File] = []
+    largest = config.largest_file
+    files = list(markdown_files(place, folders, problems, largest=largest, sidecars=sidecars))
+    # Two registers may have one name.
+    name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
+    known = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
+    entries: dict[str, IndexEntry] = {}
+    for file in [*files, *sidecars]:
+        entry = known.entries.get(file.path)
+        complete = entry and (examine is None or entry.extras is not None)
+        if not entry or entry.state != file.state or not complete:
+            entry = _read(file, config.vocabulary, examine)
+        entries[file.path] = entry
+    problems += (problem for file in files for problem in entries[file.path].problems)
+    found = [(row, entries[file.path]) for file in files if (row := entries[file.path].row)]
+    problems += duplicates(IdPlace(row.id, row.path, entry.line) for row, entry in found)
+    beside = {file.path: entries[file.path] for file in sidecars}
+    pairs = pair_sidecars(((row.path, row.id) for row, _ in found), beside, problems)
+    problems += (problem for name in pairs.values() for problem in beside[name].problems)
+    rows, extras = [], {}
+    for row, entry in found:
+        sidecar = beside[pairs[row.path]] if row.path in pairs else None
+        rows.append(replace(row, code=row.code or sidecar.code) if sidecar else row)
+        own = entry.extras or IndexExtras()
+        other = (sidecar.extras if sidecar else None) or IndexExtras()
+        if (both := own._replace(claims=own.claims or other.claims)) != IndexExtras() and examine:
+            extras[row.path] = both
+    rows.sort(key=lambda row: (natural(row.id), row.path))
+    learned = KnownFiles(place, known.digests, known.evidence)
+    verdicts = _verdicts(rows, Verdicts(place, config.evidence, learned)) if measured else None
+    if measured:
+        learned.forget_unused()
+    kept = {path: entry for path, entry in entries.items() if entry.state}
+    if indexed and (learned.has_learned or kept != known.entries):
+        _write_index(name, IndexFile(known.key, kept, learned.evidence, learned.digests))
+    return Listing(place, config, tuple(rows), tuple(problems), verdicts, extras)
 
 
-def index_of(root: Path, vocabulary: Vocabulary) -> Index | None:
-    """The index of the register at ``root``; None where the user has no folder for such files."""
-    folder = cache_folder()
-    if folder is None:
-        return None
-    place = os.fsencode(root)
-    return Index(
-        folder / f"{root.name}-{zlib.crc32(place):08x}.sqlite3", f"{root}\n{_reader()}\n{vocabulary!r}"
+def row_of(document: Document) -> Row:
+    """The row of a document: a summary derived from the record."""
+    done = sum(item.done for item in document.checklist)
+    row = Row(
+        kind=document.kind,
+        path=document.path,
+        id=document.id.value,
+        title=document.title.value,
+        files=_once(location.file for location in document.locations),
+        done=done,
+        undone=len(document.checklist) - done,
+        code=code_inputs(document.remediation),
+    )
+    if document.kind == "finding":
+        return _with_finding(row, document)
+    # A review is itself the one review that there is.
+    stated = document.reviewer or document.verdict
+    said = (_value(document.reviewer), _value(document.verdict) or "")
+    return replace(row, reviews=(said,) if stated else (), created=_value(document.date))
+
+
+def claims_of(remediation: Remediation | None) -> tuple[StatedClaim, ...]:
+    """What a remediation claims."""
+    return tuple(map(stated_claim, remediation.claims)) if remediation else ()
+
+
+def stated_claim(claim: Claim) -> StatedClaim:
+    """A claim without what only a measurement needs."""
+    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
+    return StatedClaim(claim.variant, claim.metric, claim.value, where)
+
+
+def _with_finding(row: Row, ticket: Ticket) -> Row:
+    outcome = outcome_of(ticket)
+    return replace(
+        row,
+        severity=_value(ticket.severity),
+        status=_value(ticket.status),
+        outcome=outcome.value if outcome else None,
+        batch=ticket.batch.value if ticket.batch else None,
+        agent=_value(ticket.agent),
+        assignee=_value(ticket.assignee),
+        domains=_once(each.value for each in ticket.domains),
+        categories=tuple(category.name for category in ticket.categories if category.ticked),
+        reviews=tuple(
+            (_value(each.reviewer), _value(each.opinion) or each.verdict.value) for each in ticket.reviews
+        ),
+        related=tuple((relation.id, relation.relationship.value) for relation in ticket.related),
+        created=_value(ticket.created),
+        updated=_value(ticket.updated),
+        summary=ticket.summary.raw if ticket.summary else None,
     )
 
 
-def _reader() -> str:
-    """What a reading depends on beside the register's words: versions, and the state of the code itself."""
+def _value(stated: Any) -> str | None:
+    value = stated.value if stated else None
+    return value.value if isinstance(value, Enum) else value
+
+
+def _once(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _read(file: File, vocabulary: Vocabulary, examine: Examine | None) -> IndexEntry:
+    """What is read of one file, with its state where a change of it would show in that."""
+    # Nothing that parses is imported where nothing has changed.
+    from finding_tickets.documents.reading import read_document
+
+    problems: list[Problem] = []
+    now = time.time_ns()
+    content = read_file(file, problems)
+    if content is None:
+        return IndexEntry(None, problems=tuple(problems))
+    state = content.state if is_settled(content.state, now) else None
+    if file.path.lower().endswith(SIDECAR):
+        from finding_tickets.documents.remediation import read_sidecar
+
+        remediation, found = read_sidecar(content.data, file.path)
+        beside = IndexExtras(claims=claims_of(remediation))
+        return IndexEntry(state, problems=tuple(found), code=code_inputs(remediation), extras=beside)
+    document, found = read_document(content.data, file.path, vocabulary)
+    if document is None:
+        return IndexEntry(state, problems=found, extras=IndexExtras())
+    contradictions, ignored = examine(document, content.data, vocabulary) if examine else ((), ())
+    extras = IndexExtras(contradictions, ignored, claims_of(document.remediation)) if examine else None
+    return IndexEntry(state, row_of(document), document.id.span.line, found, extras=extras)
+
+
+def _verdicts(rows: Iterable[Row], verdicts: Verdicts) -> dict[str, CurrentVerdict]:
+    """The verdict on each document that there is evidence on."""
+    found: dict[str, CurrentVerdict] = {}
+    measured = [row for row in rows if verdicts.has_evidence(row.id)]
+    verdicts.resolve(row.code for row in measured if row.code)
+    for row in measured:
+        try:
+            current = verdicts.current(row.id, row.code)
+        except BadDataError as error:
+            current = CurrentVerdict(problem=error)
+        if current.evidence or current.problem:
+            found[row.path] = current
+    return found
+
+
+def _key(root: Path, vocabulary: Vocabulary) -> str:
+    """What a reading depends on beside the file: the register's words, versions, and the code itself."""
     parser = find_spec(_PARSER)
     files = [file for room in _READERS for file in os.scandir(_PACKAGE / room) if file.name.endswith(".py")]
     code = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     library = Path(parser.origin).stat().st_mtime_ns if parser and parser.origin else 0
-    return f"{__version__} {sys.version_info[:2]} {library} {code}"
+    versions = f"{__version__} {sys.version_info[:2]} {library}"
+    return repr((os.fsencode(root), vocabulary, versions, code))
 
 
-def _checksum(path: bytes, content: bytes, particulars: bytes) -> int:
-    return zlib.crc32(particulars, zlib.crc32(content, zlib.crc32(path)))
+def _read_index(name: str, key: str) -> IndexFile:
+    """The index of this name, empty where there is none for this key or it is damaged."""
+    content = read_entry(CACHE, name)
+    if content and zlib.crc32(content[_CHECKSUM:]).to_bytes(_CHECKSUM) == content[:_CHECKSUM]:
+        try:
+            found = msgspec.msgpack.decode(content[_CHECKSUM:], type=IndexFile)
+        except (msgspec.MsgspecError, RecursionError):
+            return IndexFile(key)
+        if found.key == key:
+            return found
+    return IndexFile(key)
 
 
-def _entry(path: str, state: State, reading: Reading) -> tuple[bytes, int, bytes, bytes]:
-    row, line, problems, verifier, particulars = reading
-    values = None if row is None else [getattr(row, name) for name in Row.__slots__]
-    content = json.dumps([state, values, line, _told(problems), verifier]).encode()
-    name, apart = os.fsencode(path), _apart(particulars)
-    return name, _checksum(name, content, apart), content, apart
-
-
-def _told(problems: Iterable[Problem]) -> list[list[Any]]:
-    return [[each.level, each.rule, each.line, each.column, each.message, each.hint] for each in problems]
-
-
-def _apart(particulars: Particulars) -> bytes:
-    """Particulars as bytes; none for the most frequent ones."""
-    contradictions, ignored, claims = particulars
-    return json.dumps([_told(contradictions), ignored, claims]).encode() if particulars != NONE else b""
-
-
-def _reading(
-    path: str,
-    values: list[Any] | None,
-    line: int,
-    told: list[list[Any]],
-    verifier: str | None,
-    *,
-    particulars: Particulars,
-) -> Reading:
-    fields: list[Any] = [_frozen(each) if type(each) is list else each for each in values or ()]
-    row = Row(*fields) if fields else None
-    return Reading(row, line, _problems(path, told), verifier, particulars)
-
-
-def _problems(path: str, told: list[list[Any]]) -> tuple[Problem, ...]:
-    return tuple(
-        Problem(level=Level(level), rule=rule, file=path, line=at, column=column, message=message, hint=hint)
-        for level, rule, at, column, message, hint in told
-    )
-
-
-def _particulars(path: str, content: bytes) -> Particulars:
-    contradictions, ignored, claims = json.loads(content)
-    return Particulars(
-        _problems(path, contradictions), tuple(ignored), tuple(Claimed(*each) for each in claims)
-    )
-
-
-def _frozen(values: list[Any]) -> tuple[Any, ...]:
-    """JSON has lists where a row has tuples, and tuples of tuples."""
-    return tuple(tuple(each) if type(each) is list else each for each in values)
+def _write_index(name: str, index: IndexFile) -> None:
+    # Of a file whose name is no text nothing can be kept.
+    index.entries = {path: entry for path, entry in index.entries.items() if path.isprintable()}
+    try:
+        content = msgspec.msgpack.encode(index)
+    except UnicodeEncodeError:
+        return
+    write_entry(CACHE, name, zlib.crc32(content).to_bytes(_CHECKSUM) + content, _KEEP)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from finding_tickets.documents.inline import plain
 from finding_tickets.documents.reading import Document
+from finding_tickets.documents.source import plain
 from finding_tickets.errors import UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for

@@ -8,12 +8,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.git import ask_bytes, objects
+from finding_tickets.ground.git import ask_bytes
+from finding_tickets.ground.objects import read_objects
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
-from finding_tickets.register.files import SUFFIX, relative
-from finding_tickets.register.ids import natural
+from finding_tickets.register.files import SUFFIX
+from finding_tickets.register.identifiers import natural
+from finding_tickets.register.index import Row, row_of
+from finding_tickets.register.paths import relative
 from finding_tickets.register.root import folders_of
-from finding_tickets.register.row import Row, row_of
 
 _DIFF = ("diff", "--name-only", "-z", "--relative", "--no-renames")
 
@@ -46,7 +48,7 @@ def config_at(root: Path, commit: str) -> Config:
         GitError: As ``files_at`` does.
     """
     found = files_at(root, commit, (CONFIG_FILE, PROJECT_FILE)).objects
-    contents = objects(root, dict.fromkeys(found.values()))
+    contents = read_objects(root, dict.fromkeys(found.values()))
     try:
         return config_from(root, {path: contents.get(name, b"") for path, name in found.items()})
     except BadDataError:
@@ -69,7 +71,7 @@ def rows_at(
     found = files_at(root, commit, dict.fromkeys([*_folders(root), *also]))
     same = [row for row in now if row.path in found.objects and row.path not in found.changed]
     others = {path: found.objects[path] for path in found.changed if path in found.objects and _is_read(path)}
-    contents = objects(root, dict.fromkeys(others.values()))
+    contents = read_objects(root, dict.fromkeys(others.values()))
     documents = (
         read_document(contents[name], path, config.vocabulary)[0]
         for path, name in others.items()

@@ -6,25 +6,16 @@ import os
 from pathlib import Path
 
 from finding_tickets.errors import UsageError
-from finding_tickets.register.config import (
-    CONFIG_FILE,
-    PROJECT_FILE,
-    Config,
-    is_file,
-    project_table,
-    read_config,
-)
+from finding_tickets.ground.git import work_tree
+from finding_tickets.register.config import Config, is_configured, read_config
 
 DEFAULT_FOLDER = Config().tickets[0]
 
 
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is configured for a register or has a folder of tickets."""
-    return (
-        is_file(folder / CONFIG_FILE)
-        or os.path.isdir(folder / DEFAULT_FOLDER)  # noqa: PTH112 - see is_file
-        or project_table(folder / PROJECT_FILE) is not None
-    )
+    # Path.is_dir raises below a folder that may not be entered.
+    return os.path.isdir(folder / DEFAULT_FOLDER) or is_configured(folder) is not None  # noqa: PTH112
 
 
 def find_root(start: Path) -> Path:
@@ -59,6 +50,22 @@ def checked_root(root: Path) -> Path:
     if not root.is_dir():
         raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
     return root.resolve()
+
+
+def repository_of(root: Path) -> Path:
+    """The folder that the user names; for the current directory the register it is in, else git's work tree.
+
+    Outside of both it is the current directory itself.
+
+    Raises:
+        UsageError: It is not a folder.
+    """
+    if root != Path():
+        return checked_root(root)
+    try:
+        return find_root(Path.cwd())
+    except UsageError:
+        return work_tree(Path.cwd()) or Path.cwd()
 
 
 def folders_of(root: Path) -> tuple[Config, tuple[Path, ...]]:

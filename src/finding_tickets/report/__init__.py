@@ -1,1 +1,50 @@
-"""What people and programs read of a register: entries, reports and exports."""
+"""Everything that is shown: text, pages, charts, and reports in formats for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from finding_tickets.report.status import StatusReport
+
+
+def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
+    """The text of a report piece by piece, as the pieces are asked for; the same report gives the same text.
+
+    Raises:
+        UsageError: There is no such template.
+        BadDataError: The template is wrong, or uses a name that the report does not have.
+    """
+    # Each format is loaded for those who ask for it.
+    match output_format:
+        case "markdown":
+            from finding_tickets.report.templates import pieces
+
+            context = {"report": report, "status": report.status}
+            return pieces(report.template, context, report.templates)
+        case "html":
+            from finding_tickets.report.html import write_html
+
+            return write_html(report)
+        case "json":
+            from finding_tickets.report.json import write_json
+
+            return write_json(report)
+        case "csv":
+            from finding_tickets.report.rows import write_csv
+
+            return write_csv(report.rows)
+        case "junit":
+            from finding_tickets.report.junit import write_junit
+
+            return write_junit(report)
+        case "sarif":
+            from finding_tickets.report.sarif import write_sarif
+
+            return write_sarif(report)
+        case "github":
+            from finding_tickets.report.github import write_annotations
+
+            return write_annotations(report)
+    raise ValueError(f"no such format as {output_format}")

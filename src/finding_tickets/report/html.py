@@ -1,38 +1,41 @@
 """A report as one page of HTML that works offline, asks for nothing and trusts no ticket.
 
 The sections of a large register are packed: a browser unpacks those that somebody opens, because a page with
-all of them would not be usable. Jinja escapes whatever is not made here.
+all of them would not be usable. Jinja escapes whatever is not made here, and Markdown is sanitized.
 """
 
 from __future__ import annotations
 
 import base64
+import difflib
 import hashlib
 import posixpath
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
+from pathlib import Path
 from urllib.parse import unquote
 
+import nh3
+import pyromark
 from markupsafe import Markup
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.verification import SiteLaw
-from finding_tickets.report.charts import Chart, Charts, charts
-from finding_tickets.report.contexts import Report
-from finding_tickets.report.difference import Difference, difference, revision_of, variant_places
-from finding_tickets.report.drawing import drawn
-from finding_tickets.report.measured import NO_LAW
-from finding_tickets.report.prose import prose
-from finding_tickets.report.rows import Row
-from finding_tickets.report.sources import Sources
+from finding_tickets.report.charts import Chart, Charts, charts, drawn
+from finding_tickets.report.rows import ReportRow
+from finding_tickets.report.status import StatusReport
 from finding_tickets.report.templates import pieces, source
+from finding_tickets.report.text import AFTER, BEFORE, NO_LAW, Sources
+from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60
 """The largest register whose sections are part of the page from the start."""
@@ -44,12 +47,170 @@ LONGEST_LIST = 100
 """Items of a list in the summary; the table has them all."""
 HEADINGS = 3
 """How many levels the headings of a document stand below those of a page of its own."""
+NEXT_BEST = (AFTER, "applied", "recommended")
+"""What the code as it was found is compared with: the first of these that there is, else any variant."""
+CONTEXT = 3
+"""Lines that are shown around a change of code."""
+
+Resolve = Callable[[str], str | None]
+"""Where a link that names no host leads: an address within the page, or None for nowhere."""
+
+# The next level takes half as much time again for a tenth less room.
 _LEVEL = 5
-"""Of compression: the next one takes half as much time again for a tenth less room."""
+_DEEPEST = 6
+_OPTIONS = (
+    pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS | pyromark.Options.ENABLE_STRIKETHROUGH
+)
+_PARSER = pyromark.Markdown(options=_OPTIONS)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_MAYBE_HTML = re.compile(r"<[a-z/!?]", re.IGNORECASE)
+# What cannot do anything but set text; comments are left to the sanitizer, which drops them.
+_PLAIN_HTML = re.compile(r"</?(?:br|kbd|sub|sup)\s*/?>|<!--.*-->\s*", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<h1>.*?</h1>\n?", re.DOTALL)
+_IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
+_ALIGNED = re.compile(r'(<t[dh]) style="text-align: (left|center|right)"')
+_BOX = re.compile(r'<input disabled="" type="checkbox"( checked="")?/>\n?')
+_LANGUAGE = re.compile(r'<code class="[^"]*">')
+# Text and tags of the parser's without attributes, of which the sanitizer, which is slow, leaves everything.
+_HARMLESS = re.compile(
+    r"(?:[^<]++|</?(?:blockquote|code|del|em|h[1-6]|li|ol|p|pre|strong|table|tbody|td|th|thead|tr|ul)>"
+    r'|<t[dh] class="(?:left|center|right)">)*+'
+)
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "kbd", "li", "ol", "p",
+    "pre", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_SCHEMES = {"http", "https", "mailto"}
+_ALIGNMENTS = {"left", "center", "right"}
+
+
+def nowhere(_: str) -> None:
+    """Leads no relative link anywhere: only its text remains."""
+
+
+def trusted_html(text: str, *, below: int = 0, resolve: Resolve = nowhere) -> str:
+    """The HTML of a Markdown text, of tags that set text and of links alone.
+
+    HTML within the text is shown as it is written. Images become links. The first heading of level 1, which
+    is the document's title, is left out, and all others are ``below`` levels deeper.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = _FRONT_MATTER.sub(lambda found: f"{'`' * 9}yaml\n{found[1]}{'`' * 9}\n", text, count=1)
+    html = _TITLE.sub("", _PARSER.html(_inert(text)), count=1).replace("<hr />\n", "")
+    # Most documents have none of these, and looking for a word takes no time.
+    if "<img" in html:
+        html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
+    if "<input" in html:
+        html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
+    if "<code class" in html:
+        html = _LANGUAGE.sub("<code>", html)
+    if " style=" in html:
+        html = _ALIGNED.sub(r'\1 class="\2"', html)
+    if not _HARMLESS.fullmatch(html):
+        html = _cleaner(resolve).clean(html)
+    # From the deepest up, so that no heading is lowered twice.
+    for level in range(_DEEPEST, 0, -1) if below else ():
+        lower = min(level + below, _DEEPEST)
+        html = html.replace(f"<h{level}>", f"<h{lower}>").replace(f"</h{level}>", f"</h{lower}>")
+    return html.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+
+
+@lru_cache(maxsize=64)
+def _cleaner(resolve: Resolve) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=_TAGS,
+        attributes={"a": {"href", "title"}, "ol": {"start"}},
+        allowed_classes={"td": _ALIGNMENTS, "th": _ALIGNMENTS},
+        url_schemes=_SCHEMES,
+        url_relative=resolve,
+    )
+
+
+def _inert(text: str) -> str:
+    """The text with every ``<`` that begins HTML escaped, but for tags that can do no harm."""
+    if not _MAYBE_HTML.search(text):
+        return text
+    # The parser's ranges count bytes.
+    data = text.encode(errors="replace")
+    kept, at = [], 0
+    for event, span in _PARSER.events_with_range(data.decode()):
+        if not isinstance(event, dict) or not (event.get("Start") == "HtmlBlock" or "InlineHtml" in event):
+            continue
+        start, end = span["start"], span["end"]
+        # A tag within a piece that is escaped already is text.
+        if start >= at and not _PLAIN_HTML.fullmatch(data[start:end].decode()):
+            kept += [data[at:start], data[start:end].replace(b"<", b"&lt;")]
+            at = end
+    return b"".join([*kept, data[at:]]).decode()
 
 
 @dataclass(frozen=True, slots=True)
-class SiteLine:
+class DiffLine:
+    """A line of a difference and its number before and after, None where that file does not have it."""
+
+    before: int | None
+    after: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeDiff:
+    """Two variants, their places as ``file:function``, and pieces of their code with lines around changes."""
+
+    before: str
+    after: str
+    before_place: str
+    after_place: str
+    hunks: tuple[tuple[DiffLine, ...], ...]
+
+
+def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
+    """From the code as it was found to the fix, or to the next best variant; None without files of both."""
+    names = [name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE]
+    if BEFORE not in places or not names:
+        return None
+    before, after = _code_lines(places[BEFORE], root), _code_lines(places[names[0]], root)
+    if before is None or after is None:
+        return None
+    hunks = []
+    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
+        hunk = []
+        for kind, start, end, new_start, new_end in group:
+            if kind == "equal":
+                numbers = zip(range(start + 1, end + 1), range(new_start + 1, new_end + 1), strict=True)
+                hunk += [DiffLine(old, new, before[old - 1]) for old, new in numbers]
+            else:
+                hunk += [DiffLine(old, None, before[old - 1]) for old in range(start + 1, end + 1)]
+                hunk += [DiffLine(None, new, after[new - 1]) for new in range(new_start + 1, new_end + 1)]
+        hunks.append(tuple(hunk))
+    return CodeDiff(BEFORE, names[0], places[BEFORE], places[names[0]], tuple(hunks))
+
+
+def revision_of(place: str) -> str:
+    """The revision that a place states, as in ``file:function@REV``; empty for the work tree."""
+    return place.partition(":")[2].partition("@")[2]
+
+
+def _code_lines(place: str, root: Path) -> list[str] | None:
+    """The lines of a file of the repository, at the revision that the place states; None for any other."""
+    file, revision = place.partition(":")[0], revision_of(place)
+    try:
+        # A ticket may name any path, and a link may lead anywhere.
+        path = (root / file).resolve()
+        if not path.is_relative_to(root.resolve()):
+            return None
+        if revision:
+            commit = Checkouts(root).revision(revision).commit
+            data = ask_bytes(root, "cat-file", "blob", f"{commit}:./{file}")
+        else:
+            data = path.read_bytes()
+    except (OSError, ValueError, GitError, RevisionError):
+        return None
+    return data.decode(errors="replace").splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
     """A source line and the laws of what it costs by metric; ``code`` is empty where it is not known."""
 
     file: str
@@ -60,7 +221,7 @@ class SiteLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DocumentLink:
     """A document that another one names, and its place on the page if it has one."""
 
     id: str
@@ -69,7 +230,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class MetricLaws:
     """A metric of the code as found and of the fix: what was measured, and the claim where that says else."""
 
     metric: str
@@ -77,10 +238,10 @@ class Law:
     claimed: str
 
 
-class Section:
+class DocumentSection:
     """One document of the page, looked up as the template asks for it."""
 
-    def __init__(self, page: Page, row: Row, anchor: str) -> None:
+    def __init__(self, page: ReportPage, row: ReportRow, anchor: str) -> None:
         self.row, self.anchor = row, anchor
         self._page = page
 
@@ -92,13 +253,15 @@ class Section:
         except OSError:
             return None
         resolve = self._page.resolver(self.row.path)
-        return Markup(prose(data.decode(errors="replace"), below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
+        return Markup(trusted_html(data.decode(errors="replace"), below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
 
     @property
-    def related(self) -> tuple[Link, ...]:
+    def related(self) -> tuple[DocumentLink, ...]:
         """The documents that this one names."""
         anchors = self._page.by_id
-        return tuple(Link(each, how, anchors.get(each.casefold())) for each, how in self.row.stated.related)
+        return tuple(
+            DocumentLink(each, how, anchors.get(each.casefold())) for each, how in self.row.stated.related
+        )
 
     @cached_property
     def charts(self) -> Charts:
@@ -115,34 +278,38 @@ class Section:
         return self._document.remediation if self._document else None
 
     @property
-    def difference(self) -> Difference | None:
+    def difference(self) -> CodeDiff | None:
         """The code as it was found against the fix."""
-        return difference(self._places, self._page.report.facts.root)
+        return code_diff(self._places, self._page.report.facts.root)
 
     @property
-    def sites(self) -> Mapping[str, Sequence[SiteLine]]:
+    def sites(self) -> Mapping[str, Sequence[SourceLine]]:
         """The lines that wait, copy or allocate, by variant."""
         variants = self.row.verification.variants if self.row.verification else {}
-        return {
-            name: list(self._lines(name, variant.sites))
-            for name, variant in variants.items()
-            if variant.sites
-        }
-
-    def _lines(self, variant: str, sites: Sequence[SiteLaw]) -> Iterator[SiteLine]:
-        # What was measured is not what stands there now.
-        elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(variant, ""))
-        costs: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
-        for site in sites:
-            place = (site.file, site.line, site.function)
-            costs.setdefault(place, []).append((site.what, site.law or site.growth or NO_LAW))
-        for (file, number, function), each in costs.items():
-            code = "" if elsewhere else self._page.sources.line(file, number)
-            yield SiteLine(file, number, function, code, tuple(each))
+        sites: dict[str, Sequence[SourceLine]] = {}
+        for name, variant in variants.items():
+            # What was measured is not what stands there now.
+            elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(name, ""))
+            # A line may cost in several metrics, and is shown once.
+            costs: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
+            for site in variant.sites:
+                place = (site.file, site.line, site.function)
+                costs.setdefault(place, []).append((site.what, site.law or site.growth or NO_LAW))
+            if costs:
+                line = self._page.sources.line
+                sites[name] = [
+                    SourceLine(file, number, function, "" if elsewhere else line(file, number), tuple(each))
+                    for (file, number, function), each in costs.items()
+                ]
+        return sites
 
     @cached_property
     def _places(self) -> dict[str, str]:
-        return variant_places(self._document, self._page.report.facts.root) if self._document else {}
+        """Where each variant lives, as ``module:function`` or that and ``@REV``; none if that is unclear."""
+        try:
+            return places_of(self._document, self._page.report.facts.root) if self._document else {}
+        except BadDataError:
+            return {}
 
     @cached_property
     def _document(self) -> Document | None:
@@ -151,20 +318,30 @@ class Section:
         return facts.document(self.row.stated) if known else None
 
 
-class Page:
+class ReportPage:
     """What the template of the page is given beside the report."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: StatusReport) -> None:
         self.report = report
         self.sources = Sources(report.facts.root)
-        self.anchors = tuple(_anchors(report.rows))
         self.packed = len(report.rows) > MOST_UNPACKED
+        # Links are relative to the folder, and a cleaner is made for each resolver.
         self._resolvers: dict[str, Callable[[str], str | None]] = {}
+        # The place of a document on the page is its ID, with a number where several share one. An ID that
+        # stands for a file's name may have white space, and what is no text.
+        seen: Counter[str] = Counter()
+        anchors = []
+        for row in report.rows:
+            name = "-".join(row.id.encode(errors="replace").decode().split())
+            seen[name] += 1
+            anchors.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+        self.anchors = tuple(anchors)
 
     @cached_property
     def by_id(self) -> dict[str, str]:
         """The place of each document by its ID."""
         pairs = zip(self.report.rows, self.anchors, strict=True)
+        # Of documents that share an ID the first one is meant.
         return {row.id.casefold(): anchor for row, anchor in reversed(list(pairs))}
 
     @cached_property
@@ -184,29 +361,35 @@ class Page:
         anchor = self.by_path.get(posixpath.normpath(posixpath.join(folder, file)))
         return f"#{anchor}" if anchor and file else None
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[DocumentSection]:
         """Every document, in the order of the report."""
         for row, anchor in zip(self.report.rows, self.anchors, strict=True):
-            yield Section(self, row, anchor)
+            yield DocumentSection(self, row, anchor)
 
-    def packs(self) -> Iterator[list[Section]]:
+    def packs(self) -> Iterator[list[DocumentSection]]:
         """The documents, as many at a time as are packed together."""
         sections = self.sections()
         return iter(lambda: list(islice(sections, PACK)), [])
 
 
-def write(report: Report) -> Iterator[str]:
+def write_html(report: StatusReport) -> Iterator[str]:
     """The page, piece by piece.
 
     Raises:
         UsageError: There is no such template.
         BadDataError: The template is wrong, or uses a name that the report does not have.
     """
-    style, script = _part("report.css", "</style", report), _part("report.js", "</script", report)
+    parts = {}
+    for name, end in (("report.css", "</style"), ("report.js", "</script")):
+        parts[name] = source(name, report.templates)
+        # Either would end the element that the text stands in.
+        if end in parts[name].lower() or "<!--" in parts[name]:
+            raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
+    style, script = parts.values()
     context = {
         "report": report,
         "status": report.status,
-        "page": Page(report),
+        "page": ReportPage(report),
         "style": Markup(style),  # noqa: S704 - a file of the tool's or the register's owner
         "script": Markup(script),  # noqa: S704 - likewise
         "policy": policy(style, script),
@@ -215,26 +398,20 @@ def write(report: Report) -> Iterator[str]:
         "limits": {"rows": FIRST_ROWS, "list": LONGEST_LIST, "pack": PACK},
     }
     # A path may have bytes that are no text.
-    made = pieces(report.template, context, report.templates)
-    return (piece.encode(errors="replace").decode() for piece in made)
+    return (
+        piece.encode(errors="replace").decode()
+        for piece in pieces(report.template, context, report.templates)
+    )
 
 
-def _part(name: str, end: str, report: Report) -> str:
-    """The text of a file for an element that ends with ``end``."""
-    text = source(name, report.templates)
-    if end in text.lower() or "<!--" in text:
-        raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
-    return text
-
-
-def laws_of(row: Row) -> tuple[Law, ...]:
+def laws_of(row: ReportRow) -> tuple[MetricLaws, ...]:
     """What is known of each metric that a document makes claims about, before and after the fix."""
     measured, claimed = (
         {change.metric: change.text.replace("->", "\u2192") for change in each}
         for each in (row.changes, row.claimed)
     )
     return tuple(
-        Law(metric, measured.get(metric, ""), claim if claim != measured.get(metric) else "")
+        MetricLaws(metric, measured.get(metric, ""), claim if claim != measured.get(metric) else "")
         for metric in dict.fromkeys((*measured, *claimed))
         if (claim := claimed.get(metric, "")) or metric in measured
     )
@@ -242,8 +419,12 @@ def laws_of(row: Row) -> tuple[Law, ...]:
 
 def policy(style: str, script: str) -> str:
     """The Content-Security-Policy of a page: its own style and script run, and nothing else is asked for."""
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in (style, script)
+    ]
     return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -251,19 +432,3 @@ def policy(style: str, script: str) -> str:
 def pack(text: str) -> str:
     """A text as the page's script unpacks it: zlib's format in base 64."""
     return base64.b64encode(zlib.compress(text.encode(errors="replace"), _LEVEL)).decode()
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _anchors(rows: Sequence[Row]) -> Iterator[str]:
-    """An ID for each row's place on the page: the document's own, and a number where several share one.
-
-    An ID that stands for a file's name may have white space, and what is no text.
-    """
-    seen: Counter[str] = Counter()
-    for row in rows:
-        name = "-".join(row.id.encode(errors="replace").decode().split())
-        seen[name] += 1
-        yield name if seen[name] == 1 else f"{name}~{seen[name]}"

@@ -1,50 +1,90 @@
-"""A probe as plain text and as JSON: the lines that cost something, heaviest first, and the totals."""
+"""What a probe found: as text, as JSON, and as the draft of a ticket about one of its lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import ast
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
-from finding_tickets.measure.probing import Cost, Probed
-from finding_tickets.report.verification import INDENT, Styler, aligned
+from finding_tickets.errors import UsageError
+from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
+from finding_tickets.report.text import INDENT, Section, Styler, aligned, fields_of, printable, section_lines
+
+if TYPE_CHECKING:
+    from finding_tickets.register.draft import Draft, Place
+    from finding_tickets.report.templates import Attached
 
 LONGEST_TEXT = 72
+"""Characters of a source line that the table shows."""
+EFFECTS = {
+    "device_syncs": "waits for the whole device",
+    "stream_syncs": "waits for the GPU",
+    "event_syncs": "waits for an event of the GPU",
+    "implicit_syncs": "may wait for the GPU",
+    "hazards": "uses data of another stream without waiting for it",
+    "d2h": "copies to the host",
+    "h2d": "copies to the device",
+    "p2p": "copies from device to device",
+    "d2d": "copies within the device",
+    "allocations": "allocates device memory",
+}
+"""What a line does, by the metric that it makes count."""
+
+CLAIMED = {
+    "device_syncs": ("syncs",),
+    "stream_syncs": ("syncs",),
+    "event_syncs": ("syncs",),
+    "implicit_syncs": ("implicit_syncs",),
+    "hazards": ("hazards",),
+    "allocations": ("allocations", "peak_bytes"),
+    **{copies: (copies, f"{copies}_bytes") for copies in ("d2h", "h2d", "p2p", "d2d")},
+}
+"""The metrics of a whole run that tell whether anything was done about such a line."""
+
+CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
+USUAL_CATEGORY = "Performance bottleneck"
+SEVERITY = "P2"
+LONGEST_QUOTE = 24
+AROUND = 6
+MOST_ROWS = 20
+REPEATS = ({"run": 1}, {"run": 2}, {"run": 3})
+"""The sweep of a function that takes no arguments: so many runs show a law, or that they differ."""
 
 
-def lines(probed: Probed, style: Styler) -> Iterator[str]:
-    """The probe for a reader at a terminal; ``style`` colours a text."""
+def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
+    """The lines that cost something, heaviest first, and the totals; ``style`` colours a text."""
     runs = f", {len(probed.points)} points" if len(probed.points) > 1 else ""
-    yield f"{style(probed.target, 'bold')}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
+    title = style(printable(probed.target), "bold")
+    yield f"{title}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
+    rows = [("#", "cost", "what", "where", "function", "source")]
+    for number, site in enumerate(probed.sites, 1):
+        # The table has one line for each site.
+        text = site.text if len(site.text) <= LONGEST_TEXT else f"{site.text[: LONGEST_TEXT - 1]}…"
+        place = f"{site.file}:{site.line}"
+        rows.append((str(number), str(site.cost), site.what, place, site.function, text))
     if probed.sites:
-        header = ("#", "cost", "what", "where", "function", "source")
-        rows = [
-            (
-                str(number),
-                str(site.cost),
-                site.what,
-                f"{site.file}:{site.line}",
-                site.function,
-                site.text if len(site.text) <= LONGEST_TEXT else f"{site.text[: LONGEST_TEXT - 1]}…",
-            )
-            for number, site in enumerate(probed.sites, 1)
-        ]
-        title, *rest = aligned([header, *rows])
-        yield INDENT + style(title, "bold")
-        yield from (INDENT + row for row in rest)
+        header, *lines = aligned(rows)
+        yield INDENT + style(header, "bold")
+        yield from (INDENT + line for line in lines)
     else:
         yield f"{INDENT}no line waits, copies or allocates"
+    # What is 0 in all runs is left out; exceptions are told as doubts.
     totals = [
         (name, str(cost)) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
     ]
     if totals:
-        yield INDENT + style("in all", "bold")
-        yield from (INDENT * 2 + row for row in aligned(totals))
+        yield from (INDENT + line for line in section_lines(Section("in all", totals), style))
 
 
 def doubts(probed: Probed) -> Iterator[str]:
     """What keeps the counts from being the whole truth, for the user to know."""
     yield from (f"not run to its end: {error}" for error in probed.errors)
     yield from (f"not measured: {why}" for why in probed.not_measured)
+    # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
     if probed.approximate:
@@ -56,35 +96,219 @@ def doubts(probed: Probed) -> Iterator[str]:
         yield "the target launched nothing on the device: does it use the device cuda?"
 
 
-def as_json(probed: Probed) -> dict[str, Any]:
+def probe_item(probed: Probed) -> dict[str, Any]:
     """The probe as the item of a JSON output."""
+    costs = ("values", "law", "growth")
     return {
-        "target": probed.target,
-        "kind": probed.kind,
-        "meter": probed.meter,
-        "torch": probed.torch,
-        "device": probed.device,
-        "points": list(probed.points),
+        **fields_of(probed, "target", "kind", "meter", "torch", "device", "points"),
         "sites": [
             {
                 "number": number,
-                "file": site.file,
-                "line": site.line,
-                "function": site.function,
-                "what": site.what,
+                **fields_of(site, "file", "line", "function", "what"),
                 "source": site.text,
-                **_cost(site.cost),
+                **fields_of(site.cost, *costs),
             }
             for number, site in enumerate(probed.sites, 1)
         ],
-        "metrics": {name: _cost(cost) for name, cost in probed.metrics.items()},
-        "errors": list(probed.errors),
-        "not_measured": list(probed.not_measured),
-        "unknown": list(probed.unknown),
-        "approximate": list(probed.approximate),
-        "printed": probed.printed,
+        "metrics": {name: fields_of(cost, *costs) for name, cost in probed.metrics.items()},
+        **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
     }
 
 
-def _cost(cost: Cost) -> dict[str, Any]:
-    return {"values": list(cost.values), "law": cost.law, "growth": cost.growth}
+def site_of(probed: Probed, wanted: str) -> ProbedSite:
+    """The site that its number in the table or ``file:line`` names; of several on a line the heaviest.
+
+    Raises:
+        UsageError: There is no such site, or the target did not run to its end.
+    """
+    if probed.errors:
+        raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
+    # A number is one of the table; a longer one is none.
+    number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
+    places = (site for site in probed.sites if f"{site.file}:{site.line}" == wanted)
+    named = next(iter(probed.sites[number - 1 : number] if number else places), None)
+    if named is None:
+        known = f"1 to {len(probed.sites)}, or file:line" if probed.sites else "the target has none"
+        raise UsageError(f"--draft {wanted}: there is no such site", hint=known)
+    return named
+
+
+@dataclass(frozen=True)
+class ProbedFinding:
+    """A site of a probe that a ticket is to be written about.
+
+    ``command`` is how it was probed. ``verifier`` is the file that was used, if one was, and ``revision`` the
+    one at which the code can be had as it was found; None for the work tree.
+    """
+
+    probed: Probed
+    site: ProbedSite
+    root: Path
+    command: str
+    verifier: str | None = None
+    revision: str | None = None
+
+    def draft(self, categories: Collection[str], given: dict[str, Any]) -> Draft:
+        """The content of the ticket; what is ``given`` comes before what the probe says.
+
+        Raises:
+            BadDataError: What is given does not make a ticket.
+        """
+        from finding_tickets.register.draft import draft_of
+
+        site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
+        effect, times = EFFECTS[site.what], _times(site.cost)
+        where = f"on a {self.probed.meter} device ({self.probed.device}), torch {self.probed.torch}"
+        evidence = [f"### Code Evidence\n\n{quote}"] if (quote := self._quote()) else []
+        content = {
+            "title": f"{self._subject} {effect} in {site.file}:{site.line}",
+            "severity": SEVERITY,
+            "summary": f"Line {site.line} of `{site.file}` {effect} {times} "
+            f"in each run of `{self.probed.target}`.",
+            "description": "\n\n".join(
+                [
+                    f"`{site.text}` {effect}: {times} in a run, as `{site.what}` counts.",
+                    *evidence,
+                    f"### CurrentVerdict\n\n`{self.command}`, {where}:",
+                    self._table(),
+                ]
+            ),
+            "recommended_fix": "To be written: what to do instead, and what that costs. Once it is there, "
+            "name it under `variants:` as `fix`, and claim its costs and `same_result_as: found`.",
+            "locations": tuple(self._places()),
+            "categories": (category,) if category in categories else (),
+            "checklist": (f"Line {site.line} {effect} less often, with the same result",),
+        }
+        return draft_of({**content, **given}, "the draft")
+
+    def attached(self) -> Attached:
+        """How the ticket is measured again: by the verifier that was used, or one made of the sweep."""
+        from finding_tickets.report.templates import Attached
+
+        probed, files = self.probed, dict[str, str]()
+        function = probed.function
+        if function and not self.verifier:
+            files["{verifier}"] = "probed_verifier.py.j2"
+        if function and not probed.positional:
+            files["{fixes}/found.py"] = "probed_found.py.j2"
+        module, _, name = function.rpartition(":")
+        pinned = ""
+        if module.endswith(".py"):
+            # Only a file of the repository can be had at a revision.
+            pinned = f"@{self.revision}" if self.revision else ""
+            parts = PurePosixPath(module).with_suffix("").parts
+            module = ".".join(parts[1:] if parts[0] == "src" else parts)
+        return Attached(
+            remediation="probed.yaml.j2",
+            files=files,
+            context={
+                "target": probed.target,
+                "kind": probed.kind,
+                "function": function,
+                "found": f"{function}{pinned}" if probed.positional else None,
+                "imported": {"module": module, "name": name.partition(".")[0], "call": name},
+                "used_verifier": self.verifier,
+                "names": self._variables,
+                "points": REPEATS if function and not self._variables else probed.points,
+                "claims": {each: _claim(probed.metrics[each]) for each in self._metrics},
+                "statement": f"{self._subject} {EFFECTS[self.site.what]} {_times(self.site.cost)} "
+                f"in line {self.site.line} of {self.site.file}",
+            },
+        )
+
+    @property
+    def _variables(self) -> list[str]:
+        first = self.probed.points[0]
+        return [] if len(self.probed.points) == 1 and first == REPEATS[0] else list(first)
+
+    @property
+    def _metrics(self) -> list[str]:
+        return [name for name in CLAIMED[self.site.what] if name in self.probed.metrics]
+
+    @cached_property
+    def _text(self) -> str:
+        """The file that the line is in; empty where the repository has none of that name."""
+        try:
+            return (self.root / self.site.file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    @cached_property
+    def _around(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The innermost function that the line is in."""
+        try:
+            nodes = list(ast.walk(ast.parse(self._text)))
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        line = self.site.line
+        holding = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        return max(holding, key=lambda node: node.lineno, default=None)
+
+    @property
+    def _symbol(self) -> str | None:
+        """The function that the line is in; None for what is in none."""
+        if not self.site.function.startswith("<"):
+            return self.site.function
+        return self._around.name if self._around else None
+
+    @property
+    def _subject(self) -> str:
+        return self._symbol or PurePosixPath(self.site.file).name
+
+    def _places(self) -> Iterator[Place]:
+        """The line; where it is in an installed package, the function that was probed."""
+        from finding_tickets.register.draft import Place
+
+        file, _, symbol = self.probed.function.rpartition(":")
+        if (self.root / self.site.file).is_file():
+            line = self.site.line
+            yield Place(file=self.site.file, lines=((line, line),), symbol=self._symbol)
+        elif file.endswith(".py"):
+            yield Place(file=file, symbol=symbol)
+
+    def _quote(self) -> str:
+        """The function around the line, or of a long one the lines next to it, below their place."""
+        if not self._text:
+            return ""
+        lines = self._text.removesuffix("\n").split("\n")
+        first, last, function = 1, len(lines), self._around
+        if function:
+            first, last = function.lineno, function.end_lineno or function.lineno
+        # Nobody reads a quote of hundreds of lines.
+        if function is None or last - first >= LONGEST_QUOTE:
+            first, last = max(first, self.site.line - AROUND), min(last, self.site.line + AROUND)
+        quote = "\n".join([f"# {self.site.file}:{first}-{last}", *lines[first - 1 : last]])
+        # The fence is longer than any run of backticks in the code.
+        fence = "`" * max(3, *(len(run) + 1 for run in [*re.findall("`+", quote), ""]))
+        return f"{fence}python\n{quote}\n{fence}"
+
+    def _table(self) -> str:
+        """What the line and the whole run cost at each point, and the laws, as a Markdown table."""
+        names, metrics, points = self._variables, self._metrics, self.probed.points
+        costs = [self.site.cost, *(self.probed.metrics[name] for name in metrics)]
+        empty = [""] * (len(names) + len(costs) - 1)
+        rows = [
+            [*names, f"{self.site.what} of the line", *(f"{name} of the run" for name in metrics)],
+            ["---:"] * (len(names) + len(costs)),
+        ]
+        for place, at in enumerate(points[:MOST_ROWS]):
+            rows.append([*(str(at[name]) for name in names), *(str(cost.values[place]) for cost in costs)])
+        if len(points) > MOST_ROWS:
+            rows.append([f"{len(points) - MOST_ROWS} more", *empty])
+        if names:
+            rows.append(["law", *[""] * (len(names) - 1), *(f"`{cost}`" for cost in costs)])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def _times(cost: ProbedCost) -> str:
+    if cost.law is None and len(set(cost.values)) > 1:
+        return f"{min(cost.values)} to {max(cost.values)} times"
+    count = cost.law or str(cost.values[0])
+    return "once" if count == "1" else f"{count} times" if count.isdecimal() else f"`{count}` times"
+
+
+def _claim(cost: ProbedCost) -> str:
+    """What was measured as a claim: the law, the range where there is none, or the only value."""
+    least, most = min(cost.values), max(cost.values)
+    return cost.law or (f"{least}..{most}" if least < most else str(least))

@@ -1,22 +1,24 @@
-"""The documents of a report: what each states, what was measured of it, and how the two go together."""
+"""A row for each document: what it states and what was measured, for lists, for CSV and for reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.model.problem import Problem
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
-from finding_tickets.register import row as register
-from finding_tickets.register.config import Config
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
-from finding_tickets.register.particulars import NONE, Claimed, Particulars
-from finding_tickets.register.query import Facts, Measured
-from finding_tickets.report.measured import AFTER, BEFORE, Change, changes
+from finding_tickets.register.index import IndexExtras, Row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, printable
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
+    from finding_tickets.model.problem import Problem
     from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
@@ -28,15 +30,23 @@ CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
 """The opinions that take a side: whether they say that there is something to what the finding claims."""
 
+CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
+"""The lint rules that compare what one document says in several places, and look at nothing else."""
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
-_AGAINST = {Verdict.FAILED, Verdict.REFUTED}
-_OPEN_ENDED = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
+BETWEEN = ", "
+
+# Where a semicolon separates cells, as it does for half of Europe, what follows one begins a cell.
+_FORMULA = re.compile(
+    "^(?=[=+\\-@\uff0b\uff0d\uff1d\uff20])|(?<=;)(?=[\"'\\s]*[=+\\-@\uff0b\uff0d\uff1d\uff20])"
+)
+LONGEST_CELL = 32_767
+"""Characters that spreadsheets take in a cell; some put what follows into the next cells."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One document of the report.
+class ReportRow:
+    """One document of a report.
 
     Attributes:
         stated: What the document says of itself, as lists and queries know it.
@@ -52,13 +62,13 @@ class Row:
         ignored: The lint rules that it has a comment to ignore.
     """
 
-    stated: register.Row
-    measured: Measured
+    stated: Row
+    measured: CurrentVerdict
     severity: str
     disposition: str
     consensus: str = NOT_REVIEWED
-    claimed: tuple[Change, ...] = ()
-    changes: tuple[Change, ...] = ()
+    claimed: tuple[LawChange, ...] = ()
+    changes: tuple[LawChange, ...] = ()
     contradictions: tuple[Problem, ...] = ()
     is_unproven: bool = False
     ignored: tuple[str, ...] = ()
@@ -114,104 +124,213 @@ class Row:
 
         A verdict that is stale, inconclusive or not there says nothing of it, nor does one on the fix alone.
         """
-        if self.verification is None or self.verdict in _OPEN_ENDED:
+        unknown = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
+        if self.verification is None or self.verdict in unknown:
             return None
         held = [claim.holds for claim in self.verification.claims if claim.variant == BEFORE]
+        # One false claim refutes the finding, whatever could not be checked.
         if False in held:
             return False
         return True if held and None not in held else None
 
 
-def rows_of(
-    facts: Facts, chosen: Iterable[register.Row], particulars: Mapping[str, Particulars]
-) -> Iterator[Row]:
-    """The rows of a report; ``particulars`` are by the paths of the documents that have some."""
-    wanted = _wanted(facts.config)
+def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtras]) -> Iterator[ReportRow]:
+    """The rows of a report; ``extras`` are by the paths of the documents that have some.
+
+    A rule that the configuration has lint ignore says nothing in a report either.
+    """
+    # Read once: a report has a row for each of thousands of documents.
+    selected, ignored = facts.config.lint_select, facts.config.lint_ignore
+
+    def is_wanted(rule: str) -> bool:
+        return (selected is None or rule in selected) and rule not in ignored
+
     for stated in chosen:
-        told = particulars.get(stated.path, NONE)
-        row = row_of(stated, facts.measured(stated), told, facts.config.vocabulary)
-        found = [*row.contradictions, *_against_measurement(row, facts)]
+        known = extras.get(stated.path, IndexExtras())
+        row = row_of(stated, facts.measured(stated), known, facts.config.vocabulary)
+        found = list(row.contradictions)
+        filed = filed_as(stated.path, facts.config.vocabulary)
+        contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
+        # Few documents are closed as fixed against their measurement: only those have to be read.
+        if contrary and is_fixed(stated.status, stated.outcome, filed):
+            found += _closed_against_measurement(stated, facts)
         yield replace(
             row,
-            contradictions=tuple(problem for problem in found if wanted(problem.rule)),
-            is_unproven=row.is_unproven and wanted(UNPROVEN_RULE),
+            contradictions=tuple(problem for problem in found if is_wanted(problem.rule)),
+            is_unproven=row.is_unproven and is_wanted(UNPROVEN_RULE),
         )
 
 
-def row_of(
-    stated: register.Row,
-    measured: Measured,
-    particulars: Particulars = NONE,
-    vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
-) -> Row:
-    """The row of one document, by what is in it."""
-    finding = stated.kind == "finding"
-    return Row(
-        stated=stated,
-        measured=measured,
-        severity=(stated.severity or UNDECIDED) if finding else REVIEW,
-        disposition=disposed(stated.status, stated.outcome) if finding else REVIEW,
-        consensus=_consensus(stated) if finding else REVIEW,
-        claimed=tuple(_claimed(particulars.claims)),
-        changes=tuple(changes(measured.verification)) if measured.verification else (),
-        contradictions=particulars.contradictions,
-        is_unproven=_is_unproven(stated, measured, particulars, vocabulary),
-        ignored=particulars.ignored,
-    )
-
-
-def _consensus(stated: register.Row) -> str:
-    if not stated.reviews:
-        return NOT_REVIEWED
-    sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
-    if len(sides) == 1:
-        return ENDORSED if True in sides else OBJECTED
-    return SPLIT if sides else NO_SIDE
-
-
-def _claimed(claims: Collection[Claimed]) -> Iterator[Change]:
-    """The claims about the code before and after the fix, those about one metric together."""
-    for metric in dict.fromkeys(claim.metric for claim in claims if claim.variant in {BEFORE, AFTER}):
-        yield Change(metric, *(_together(claims, variant, metric) for variant in (BEFORE, AFTER)))
-
-
-def _together(claims: Collection[Claimed], variant: str, metric: str) -> str | None:
-    """What is claimed at every point; where nothing is, all claims with their points."""
-    about = [claim for claim in claims if (claim.variant, claim.metric) == (variant, metric)]
-    everywhere = [claim.text for claim in about if not claim.where]
-    return " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
-
-
-def _is_unproven(
-    stated: register.Row, measured: Measured, particulars: Particulars, vocabulary: Vocabulary
-) -> bool:
-    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in particulars.ignored
-    filed = filed_as(stated.path, vocabulary)
-    return not shown and stated.kind == "finding" and is_fixed(stated.status, stated.outcome, filed)
-
-
-def _against_measurement(row: Row, facts: Facts) -> Iterable[Problem]:
-    """What lint says of a ticket that was closed as fixed against its measurement; few have to be read."""
-    filed = filed_as(row.path, facts.config.vocabulary)
-    if not (row.verification and is_fixed(row.stated.status, row.stated.outcome, filed)):
-        return ()
-    return _breaches(row, facts) if row.verification.verdict in _AGAINST else ()
-
-
-def _breaches(row: Row, facts: Facts) -> Iterator[Problem]:
+def _closed_against_measurement(stated: Row, facts: Facts) -> Iterator[Problem]:
+    """What lint says of a ticket that was closed as fixed although its measurement says that it is not."""
     from finding_tickets.lint.engine import examine, source_of
     from finding_tickets.lint.rules import RULES, Context
     from finding_tickets.register.load import Register
 
-    document = facts.document(row.stated)
+    document = facts.document(stated)
     if document is None:
         return
+    # The rule looks at this document alone.
     alone = Register(facts.root, facts.config, (document,), ())
     found = examine(source_of(alone, document), document, (), Context(alone), [RULES[REFUTED_RULE]])
     yield from (breach.problem for breach in found if breach.problem.rule == REFUTED_RULE)
 
 
-def _wanted(config: Config) -> Callable[[str], bool]:
-    """Whether the configuration has lint look at a rule."""
-    selected = config.lint_select
-    return lambda rule: (selected is None or rule in selected) and rule not in config.lint_ignore
+def contradictions_in(
+    document: Document, data: bytes, vocabulary: Vocabulary
+) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Where a document of these bytes contradicts itself, and the rules that a comment has lint ignore."""
+    from finding_tickets.documents.source import Source
+    from finding_tickets.lint.engine import examine, suppressions
+    from finding_tickets.lint.rules import RULES, Context
+    from finding_tickets.register.config import Config
+    from finding_tickets.register.load import Register
+
+    alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
+    source = Source(document.path, data, vocabulary)
+    found = examine(source, document, (), Context(alone), [RULES[name] for name in CONTRADICTIONS])
+    ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
+    problems = (breach.problem for breach in found if breach.problem.rule in CONTRADICTIONS)
+    return tuple(problems), tuple(dict.fromkeys(ignored))
+
+
+def row_of(
+    stated: Row,
+    measured: CurrentVerdict,
+    extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
+    vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
+) -> ReportRow:
+    """The row of one document, by what is in it."""
+    is_finding = stated.kind == "finding"
+    # A ticked item, a measurement, or a reason not to look for one, is evidence.
+    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
+    is_closed = is_finding and is_fixed(stated.status, stated.outcome, filed_as(stated.path, vocabulary))
+    # A reviewer who takes no side does not split those who do.
+    sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
+    if not is_finding:
+        consensus = REVIEW
+    elif not stated.reviews:
+        consensus = NOT_REVIEWED
+    elif len(sides) == 1:
+        consensus = ENDORSED if True in sides else OBJECTED
+    else:
+        consensus = SPLIT if sides else NO_SIDE
+
+    def claimed(variant: str, metric: str) -> str | None:
+        """What is claimed at every point; where nothing is, all claims with their points."""
+        about = [claim for claim in extras.claims if (claim.variant, claim.metric) == (variant, metric)]
+        # A claim for all points says more than those for some.
+        everywhere = [claim.text for claim in about if not claim.where]
+        return " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
+
+    metrics = dict.fromkeys(each.metric for each in extras.claims if each.variant in {BEFORE, AFTER})
+    return ReportRow(
+        stated=stated,
+        measured=measured,
+        severity=(stated.severity or UNDECIDED) if is_finding else REVIEW,
+        disposition=disposed(stated.status, stated.outcome) if is_finding else REVIEW,
+        consensus=consensus,
+        claimed=tuple(LawChange(each, claimed(BEFORE, each), claimed(AFTER, each)) for each in metrics),
+        changes=tuple(law_changes(measured.verification)) if measured.verification else (),
+        contradictions=extras.contradictions,
+        is_unproven=is_closed and not shown,
+        ignored=extras.ignored,
+    )
+
+
+def _verdict_cell(row: Row, facts: Facts) -> str:
+    """The verdict, with those of meters that disagree, and whether it rests on times of one machine."""
+    measured = facts.measured(row)
+    # Times are those of one machine, which a reader of the list has to know.
+    timed = "timed" if measured.evidence and measured.evidence.is_timed else None
+    remarks = BETWEEN.join(filter(None, (measured.disagreement, timed)))
+    return f"{measured.verdict} ({remarks})" if remarks else measured.verdict
+
+
+LIST_COLUMNS: Mapping[str, Callable[[Row, Facts], object]] = {
+    "id": lambda row, _: row.id,
+    "kind": lambda row, _: row.kind,
+    "severity": lambda row, _: row.severity,
+    "status": lambda row, _: row.status,
+    "resolution": lambda row, _: row.outcome,
+    "verdict": _verdict_cell,
+    "batch": lambda row, _: row.batch,
+    "agent": lambda row, _: row.agent,
+    "assignee": lambda row, _: row.assignee,
+    "domain": lambda row, _: BETWEEN.join(row.domains),
+    "category": lambda row, _: BETWEEN.join(row.categories),
+    "file": lambda row, _: BETWEEN.join(row.files),
+    "reviewed-by": lambda row, _: BETWEEN.join(f"{name or '?'}={said}" for name, said in row.reviews),
+    "related": lambda row, _: BETWEEN.join(f"{other}={how}" for other, how in row.related),
+    "checklist": lambda row, _: f"{row.done}/{row.done + row.undone}" if row.done + row.undone else None,
+    "created": lambda row, _: row.created,
+    "updated": lambda row, _: row.updated,
+    "path": lambda row, _: row.path,
+    "summary": lambda row, _: row.summary,
+    "title": lambda row, _: row.title,
+}
+"""Every column of a list by its name, which is that of the query's key where there is one."""
+DEFAULT_COLUMNS = ("id", "severity", "status", "verdict", "title")
+
+
+def list_cells(row: Row, facts: Facts, names: Iterable[str]) -> list[str]:
+    """The cells of a document in a list; what it does not state is empty."""
+    values = (LIST_COLUMNS[name](row, facts) for name in names)
+    return ["" if value is None else str(value) for value in values]
+
+
+CSV_COLUMNS: Mapping[str, Callable[[ReportRow], object]] = {
+    "id": lambda row: row.id,
+    "kind": lambda row: row.stated.kind,
+    "title": lambda row: row.title,
+    "severity": lambda row: row.stated.severity,
+    "disposition": lambda row: row.disposition,
+    "status": lambda row: row.stated.status,
+    "resolution": lambda row: row.stated.outcome,
+    "verdict": lambda row: row.verdict,
+    "reason": lambda row: row.reason,
+    "disagreement": lambda row: row.disagreement,
+    "laws": lambda row: "; ".join(f"{change.metric}: {change.text}" for change in row.changes),
+    "consensus": lambda row: row.consensus,
+    "unproven": lambda row: "yes" if row.is_unproven else "no",
+    "batch": lambda row: row.stated.batch,
+    "agent": lambda row: row.stated.agent,
+    "assignee": lambda row: row.stated.assignee,
+    "domains": lambda row: BETWEEN.join(row.stated.domains),
+    "categories": lambda row: BETWEEN.join(row.stated.categories),
+    "files": lambda row: BETWEEN.join(row.stated.files),
+    "done": lambda row: row.stated.done,
+    "undone": lambda row: row.stated.undone,
+    "created": lambda row: row.stated.created,
+    "updated": lambda row: row.stated.updated,
+    "path": lambda row: row.path,
+}
+"""Each column of a report as CSV with its value; None is an empty cell."""
+
+
+def csv_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Comma-separated values; each row is on one line, and no cell is a formula in any spreadsheet."""
+    import csv
+    import io
+
+    for cells in lines:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(map(csv_cell, cells))
+        yield line.getvalue()
+
+
+def csv_cell(value: object) -> str:
+    """A value on one line; an apostrophe makes text of what would be a formula.
+
+    What is longer than spreadsheets take is cut.
+    """
+    # Line ends and control characters would make rows of their own.
+    text = "" if value is None else " ".join(printable(str(value)).split())
+    text = _FORMULA.sub("'", text)
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "\u2026"
+
+
+def write_csv(rows: Iterable[ReportRow]) -> Iterator[str]:
+    """A report as CSV: a line with the names of the columns, and a line for each document."""
+    yield from csv_lines([list(CSV_COLUMNS)])
+    yield from csv_lines([column(row) for column in CSV_COLUMNS.values()] for row in rows)

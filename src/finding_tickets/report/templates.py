@@ -1,4 +1,4 @@
-"""Finding and rendering templates: the user's own, else those the tool brings along."""
+"""Templates: the user's own or the tool's, what they may do, and the files of a new ticket."""
 
 from __future__ import annotations
 
@@ -6,23 +6,75 @@ import os
 import re
 import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
+from finding_tickets.model.vocabulary import squeeze, word_for
+from finding_tickets.register.paths import fixes_folder, verifier_path
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, TemplateNotFound
+    from finding_tickets.register.draft import Draft
+    from finding_tickets.register.load import Register
 
 FOLDER = "templates"
 HTML = (".html.j2", ".html")
 """The endings of templates in which all that is not marked as HTML is escaped."""
+TICKET = "ticket.md.j2"
+TO_MEASURE = "Measure what it costs before and after the fix"
+OURS = __name__.partition(".")[0]
+MADE_FOR_TEMPLATES = (__name__.rpartition(".")[0], "jinja2", "markupsafe")
+"""The packages whose methods templates may call. Those of records can read any file and run what is in it."""
+
 # Between letters or digits, an underscore is no markup.
 _MARKUP = re.compile(r"[\\`*\[<|~&]|(?<![^\W_])_|_(?![^\W_])")
-PACKAGE = Path(__file__).resolve().parents[1]
-CHECKOUT = PACKAGE.parents[1]
-SANDBOX = str(PACKAGE / "report" / "sandbox.py")
+_PACKAGE = Path(__file__).resolve().parents[1]
+_CHECKOUT = _PACKAGE.parents[1]
+
+
+class TemplateSandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which templates read records, run no code and touch no file.
+
+    Whether a record of ours may be asked for a field is found out once for its class: a large report asks a
+    million times.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._known: set[tuple[type, str]] = set()
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A field, as the base class gives it."""
+        key = (type(obj), attribute)
+        # Safe once is safe for every value of the class.
+        if key in self._known:
+            return getattr(obj, attribute)
+        value = super().getattr(obj, attribute)
+        is_ours = type(obj).__module__.partition(".")[0] == OURS
+        if is_ours and hasattr(obj, attribute) and self.is_safe_attribute(obj, attribute, value):
+            self._known.add(key)
+        return value
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """A function is there because a template was given it; of methods, those made for templates."""
+        if isinstance(obj, MethodType):
+            module = getattr(obj.__func__, "__module__", None) or ""
+            if not any(
+                module == package or module.startswith(f"{package}.") for package in MADE_FOR_TEMPLATES
+            ):
+                return False
+        return super().is_safe_callable(obj)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """A path can read and write files."""
+        return not isinstance(obj, PurePath) and super().is_safe_attribute(obj, attr, value)
 
 
 def render(name: str, context: Mapping[str, object], own: Path) -> str:
@@ -36,16 +88,22 @@ def render(name: str, context: Mapping[str, object], own: Path) -> str:
 
 
 def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]:
-    """What ``render`` gives in pieces, made as they are taken; raises what that raises."""
-    from jinja2 import TemplateNotFound, TemplateSyntaxError
-
+    """What ``render`` gives, piece by piece, as the pieces are asked for; raises what that raises."""
     environment = _environment(own)
     try:
         yield from environment.get_template(name).generate(context)
     except TemplateNotFound as error:
-        raise _missing(error, environment, _place(error, own)) from None
+        place = _place(error, own)
+        said, hint = (
+            f"there is no template {error.name}",
+            f"there are {', '.join(environment.list_templates())}",
+        )
+        if place is None:
+            raise UsageError(said, hint=hint) from None
+        raise BadDataError(said, file=place.filename, line=place.lineno, hint=hint) from None
     except TemplateSyntaxError as error:
         raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
+    # What our own code says of other files is no error of the template.
     except TicketsError:
         raise
     except Exception as error:
@@ -55,39 +113,28 @@ def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]
             raise BadDataError(f"template {name} cannot be read: {error}") from None
         if place is None:
             raise
-        said = f"a template cannot be read: {error}" if unreadable else _said(error)
+        if unreadable:
+            said = f"a template cannot be read: {error}"
+        elif isinstance(error, TemplateError):
+            said = error.message or ""
+        else:
+            said = f"{type(error).__name__}: {error}"
         raise BadDataError(said, file=place.filename, line=place.lineno) from None
-
-
-def _missing(
-    error: TemplateNotFound, environment: Environment, place: traceback.FrameSummary | None
-) -> TicketsError:
-    """What is wrong where there is no such template: what was asked for, or the line that takes it in."""
-    said, hint = f"there is no template {error.name}", f"there are {', '.join(environment.list_templates())}"
-    if place is None:
-        return UsageError(said, hint=hint)
-    return BadDataError(said, file=place.filename, line=place.lineno, hint=hint)
 
 
 def _place(error: Exception, own: Path) -> traceback.FrameSummary | None:
     """The innermost line of a template that an error came from; None where our own code made it."""
-    from jinja2 import TemplateError
-
     folders = tuple(f"{folder}{os.sep}" for folder in _folders(own))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(folders):
             return frame
-        # Where a template takes in itself, any code may be called last; filters are given what is unknown.
-        ours = Path(frame.filename).is_relative_to(PACKAGE) and frame.filename != SANDBOX
-        if ours and not isinstance(error, RecursionError | TemplateError):
+        # A template calls the sandbox for each field. Where a template includes itself, any code may be
+        # called last; filters are given what is unknown.
+        of_sandbox = frame.filename == __file__ and frame.name in vars(TemplateSandbox)
+        is_ours = Path(frame.filename).is_relative_to(_PACKAGE) and not of_sandbox
+        if is_ours and not isinstance(error, RecursionError | TemplateError):
             return None
     return None
-
-
-def _said(error: Exception) -> str:
-    from jinja2 import TemplateError
-
-    return error.message or "" if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
 
 
 def source(name: str, own: Path) -> str:
@@ -109,18 +156,14 @@ def source(name: str, own: Path) -> str:
 
 def _folders(own: Path) -> list[Path]:
     # The checkout's folder serves an editable install, where the wheel's copy does not exist.
-    return [own, PACKAGE / FOLDER, CHECKOUT / FOLDER]
+    return [own, _PACKAGE / FOLDER, _CHECKOUT / FOLDER]
 
 
 # Templates are compiled once for all the tickets that one run writes.
 @lru_cache(maxsize=1)
-def _environment(own: Path) -> Environment:
-    from jinja2 import FileSystemLoader, StrictUndefined
-
-    from finding_tickets.report.sandbox import Sandbox
-
+def _environment(own: Path) -> TemplateSandbox:
     # A report runs no code: the templates of a repository come from whoever wrote to it.
-    environment = Sandbox(
+    environment = TemplateSandbox(
         loader=FileSystemLoader(_folders(own)),
         # Nothing changes while a report is made, and asking for each section whether it has takes time.
         auto_reload=False,
@@ -152,3 +195,96 @@ def code(value: object) -> str:
     ticks = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return f"{ticks}{space}{line}{space}{ticks}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attached:
+    """What a ticket brings along beside its own content.
+
+    Attributes:
+        ticket: The template of the ticket.
+        remediation: The template of its Remediation block, if it has one.
+        files: Templates by path, in which ``{verifier}`` and ``{fixes}`` are the usual places of the ticket.
+        place: The file, which may be such a path, and the symbol of a ticket that states no location.
+        checklist: The checklist of a ticket that states none.
+        context: What these templates know beyond what a ticket's usually knows.
+        mark: What is to be found in the ticket again; a comment has it where the template leaves it out.
+    """
+
+    ticket: str = TICKET
+    remediation: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    place: tuple[str, str] | None = None
+    checklist: tuple[str, ...] = (TO_MEASURE,)
+    context: Mapping[str, object] = field(default_factory=dict)
+    mark: str = ""
+
+
+EXAMPLE = Attached(
+    remediation="example.yaml.j2",
+    files={
+        "{verifier}": "verifier.py.j2",
+        "{fixes}/found.py": "found.py.j2",
+        "{fixes}/fix.py": "fix.py.j2",
+    },
+    place=("{fixes}/found.py", "nan_flags()"),
+    checklist=("One wait for the GPU instead of one per tensor, with the same result",),
+)
+"""A verifier and two variants that run, to be replaced by the code that the ticket is about."""
+
+
+def ticket_files(
+    register: Register, draft: Draft, ticket_id: str, path: str, today: date, attached: Attached | None
+) -> dict[str, str]:
+    """The text of every file by its path from the root; the ticket is at ``path`` and comes first.
+
+    Raises:
+        BadDataError: The ticket would not be understood when it is read again.
+    """
+    # Reports use templates as well, and read no ticket.
+    from finding_tickets.documents.reading import read_document
+    from finding_tickets.register.draft import Place
+
+    attached = attached or Attached()
+    vocabulary = register.config.vocabulary
+    usual = {"verifier": verifier_path(ticket_id), "fixes": fixes_folder(ticket_id)}
+    locations = list(draft.locations)
+    if attached.place and not locations:
+        file, symbol = attached.place
+        locations = [Place(file=file.format(**usual), symbol=symbol)]
+    ticked = set()
+    for name in draft.categories:
+        word = word_for(name, vocabulary.categories)
+        if word is None:
+            raise BadDataError(f"unknown category {name}", hint=f"one of {', '.join(vocabulary.categories)}")
+        ticked.add(word)
+    context = {
+        "draft": draft,
+        "id": ticket_id,
+        "today": today.isoformat(),
+        "locations": locations,
+        "categories": [(name, name in ticked) for name in vocabulary.categories],
+        "checklist": draft.checklist or attached.checklist,
+        "remediation": attached.remediation,
+        **usual,
+        **attached.context,
+    }
+    own = register.root / register.config.templates
+    templates = {path: attached.ticket}
+    # Files beside the ticket are named after its ID.
+    templates |= {place.format(**usual): template for place, template in attached.files.items()}
+    texts = {name: render(template, context, own) for name, template in templates.items()}
+    # Imports recognise a finding by its mark; a template of the user may have left it out.
+    if attached.mark not in texts[path]:
+        texts[path] += f"\n<!-- {attached.mark} -->\n"
+    # A ticket that reads back as something else than was asked for is not written.
+    document, problems = read_document(texts[path].encode(), path, vocabulary)
+    for problem in problems:
+        raise BadDataError(f"the ticket cannot be written: {problem.message}", hint=problem.hint)
+    if document is None or document.kind != "finding" or document.id.value != ticket_id:
+        raise BadDataError(f"the ticket cannot be written: it would not be read as {ticket_id}")
+    if squeeze(document.title.value) != squeeze(draft.title):
+        raise BadDataError(
+            f"the title would be read as {document.title.value!r}", hint="write it without markup"
+        )
+    return texts

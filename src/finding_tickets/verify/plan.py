@@ -1,24 +1,25 @@
-"""What there is to measure for a document: its verifier, its variants and its claims; none of it is run."""
+"""What there is to measure for a ticket: its verifier, its variants and its claims; none of it is run."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from finding_tickets.claims.expressions import ExpressionError, Growth, suggest
-from finding_tickets.claims.grammar import parse_condition
+from finding_tickets.claims.language import ExpressionError, Growth, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.checkouts import Checkouts, Revision, RevisionError
-from finding_tickets.measure.source import Comparison, Source
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
-from finding_tickets.register.convention import fixes_folder, verifier_path
-from finding_tickets.verify.variants import find_variants
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.measure.tasks import Code, FunctionPath, Job, ResultPair, find_variants
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
+from finding_tickets.register.paths import fixes_folder, verifier_path
+
+if TYPE_CHECKING:
+    from finding_tickets.ground.checkouts import Revision
 
 EVERY = "*"
 """Stands for all variants that name no revision themselves."""
@@ -26,7 +27,7 @@ EVERY = "*"
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a verification needs to know of a document; ``files`` are relative to ``root``.
+    """Everything a verification needs to know of a ticket; ``files`` are relative to ``root``.
 
     ``verifiers`` is the root that ``verifier`` is relative to, ``repository`` the folder in which git knows
     the ``revisions`` of variants that are not those at ``root``. ``trouble`` says why nothing can be measured
@@ -39,7 +40,7 @@ class Plan:
     verifiers: Path
     repository: Path
     verifier: str
-    variants: dict[str, Source]
+    variants: dict[str, FunctionPath]
     revisions: dict[str, Revision] = field(default_factory=dict)
     keep: bool = False
     claims: tuple[Claim, ...] = ()
@@ -52,26 +53,79 @@ class Plan:
         return tuple(dict.fromkeys([self.verifier, *(file for file in here if file.endswith(".py"))]))
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def modules(self) -> tuple[str, ...]:
+        """The modules of the work tree, by their dotted names, that variants are in."""
+        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
+        return tuple(module for module in here if not module.endswith(".py"))
+
+    @property
+    def comparisons(self) -> tuple[ResultPair, ...]:
         """What the claims about results compare."""
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
-        return tuple(dict.fromkeys(map(comparison_of, claims)))
+        return tuple(dict.fromkeys(ResultPair(each.variant, each.value, each.tolerance) for each in claims))
+
+    @property
+    def compared_across(self) -> tuple[ResultPair, ...]:
+        """The comparisons of variants at different revisions, which are measured apart."""
+        at = {name: self.revisions.get(name) for name in self.variants}
+        return tuple(each for each in self.comparisons if at[each.variant] != at[each.target])
 
     @property
     def is_timed(self) -> bool:
         """Whether a claim is about time."""
         return any(claim.metric == SECONDS for claim in self.claims)
 
-    @property
-    def compared_across(self) -> tuple[Comparison, ...]:
-        """The comparisons of variants at different revisions, which are measured apart."""
-        at = {name: self.revisions.get(name) for name in self.variants}
-        return tuple(each for each in self.comparisons if at[each.variant] != at[each.target])
+    def names_at(self, commit: str) -> tuple[str, ...]:
+        """The variants whose code is that of a commit, or of the work tree for none."""
+        at = {name: revision.commit for name, revision in self.revisions.items()}
+        return tuple(name for name in self.variants if at.get(name, "") == commit)
 
+    def code(self) -> dict[str, Code]:
+        """The variants at each commit, with the folder that their code is in; none is the work tree.
 
-def comparison_of(claim: Claim) -> Comparison:
-    """What a claim about ``same_result_as`` compares."""
-    return Comparison(claim.variant, claim.value, claim.tolerance)
+        Raises:
+            RevisionError: A revision cannot be checked out.
+        """
+        folders = {"": self.root}
+        if self.revisions:
+            from finding_tickets.ground.checkouts import Checkouts
+
+            checkouts = Checkouts(self.repository)
+            for revision in self.revisions.values():
+                folders.setdefault(revision.commit, checkouts.files(revision))
+        names = {commit: self.names_at(commit) for commit in folders}
+        return {
+            commit: Code(str(folder), {name: self.variants[name] for name in names[commit]})
+            for commit, folder in folders.items()
+            if names[commit]
+        }
+
+    def jobs(self, meter: str, results: Path) -> dict[str, Job]:
+        """What workers are asked to measure, by commit; each runs the variants of one revision.
+
+        Results that are compared across revisions are written to the folder ``results``.
+
+        Raises:
+            RevisionError: A revision cannot be checked out.
+        """
+        traced = dict.fromkeys(claim.variant for claim in self.claims if claim.metric == "graph_breaks")
+        across = self.compared_across
+        kept = {name for each in across for name in (each.variant, each.target)}
+        here = [each for each in self.comparisons if each not in across]
+        return {
+            commit: Job(
+                root=str(self.verifiers),
+                code=code.folder,
+                verifier=self.verifier,
+                variants=code.variants,
+                meter=meter,
+                graph_breaks=tuple(name for name in traced if name in code.variants),
+                comparisons=tuple(each for each in here if each.variant in code.variants),
+                kept=tuple(name for name in code.variants if name in kept),
+                results=str(results),
+            )
+            for commit, code in self.code().items()
+        }
 
 
 def plan(
@@ -96,15 +150,41 @@ def plan(
     if verifier is None:
         return None
     remediation = document.remediation
+    refs = remediation.variants if remediation else {}
+    claims = remediation.claims if remediation else ()
+    overrides = overrides or {}
     try:
         _check_file(verifier, place)
-        checkouts = Checkouts(repository or root, commits or {})
-        found = _plan(document, root, checkouts, verifier, remediation, overrides or {})
-        return replace(found, verifiers=place)
+        variants = _variants(document.id.value, root, refs, claims)
+        named: dict[str, str] = {}
+        for name, source in variants.items():
+            stated = refs[name].revision if name in refs else None
+            revision = overrides[name] if name in overrides else stated or overrides.get(EVERY)
+            if revision:
+                named[name] = revision
+            elif source.module.endswith(".py"):
+                _check_file(source.module, root)
+        for claim in claims:
+            _check_claim(claim, variants)
     except BadDataError as error:
         line = error.line or (remediation.span.line if remediation else None)
         file = error.file or (remediation.path if remediation else document.path)
         raise BadDataError(error.message, file=file, line=line, hint=error.hint) from None
+    repository = repository or root
+    revisions, trouble = _resolve(repository, commits or {}, named, variants) if named else ({}, None)
+    return Plan(
+        ticket=document.id.value,
+        document=document.path,
+        root=root,
+        verifiers=place,
+        repository=repository,
+        verifier=verifier,
+        variants=variants,
+        revisions=revisions,
+        keep=remediation is not None and remediation.decision == "keep",
+        claims=claims,
+        trouble=trouble if variants else "there is no variant to measure",
+    )
 
 
 def verifier_of(document: Document, root: Path) -> str | None:
@@ -131,85 +211,6 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
     }
 
 
-def _plan(
-    document: Document,
-    root: Path,
-    checkouts: Checkouts,
-    verifier: str,
-    remediation: Remediation | None,
-    overrides: Mapping[str, str],
-) -> Plan:
-    refs = remediation.variants if remediation else {}
-    claims = remediation.claims if remediation else ()
-    variants = _variants(document.id.value, root, refs, claims)
-    named = {name: _revision_of(name, refs, overrides) for name in variants}
-    revisions, trouble = _resolved(checkouts, {name: text for name, text in named.items() if text}, variants)
-    here = [source.module for name, source in variants.items() if not named[name]]
-    for file in (module for module in here if module.endswith(".py")):
-        _check_file(file, root)
-    for claim in claims:
-        _check_claim(claim, variants)
-    return Plan(
-        ticket=document.id.value,
-        document=document.path,
-        root=root,
-        verifiers=root,
-        repository=checkouts.root,
-        verifier=verifier,
-        variants=variants,
-        revisions=revisions,
-        keep=remediation is not None and remediation.decision == "keep",
-        claims=claims,
-        trouble=trouble if variants else "there is no variant to measure",
-    )
-
-
-def _revision_of(name: str, refs: Mapping[str, VariantRef], overrides: Mapping[str, str]) -> str | None:
-    """The revision at which a variant is measured; None for the work tree."""
-    if name in overrides:
-        return overrides[name]
-    stated = refs[name].revision if name in refs else None
-    return stated or overrides.get(EVERY)
-
-
-def _resolved(
-    checkouts: Checkouts, named: Mapping[str, str], variants: Mapping[str, Source]
-) -> tuple[dict[str, Revision], str | None]:
-    """The revisions of variants, and why they cannot be measured there."""
-    found: dict[str, Revision] = {}
-    for name, text in named.items():
-        try:
-            found[name] = checkouts.revision(text)
-        except RevisionError as error:
-            return found, f"{name}: {error}"
-        file = variants[name].module
-        if file.endswith(".py") and not checkouts.has(found[name], file):
-            return found, f"{name}: {_missing(checkouts, found[name], file)}"
-    return found, None
-
-
-def _missing(checkouts: Checkouts, revision: Revision, file: str) -> str:
-    inside = [folder for folder in checkouts.submodules(revision) if file.startswith(f"{folder}/")]
-    why = f"; {inside[0]} is a submodule, whose files are not part of the revision" if inside else ""
-    return f"there is no file {file} at {revision}{why}"
-
-
-def _variants(
-    ticket: str, root: Path, refs: dict[str, VariantRef], claims: Iterable[Claim]
-) -> dict[str, Source]:
-    """The block's variants and those in the usual folder that claims name; without a block, all there."""
-    folder = fixes_folder(ticket)
-    if not refs:
-        return find_variants(folder, root)
-    found = {name: Source(ref.module, ref.function) for name, ref in refs.items()}
-    function = next(iter(refs.values())).function
-    for name in dict.fromkeys(name for claim in claims for name in named_in(claim)):
-        usual = f"{folder}/{name}.py"
-        if name not in found and (root / usual).is_file():
-            found[name] = Source(usual, function)
-    return found
-
-
 def named_in(claim: Claim) -> tuple[str, ...]:
     """What may be the names of variants in a claim: its own, and what it compares with."""
     if claim.metric in {SAME_RESULT, SECONDS}:
@@ -217,28 +218,67 @@ def named_in(claim: Claim) -> tuple[str, ...]:
     return (claim.variant,)
 
 
+def _variants(
+    ticket: str, root: Path, refs: Mapping[str, VariantRef], claims: Iterable[Claim]
+) -> dict[str, FunctionPath]:
+    """The block's variants and those in the usual folder that claims name; without a block, all there."""
+    folder = fixes_folder(ticket)
+    if not refs:
+        return find_variants(folder, root)
+    found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
+    function = next(iter(refs.values())).function
+    for name in dict.fromkeys(name for claim in claims for name in named_in(claim)):
+        usual = f"{folder}/{name}.py"
+        if name not in found and (root / usual).is_file():
+            found[name] = FunctionPath(usual, function)
+    return found
+
+
+def _resolve(
+    repository: Path,
+    commits: Mapping[str, str],
+    named: Mapping[str, str],
+    variants: Mapping[str, FunctionPath],
+) -> tuple[dict[str, Revision], str | None]:
+    """The revisions of variants, and why they cannot be measured there."""
+    # Most tickets name no revision, and git is not asked for them.
+    from finding_tickets.ground.checkouts import Checkouts
+
+    checkouts = Checkouts(repository, commits)
+    found: dict[str, Revision] = {}
+    for name, text in named.items():
+        try:
+            revision = found[name] = checkouts.revision(text)
+        except RevisionError as error:
+            return found, f"{name}: {error}"
+        file = variants[name].module
+        if not file.endswith(".py") or checkouts.has(revision, file):
+            continue
+        inside = [folder for folder in checkouts.submodules(revision) if file.startswith(f"{folder}/")]
+        why = f"; {inside[0]} is a submodule, whose files are not part of the revision" if inside else ""
+        return found, f"{name}: there is no file {file} at {revision}{why}"
+    return found, None
+
+
 def _check_file(file: str, root: Path) -> None:
     path = (root / file).resolve()
     if not path.is_relative_to(root.resolve()):
         raise BadDataError(f"{file} leaves the repository")
     if not path.is_file():
-        raise BadDataError(f"there is no file {file}", hint=_nearby(path, root))
+        close = difflib.get_close_matches(path.name, [each.name for each in path.parent.glob("*.py")], n=1)
+        nearby = [(path.parent / name).relative_to(root.resolve()).as_posix() for name in close]
+        hint = f"did you mean {nearby[0]}?" if nearby else None
+        raise BadDataError(f"there is no file {file}", hint=hint)
 
 
-def _nearby(path: Path, root: Path) -> str | None:
-    names = [file.name for file in path.parent.glob("*.py")]
-    close = difflib.get_close_matches(path.name, names, n=1)
-    return (
-        f"did you mean {(path.parent / close[0]).relative_to(root.resolve()).as_posix()}?" if close else None
-    )
-
-
-def _check_claim(claim: Claim, variants: dict[str, Source]) -> None:
-    for kind, word, known in _words(claim, list(variants)):
+def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
+    words = [("variant", claim.variant, list(variants)), ("metric", claim.metric, list(CLAIMABLE))]
+    if claim.metric == SAME_RESULT:
+        words.append(("variant", claim.value, list(variants)))
+    for kind, word, known in words:
         if word not in known:
-            raise BadDataError(
-                f"claim {claim.id}: unknown {kind} '{word}'", line=claim.line, hint=suggest(word, known)
-            )
+            message = f"claim {claim.id}: unknown {kind} '{word}'"
+            raise BadDataError(message, line=claim.line, hint=suggest(word, known))
     try:
         if claim.metric == SECONDS:
             parse_ratio(claim.value, claim.variant, variants)
@@ -250,10 +290,3 @@ def _check_claim(claim: Claim, variants: dict[str, Source]) -> None:
     for name, condition in conditions.items():
         if isinstance(condition, Growth):
             raise BadDataError(f"claim {claim.id}: {name}: a growth class selects no points", line=claim.line)
-
-
-def _words(claim: Claim, variants: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-    yield "variant", claim.variant, variants
-    yield "metric", claim.metric, list(CLAIMABLE)
-    if claim.metric == SAME_RESULT:
-        yield "variant", claim.value, variants

@@ -10,8 +10,9 @@ import pytest
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.config import Config
-from finding_tickets.register.query import Facts, Lexicon, Measured
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
+from finding_tickets.register.query import Facts, Lexicon
+from finding_tickets.register.staleness import CurrentVerdict
 
 TODAY = date(2025, 3, 1)
 
@@ -28,10 +29,10 @@ class Watched(Facts):
         self.asked.append(f"text of {row.id}")
         return row.title.lower()
 
-    def measured(self, row: Row) -> Measured:
+    def measured(self, row: Row) -> CurrentVerdict:
         """Refuted."""
         self.asked.append(f"verdict of {row.id}")
-        return Measured(Verdict.REFUTED)
+        return CurrentVerdict(Verdict.REFUTED)
 
 
 def row(document_id: str, **values: object) -> Row:

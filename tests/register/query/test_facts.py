@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.test_session import add
+from tests.verify.conftest import add
 
 from finding_tickets.cli.main import run
 from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.index import row_of
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.row import row_of
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -87,10 +87,8 @@ def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:
     assert ["A-3"] == [row.id for row in select("no:verifier", facts)]
 
 
-def test_no_document_is_read_for_evidence_that_is_not_there(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of two documents, the one with evidence alone is read whole for its verdict."""
+def test_no_document_is_read_for_a_verdict(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row says what evidence rests on, whether there is any or not."""
     repository.ticket("A-1")
     repository.ticket("A-2")
     repository.write("evidence/A-2/simulated.json", "{")
@@ -98,4 +96,4 @@ def test_no_document_is_read_for_evidence_that_is_not_there(
     read: list[str] = []
     monkeypatch.setattr(facts, "document", lambda row: read.append(row.id))
     assert ["A-1", "A-2"] == [row.id for row in select("verdict:unverified", facts)]
-    assert ["A-2"] == read
+    assert [] == read

@@ -10,6 +10,7 @@ from tests.register.query.conftest import row
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import Config
 from finding_tickets.register.query import QueryError, choose, parse
+from finding_tickets.register.staleness import CodeInputs
 
 if TYPE_CHECKING:
     from tests.register.query.conftest import Words
@@ -23,7 +24,11 @@ ROWS = (
     row("A-4", domains=("Simic", "tolaria"), categories=("Memory leak / resource issue",), done=1, undone=2),
     row("A-5", files=("/home/kim/src/simic/loss.py", "b.py"), created="2025-01-31", updated="on 2025-02-15"),
     row("A-6", reviews=(("drl", "OBJECT"), ("pytorch", "ENDORSE"), (None, "NOT A BUG")), summary="Long."),
-    row("A-7", related=(("A-1", "blocked-by"), ("A-9", "duplicate")), verifier="verifiers/a.py"),
+    row(
+        "A-7",
+        related=(("A-1", "blocked-by"), ("A-9", "duplicate")),
+        code=CodeInputs(verifier="verifiers/a.py"),
+    ),
     row("TASK-1", kind="review", reviews=(("codereview", "APPROVED"),), created="soon"),
 )
 

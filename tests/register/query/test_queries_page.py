@@ -13,7 +13,7 @@ import pytest
 from finding_tickets.register.query import Facts, Lexicon, choose, grammar, parse
 from finding_tickets.register.query.keys import FACETS, KEYS
 from finding_tickets.register.query.sorting import SORTS
-from finding_tickets.report.columns import COLUMNS, DEFAULT
+from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -104,8 +104,8 @@ def test_every_column_is_documented() -> None:
     """What a list can show is listed, in its order, and what it shows by default is so."""
     text = section("What is printed")
     named = re.findall(r"`([a-z-]+)`", text.partition("by default")[2].partition("Texts of")[0])
-    assert list(COLUMNS) == [name for name in named if name in COLUMNS]
-    assert f"`{','.join(DEFAULT)}`" in text
+    assert list(LIST_COLUMNS) == [name for name in named if name in LIST_COLUMNS]
+    assert f"`{','.join(DEFAULT_COLUMNS)}`" in text
 
 
 def test_the_grammar_is_that_of_the_code() -> None:

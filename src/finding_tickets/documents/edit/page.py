@@ -1,4 +1,4 @@
-"""A document opened for an edit: its bytes, what is read from them, and a way to try an edit out."""
+"""A document opened for an edit: what is read from it, and a way to try an edit out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from finding_tickets.documents.blocks import Block, walk
-from finding_tickets.documents.parts import Part, sections
+from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.sections import DocumentPart, read_sections
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice, spliced
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Vocabulary
-
-Splices = Sequence[Splice]
 
 ROWS = ("TableRow", "TableHead")
 """The blocks that are rows of a table."""
@@ -26,7 +24,7 @@ class Page:
 
     source: Source
     document: Document
-    parts: tuple[Part, ...]
+    parts: tuple[DocumentPart, ...]
 
     @property
     def data(self) -> bytes:
@@ -80,4 +78,4 @@ def open_page(data: bytes, path: str, vocabulary: Vocabulary) -> Page:
         reason = problems[0].message if problems else "no document"
         raise BadDataError(f"cannot be edited: {reason}", file=path)
     source = Source(path, data, vocabulary)
-    return Page(source, document, sections(source))
+    return Page(source, document, read_sections(source))

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from finding_tickets.documents.places import names
+from finding_tickets.documents.edit.splices import Splice
+from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.splice import Splice
-from finding_tickets.lint.rules.context import Context
-from finding_tickets.lint.rules.rule import Remark, rule
+from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.lint.rules.worktree import is_absolute
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span, Text
@@ -22,15 +21,13 @@ from finding_tickets.model.vocabulary import Outcome, Status
 from finding_tickets.register.disposition import outcome_of, status_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+# Beside a place: that what follows is not what stands there.
 _RESTATED = re.compile(
     r"\b(?:pseudo|simplif|abridg|sketch|conceptual|example|propos|suggest|recommend|should|after|fixed)",
     re.IGNORECASE,
 )
-"""Beside a place: that what follows is not what stands there."""
 _PATTERN = re.compile(r"[*?{}<>]")
 _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
-_CITED = "def clip(parameters, limit):\n    if norm(parameters).item() > limit:\n        scale(parameters)\n"
-_QUOTE = "## Detailed Description\n\n```python\n# src/clip.py:2\nif {}.item() > limit:\n```"
 
 
 class Citation(NamedTuple):
@@ -41,26 +38,7 @@ class Citation(NamedTuple):
     lines: tuple[LineRange, ...]
 
 
-@rule(
-    "absolute-path",
-    Level.WARNING,
-    "Code is cited by its path from the repository's root: an absolute one means nothing on another machine. "
-    "`--fix` shortens those that end in the path of a file of this repository.",
-    wrong={
-        "src/clip.py": _CITED,
-        "tickets/B1-PT-01.md": "## Location\n\n| Field | Value |\n|---|---|\n"
-        "| **File(s)** | `/home/ada/model/src/clip.py` |\n\n"
-        "## Detailed Description\n\n"
-        "```python\n# /home/ada/model/src/clip.py:1\ndef clip(parameters, limit):\n```",
-    },
-    right={
-        "src/clip.py": _CITED,
-        "tickets/B1-PT-01.md": "## Location\n\n| Field | Value |\n|---|---|\n"
-        "| **File(s)** | `src/clip.py` |\n\n"
-        "## Detailed Description\n\n```python\n# src/clip.py:1\ndef clip(parameters, limit):\n```",
-    },
-    mends=True,
-)
+@rule("absolute-path", Level.WARNING, fixable=True)
 def absolute_path(document: Document, context: Context) -> Iterator[Remark]:
     """Absolute paths of locations, and above quoted code."""
     for path, span, _ in (*_located(document), *_quoted_places(document)):
@@ -71,14 +49,7 @@ def absolute_path(document: Document, context: Context) -> Iterator[Remark]:
             yield Remark(span, f"{path} is an absolute path", hint, fix)
 
 
-@rule(
-    "missing-file",
-    Level.WARNING,
-    "The place a ticket speaks of exists in this repository, unless a metadata row Code Repository says that "
-    "the code lives in another one. Nothing is said of what was fixed: that code may have moved since.",
-    wrong="## Location\n\n`src/gone.py`",
-    right="| **Code Repository** | https://example.org/model |\n\n## Location\n\n`src/gone.py`",
-)
+@rule("missing-file", Level.WARNING)
 def missing_file(document: Document, context: Context) -> Iterator[Remark]:
     """Locations whose file is not in the repository."""
     if not _is_about_this_code(document, context):
@@ -87,17 +58,13 @@ def missing_file(document: Document, context: Context) -> Iterator[Remark]:
         if is_absolute(path) or _PATTERN.search(path):
             continue
         if _resolved(path, document, context) is None:
-            hints = [context.files_like(path), "add a row **Code Repository** where the code lives elsewhere"]
-            yield Remark(span, f"{path} does not exist in this repository", " ".join(filter(None, hints)))
+            guess = context.code.files_like(path)
+            hint = "add a row **Code Repository** where the code lives elsewhere"
+            message = f"{path} does not exist in this repository"
+            yield Remark(span, message, f"{guess} {hint}" if guess else hint)
 
 
-@rule(
-    "missing-line",
-    Level.WARNING,
-    "The lines that a ticket cites are in the file: past its end, the code has moved since.",
-    wrong={"src/clip.py": _CITED, "tickets/B1-PT-01.md": "## Location\n\n`src/clip.py:40-44`"},
-    right={"src/clip.py": _CITED, "tickets/B1-PT-01.md": "## Location\n\n`src/clip.py:2-3`"},
-)
+@rule("missing-line", Level.WARNING)
 def missing_line(document: Document, context: Context) -> Iterator[Remark]:
     """Line numbers past the end of the file, in locations and above quoted code."""
     if not _is_about_this_code(document, context):
@@ -110,15 +77,7 @@ def missing_line(document: Document, context: Context) -> Iterator[Remark]:
             yield Remark(span, f"line {last} is cited, and {file} has {count} line{'s' * (count != 1)}")
 
 
-@rule(
-    "quoted-code",
-    Level.WARNING,
-    "Code that a ticket quotes below its place, as in `# src/clip.py:10`, is in that file. Where it is gone, "
-    "the finding may be, too. White space, line breaks and comments do not count, nor does a line that is "
-    "`...`; of each quotation the first line that is gone is named.",
-    wrong={"src/clip.py": _CITED, "tickets/B1-PT-01.md": _QUOTE.format("total(parameters)")},
-    right={"src/clip.py": _CITED, "tickets/B1-PT-01.md": _QUOTE.format("norm(parameters)")},
-)
+@rule("quoted-code", Level.WARNING)
 def quoted_code(document: Document, context: Context) -> Iterator[Remark]:
     """The first quoted line of each piece of code that its file does not have."""
     if not _is_about_this_code(document, context):
@@ -182,10 +141,10 @@ def _resolved(path: str, document: Document, context: Context) -> str | None:
     """The file of this repository that is cited: by its path, an absolute one, or its name alone."""
     if is_absolute(path):
         return context.code.at_home(path)
-    if context.exists(path):
+    if context.code.exists(path):
         return path
     cited = (each.file for each in document.locations if each.file and each.file != path)
-    return next((each for each in cited if names(path, each) and context.exists(each)), None)
+    return next((each for each in cited if names(path, each) and context.code.exists(each)), None)
 
 
 def _within(text: Text, part: str) -> Span:

@@ -1,22 +1,33 @@
-"""What a lint rule is, and the register of all of them."""
+"""What a lint rule is, and what it may ask about the register as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
-from finding_tickets.documents.splice import Splice
+from finding_tickets.ground.git import GitError, ask, shallow_commits
+from finding_tickets.lint.rules.worktree import WorkTree
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.register.identifiers import numbers
+from finding_tickets.register.load import Register, files_of
+from finding_tickets.register.relations import components
+from finding_tickets.register.staleness import Verdicts, code_inputs
 
-if TYPE_CHECKING:
-    from finding_tickets.lint.rules.context import Context
-
-TICKET = "tickets/B1-PT-01.md"
-"""Where the ticket of an example stands that names no file."""
+LEAST_LIKENESS = 0.8
+# How the names begin of what the reader reports about the block.
+BLOCK = "remediation-"
 
 
 class Remark(NamedTuple):
@@ -32,84 +43,148 @@ class Remark(NamedTuple):
     fix: Sequence[Splice] = ()
 
 
-Check = Callable[[Document, "Context"], Iterator[Remark]]
-Mend = Callable[[Source, Problem], Sequence[Splice]]
-Files = Mapping[str, str | bytes]
+Check = Callable[[Any, "Context"], Iterator[Remark]]
+Fix = Callable[[Source, Problem], Sequence[Splice]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a register is asked for, and how a breach is found and mended.
+    """How a breach is found and fixed; ``examples/`` says why, with examples."""
 
-    An example is a set of files. The text of a ticket in it is whole where it begins with a title. Otherwise
-    it is what the example changes in a sound ticket: metadata rows, sections, or lines below the title.
-
-    Attributes:
-        id: What people write to name the rule.
-        level: How much a breach matters; only errors fail the gate.
-        reason: What is asked for, and why.
-        wrong: An example that breaks this rule and no other.
-        right: An example that breaks no rule; where the rule mends, what ``wrong`` becomes.
-        bad_data: Whether a breach makes the register unreadable rather than merely wrong.
-        mends: Whether breaches, or some of them, can be mended without judgement.
-        check: Yields a remark for every breach; None where the reader or lint itself reports them.
-        mend: For a breach that the reader reports: what mends it.
-        is_reported: Whether the reader reports breaches.
-    """
-
-    id: str
-    level: Level
-    reason: str
-    wrong: Files
-    right: Files
-    bad_data: bool = False
-    mends: bool = False
-    check: Check | None = None
-    mend: Mend | None = None
-    is_reported: bool = False
+    id: str  # what people write to name the rule
+    level: Level  # how much a breach matters; only errors fail the gate
+    bad_data: bool = False  # whether a breach makes the register unreadable rather than merely wrong
+    fixable: bool = False  # whether breaches, or some of them, can be fixed without judgement
+    check: Check | None = None  # yields a remark for every breach; None where the reader reports them
+    fix: Fix | None = None  # for a breach that the reader reports: the edits that fix it
+    is_reported: bool = False  # whether the reader reports breaches
+    of: type = object  # the kind of documents that are checked
 
 
 RULES: dict[str, Rule] = {}
+"""All rules by their ID, once the modules that hold them are imported."""
+
+
+C = TypeVar("C", bound=Check)
 
 
 def rule(
-    name: str,
-    level: Level,
-    reason: str,
-    *,
-    wrong: str | Files,
-    right: str | Files,
-    bad_data: bool = False,
-    mends: bool = False,
-) -> Callable[[Check], Check]:
-    """Register the decorated check under an id, which must be new."""
+    name: str, level: Level, *, of: type = object, bad_data: bool = False, fixable: bool = False
+) -> Callable[[C], C]:
+    """Register the decorated check under an ID, which must be new; ``of`` is the kind of its documents."""
 
-    def register(check: Check) -> Check:
-        add(Rule(name, level, reason, files(wrong), files(right), bad_data, mends, check))
+    def register(check: C) -> C:
+        add(Rule(name, level, bad_data, fixable, check, of=of))
         return check
 
     return register
-
-
-def reported(
-    name: str, level: Level, reason: str, *, wrong: str | Files, right: str | Files, mend: Mend | None = None
-) -> None:
-    """Register a rule whose breaches are reported in reading; an error there is bad data."""
-    bad_data, mends = level is Level.ERROR, mend is not None
-    add(Rule(name, level, reason, files(wrong), files(right), bad_data, mends, mend=mend, is_reported=True))
 
 
 def add(new: Rule) -> None:
     """Register a rule.
 
     Raises:
-        ValueError: There is one of this id already.
+        ValueError: There is one of this ID already.
     """
     if new.id in RULES:
         raise ValueError(f"two lint rules are called {new.id}")
     RULES[new.id] = new
 
 
-def files(example: str | Files) -> Files:
-    """The files of an example that may be the text of its ticket alone."""
-    return {TICKET: example} if isinstance(example, str) else example
+def first_commit(root: Path) -> date | None:
+    """The day on which the first commit was written; None where git, or a shallow clone, cannot say."""
+    # The oldest commit of a shallow clone is not the first one of its repository.
+    if shallow_commits(root):
+        return None
+    try:
+        days = ask(root, "log", "--max-parents=0", "--format=%as", "HEAD").split()
+    except GitError:
+        return None
+    return min(map(date.fromisoformat, days), default=None)
+
+
+class Context:
+    """The documents of a register by their ID, and the repository they stand in.
+
+    What takes a look at all documents is found out once, so that checking a register takes time in
+    proportion to its size.
+    """
+
+    def __init__(self, register: Register) -> None:
+        self.root = register.root
+        self.vocabulary = register.config.vocabulary
+        self.code = WorkTree(register.root)
+        self._register = register
+        self._by_id: dict[str, list[Document]] = defaultdict(list)
+        self._by_numbers: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
+        self._related: dict[str, set[str]] = defaultdict(set)
+        self._by_file: dict[str, list[Problem]] = defaultdict(list)
+        for document in register.documents:
+            key = document.id.value.casefold()
+            self._by_id[key].append(document)
+            self._by_numbers[numbers(key)][key] = None
+            # Reviews relate to nothing.
+            if isinstance(document, Ticket):
+                self._related[key].update(each.id.casefold() for each in document.related)
+        for problem in register.problems:
+            self._by_file[problem.file].append(problem)
+
+    def named(self, document_id: str) -> Sequence[Document]:
+        """The documents with this ID in any case; more than one is a mistake."""
+        return self._by_id.get(document_id.casefold(), ())
+
+    def related_to(self, document_id: str) -> Collection[str]:
+        """The IDs, in lower case, that tickets with this ID name as related."""
+        return self._related.get(document_id.casefold(), ())
+
+    def suggestion(self, document_id: str) -> str | None:
+        """A hint with the IDs that one which does not exist may have been meant to be.
+
+        IDs of one series differ in their numbers and are no misspellings of one another.
+        """
+        key = document_id.casefold()
+        close = get_close_matches(key, self._by_numbers.get(numbers(key), ()), n=3, cutoff=LEAST_LIKENESS)
+        names = ", ".join(self._by_id[each][0].id.value for each in close)
+        return f"did you mean {names}?" if close else None
+
+    def reported(self, document: Document) -> Sequence[Problem]:
+        """What was reported when the document, and its remediation beside it, were read."""
+        return [problem for file in sorted(files_of(document)) for problem in self._by_file.get(file, ())]
+
+    def understood(self, document: Document) -> bool:
+        """Whether the whole Remediation block was; else what seems to be missing may stand in the rest."""
+        return not any(problem.rule.startswith(BLOCK) for problem in self.reported(document))
+
+    def verdict(self, document: Document) -> str | None:
+        """The verdict that was recorded for a document, fresh or not; None where there is no evidence.
+
+        Raises:
+            BadDataError: A file of evidence cannot be read.
+        """
+        code = code_inputs(document.remediation)
+        current = self._verdicts.current(document.id.value, code)
+        return current.evidence.verdict.value if current.evidence else None
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self.root, self._register.config.evidence)
+
+    @cached_property
+    def first_commit(self) -> date | None:
+        """The day of the repository's first commit; None where git does not know."""
+        return first_commit(self.root)
+
+    @cached_property
+    def circles(self) -> Mapping[str, int]:
+        """Numbers of IDs, in lower case: those with the same one block one another in a circle."""
+        after: dict[str, list[str]] = defaultdict(list)
+        for document in self._register.documents:
+            for relation in document.related if isinstance(document, Ticket) else ():
+                own, other = document.id.value.casefold(), relation.id.casefold()
+                if relation.relationship is Relationship.BLOCKED_BY:
+                    own, other = other, own
+                elif relation.relationship is not Relationship.BLOCKS:
+                    continue
+                after[own].append(other)
+                after.setdefault(other, [])
+        return {name: number for number, names in enumerate(components(after)) for name in names}

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache, lru_cache
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache, cached_property, lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from finding_tickets.ground.git import files_below, repository_files
+from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.root import is_repository
 
+# A larger file is no source code that people quote.
 MOST_BYTES = 2 * 1024**2
-"""A larger file is no source code that people quote."""
+MOST_GUESSES = 3
+# How many files are looked at where git does not know them.
+MOST_FILES = 50_000
+# Among more files of one folder or of one name, comparing takes longer than a guess is worth.
+MOST_COMPARED = 500
 
 _FILES_KEPT = 128
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//).*$", re.MULTILINE)
@@ -27,7 +38,6 @@ class WorkTree:
         self.inside = cache(self._inside)
         self.exists = cache(self._exists)
         self.at_home = cache(self._at_home)
-        self.line_count = cache(self._line_count)
         self._text = lru_cache(_FILES_KEPT)(self._read)
         self._lines = lru_cache(_FILES_KEPT)(
             lambda path: frozenset(map(squeezed, (self._text(path) or "").splitlines()))
@@ -58,7 +68,7 @@ class WorkTree:
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
         return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)
 
-    def _line_count(self, path: str) -> int | None:
+    def line_count(self, path: str) -> int | None:
         """How many lines a file has; None where it is no text."""
         text = self._text(path)
         return None if text is None else len(text.splitlines())
@@ -77,6 +87,39 @@ class WorkTree:
         except (OSError, ValueError):
             return None
 
+    def files_like(self, path: str) -> str | None:
+        """A hint with the files that a path which does not exist may have been meant to be."""
+        found = self.guesses(path)
+        return f"did you mean {' or '.join(found)}?" if found else None
+
+    def guesses(self, path: str) -> Sequence[str]:
+        """The files with the name of ``path`` elsewhere, or with one like it in its folder; likest first."""
+        wanted = PurePosixPath(path.replace("\\", "/")).as_posix()
+        folder, _, name = wanted.rpartition("/")
+        by_name, by_folder = self._known
+        close = get_close_matches(name, _few(by_folder.get(folder, ())))
+        # What is numbered differently is another one of a series.
+        beside = [f"{folder}/{each}".lstrip("/") for each in close if numbers(each) == numbers(name)]
+        alike = dict.fromkeys([*_few(by_name.get(name.casefold(), ())), *beside])
+        there = [each for each in alike if (self.root / each).exists()]
+        return there if len(there) == 1 else get_close_matches(wanted, there, n=MOST_GUESSES)
+
+    @cached_property
+    def _known(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Iterable[str]]]:
+        """The files by name, and the names in each folder, those of folders among them."""
+        listed = repository_files(self.root)
+        by_name: dict[str, list[str]] = defaultdict(list)
+        by_folder: dict[str, dict[str, None]] = defaultdict(dict)
+        for file in sorted(islice(files_below(self.root), MOST_FILES) if listed is None else listed):
+            by_name[file.rpartition("/")[2].casefold()].append(file)
+            path = file
+            while path:
+                path, _, name = path.rpartition("/")
+                if name in by_folder[path]:
+                    break
+                by_folder[path][name] = None
+        return by_name, by_folder
+
 
 def is_absolute(path: str) -> bool:
     """Whether a path begins at the root of a disk or in somebody's home."""
@@ -87,3 +130,8 @@ def is_absolute(path: str) -> bool:
 def squeezed(code: str) -> str:
     """Code without white space, comments and the commas that wrapping adds, so that it can be compared."""
     return _LAST_COMMA.sub("", _SPACE.sub("", _COMMENT.sub("", code)))
+
+
+def _few(found: Iterable[str]) -> Sequence[str]:
+    few = list(islice(found, MOST_COMPARED + 1))
+    return few if len(few) <= MOST_COMPARED else []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from finding_tickets.register.index import Row
 from finding_tickets.register.query.choice import choose
-from finding_tickets.register.query.facts import Facts, Measured
+from finding_tickets.register.query.facts import Facts, Lexicon
 from finding_tickets.register.query.grammar import parse
-from finding_tickets.register.query.lexicon import Lexicon
 from finding_tickets.register.query.tree import Query, QueryError
-from finding_tickets.register.row import Row
 
-__all__ = ["Facts", "Lexicon", "Measured", "Query", "QueryError", "choose", "parse", "select"]
+__all__ = ["Facts", "Lexicon", "Query", "QueryError", "choose", "parse", "select"]
 
 
 def select(text: str, facts: Facts) -> list[Row]:

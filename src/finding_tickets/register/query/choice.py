@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from finding_tickets.register.index import Row
 from finding_tickets.register.query.facts import Facts
 from finding_tickets.register.query.sorting import SORTS, by
 from finding_tickets.register.query.tree import Query
-from finding_tickets.register.row import Row
 
 
 def choose(query: Query, facts: Facts) -> list[Row]:

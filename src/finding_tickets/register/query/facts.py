@@ -1,55 +1,48 @@
-"""What a query may ask beyond a row: each is looked up when it is asked for, not before."""
+"""What is known of the documents of a register beyond their rows, and the words that a query may use."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict, Vocabulary, Words, word_for
 from finding_tickets.register.config import Config
-from finding_tickets.register.convention import safe_name, verifier_path
-from finding_tickets.register.graph import Relations, relations
+from finding_tickets.register.index import Listing, Row, row_of
+from finding_tickets.register.paths import verifier_path
 from finding_tickets.register.query.tree import folded
-from finding_tickets.register.row import Row, row_of
-from finding_tickets.register.sidecars import with_sidecar
+from finding_tickets.register.relations import Relations, relations
+from finding_tickets.register.staleness import CurrentVerdict, Verdicts
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.verification import Verification
     from finding_tickets.register.load import Register
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The verdict that counts now and the verification it comes from, if there is one.
-
-    ``disagreement`` names the verdicts of meters that differ. ``problem`` is why evidence could not be read.
-    ``changed`` names the inputs that made all evidence stale.
-    """
-
-    verdict: Verdict = Verdict.UNVERIFIED
-    verification: Verification | None = None
-    disagreement: str | None = None
-    problem: BadDataError | None = None
-    changed: tuple[str, ...] = ()
-
-
 class Facts:
-    """What is known of the rows of one register.
+    """What is known of the rows of one register: each fact is looked up when it is asked for, not before.
 
-    ``rows`` are sorted by ID as people count. Documents that are not at hand, by their path, are read.
+    ``rows`` are sorted by ID as people count. Documents that are not at hand, by their path, are read;
+    ``verdicts`` are those of all documents with evidence, or None.
     """
 
     def __init__(
-        self, root: Path, config: Config, rows: Sequence[Row], documents: Mapping[str, Document] | None = None
+        self,
+        root: Path,
+        config: Config,
+        rows: Sequence[Row],
+        documents: Mapping[str, Document] | None = None,
+        verdicts: Mapping[str, CurrentVerdict] | None = None,
     ) -> None:
         self.root, self.config, self.rows = root, config, rows
         self._documents = dict(documents or {})
-        self._measured: dict[str, Measured] = {}
+        self._known = verdicts
+        self._measured: dict[str, CurrentVerdict] = {}
         self._text = ("", "")
 
     @classmethod
@@ -57,6 +50,11 @@ class Facts:
         """What is known of a register that was read whole."""
         documents = {document.path: document for document in register.documents}
         return cls(register.root, register.config, tuple(map(row_of, register.documents)), documents)
+
+    @classmethod
+    def of_listing(cls, listing: Listing) -> Facts:
+        """What is known of a register that was listed."""
+        return cls(listing.root, listing.config, listing.rows, verdicts=listing.verdicts)
 
     @cached_property
     def relations(self) -> Relations:
@@ -73,24 +71,30 @@ class Facts:
         """The whole document; None where it is gone by now. One that has to be read is not kept."""
         if row.path in self._documents:
             return self._documents[row.path]
-        from finding_tickets.documents.reading import read_document
+        from finding_tickets.register.load import read_one
 
         data = self._data(row)
-        document = read_document(data, row.path, self.config.vocabulary)[0] if data is not None else None
-        return with_sidecar(document, self.root) if document else None
+        return read_one(self.root, row.path, self.config, data) if data is not None else None
 
     def verdict(self, row: Row) -> Verdict:
         """What was measured for a document."""
         return self.measured(row).verdict
 
-    def measured(self, row: Row) -> Measured:
+    def measured(self, row: Row) -> CurrentVerdict:
         """What was measured for a document, and where that comes from."""
         if row.path not in self._measured:
-            self._measured[row.path] = self._read(row)
+            if self._known is not None:
+                current = self._known.get(row.path, CurrentVerdict())
+            else:
+                try:
+                    current = self._verdicts.current(row.id, row.code)
+                except BadDataError as error:
+                    current = CurrentVerdict(problem=error)
+            self._measured[row.path] = current
         return self._measured[row.path]
 
     @property
-    def looked_up(self) -> Collection[Measured]:
+    def looked_up(self) -> Collection[CurrentVerdict]:
         """All that was measured, as far as anybody has asked for it."""
         return self._measured.values()
 
@@ -99,31 +103,81 @@ class Facts:
         return row.verifier is not None or (self.root / verifier_path(row.id)).is_file()
 
     @cached_property
-    def _with_evidence(self) -> frozenset[str]:
-        """The folders that hold evidence, each named after an ID."""
-        try:
-            return frozenset(folder.name for folder in (self.root / self.config.evidence).iterdir())
-        except OSError:
-            return frozenset()
-
-    def _read(self, row: Row) -> Measured:
-        # A document is read whole, and the claims' grammar loaded, for those alone that have evidence.
-        there = self._with_evidence and safe_name(row.id) in self._with_evidence
-        document = self.document(row) if there else None
-        if document is None:
-            return Measured()
-        from finding_tickets.register.measured import measured
-
-        try:
-            current = measured(self, document)
-        except BadDataError as error:
-            return Measured(problem=error)
-        if current is None:
-            return Measured()
-        return Measured(current.verdict, current.verification, current.disagreement, changed=current.changed)
+    def _verdicts(self) -> Verdicts:
+        return Verdicts(self.root, self.config.evidence)
 
     def _data(self, row: Row) -> bytes | None:
         try:
             return (self.root / row.path).read_bytes()
         except OSError:
             return None
+
+
+class Lexicon:
+    """What the words of a query can mean in one register, on one day; by default today."""
+
+    def __init__(self, facts: Facts, today: date | None = None) -> None:
+        self.facts = facts
+        self.today = today or datetime.now().astimezone().date()
+        self.vocabulary: Vocabulary = facts.config.vocabulary
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Every document."""
+        return self.facts.rows
+
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """The IDs of all documents by their lower case."""
+        return {row.id.casefold(): row.id for row in self.rows}
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """The IDs of all documents by their paths from the root."""
+        return {row.path: row.id for row in self.rows}
+
+    @cached_property
+    def named(self) -> dict[str, str]:
+        """The IDs that relations name, whether there are such documents or not, by their lower case."""
+        return {other.casefold(): other for row in self.rows for other, _ in row.related}
+
+    @cached_property
+    def agents(self) -> Words:
+        """The agents that the vocabulary knows, and who else found or reviewed something."""
+        people = ((row.agent, *(reviewer for reviewer, _ in row.reviews)) for row in self.rows)
+        return _with(self.vocabulary.known_agents, chain.from_iterable(people))
+
+    @cached_property
+    def opinions(self) -> Words:
+        """The vocabulary's opinions, and what else reviewers said."""
+        return _with(self.vocabulary.opinions, (said for row in self.rows for _, said in row.reviews))
+
+    @cached_property
+    def categories(self) -> Words:
+        """The vocabulary's categories, and what else is ticked."""
+        return _with(self.vocabulary.categories, chain.from_iterable(row.categories for row in self.rows))
+
+    @cached_property
+    def domains(self) -> Words:
+        """The vocabulary's domains, and those of documents."""
+        return _with(self.vocabulary.domains, chain.from_iterable(row.domains for row in self.rows))
+
+    def is_id(self, word: str) -> bool:
+        """Whether a word of a query means a document: one has it as its ID, or it has the form of one."""
+        return word.casefold() in self.ids or bool(
+            re.fullmatch(self.vocabulary.id_pattern, word, re.IGNORECASE)
+        )
+
+    def agent(self, name: str) -> str:
+        """The register's word for a person or agent, else the name itself."""
+        word = word_for(name, self.vocabulary.known_agents)
+        if word is None:
+            # Most names are words; the reader of Markdown is loaded for the others.
+            from finding_tickets.documents.review_tokens import reviewer_word
+
+            word = reviewer_word(name, self.vocabulary)
+        return word or name
+
+
+def _with(words: Words, seen: Iterable[str | None]) -> Words:
+    return {**dict.fromkeys((word for word in seen if word), ()), **words}

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from finding_tickets.register.query.facts import Lexicon
 from finding_tickets.register.query.keys import KEYS, is_pattern
-from finding_tickets.register.query.lexicon import Lexicon
 from finding_tickets.register.query.scanner import KEY, OPERATOR, RELATION, VALUE, WORD, Scanner
 from finding_tickets.register.query.sorting import SORTS
 from finding_tickets.register.query.tree import (

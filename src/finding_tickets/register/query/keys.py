@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Relationship, Severity, Words, word_for
+from finding_tickets.register.index import Row
 from finding_tickets.register.query.dates import date_in, date_test
-from finding_tickets.register.query.facts import Facts
-from finding_tickets.register.query.lexicon import Lexicon
+from finding_tickets.register.query.facts import Facts, Lexicon
 from finding_tickets.register.query.tree import (
     OF_EVIDENCE,
     OF_ROW,
@@ -23,7 +23,6 @@ from finding_tickets.register.query.tree import (
     close_words,
     folded,
 )
-from finding_tickets.register.row import Row
 
 Read = Callable[[Written, Lexicon], Test]
 Get = Callable[[Row], str | None]

@@ -7,10 +7,10 @@ from typing import Any
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Severity, Status
-from finding_tickets.register.ids import natural
+from finding_tickets.register.identifiers import natural
+from finding_tickets.register.index import Row
 from finding_tickets.register.query.dates import date_in
 from finding_tickets.register.query.facts import Facts
-from finding_tickets.register.row import Row
 
 By = Callable[[Row], Any]
 """What of a row is compared: anything with an order, or None where the document does not state it."""

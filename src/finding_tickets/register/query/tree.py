@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from finding_tickets.errors import UsageError
 from finding_tickets.model.vocabulary import squeeze
-from finding_tickets.register.row import Row
+from finding_tickets.register.index import Row
 
 Test = Callable[[Row], bool]
 

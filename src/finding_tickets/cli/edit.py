@@ -1,0 +1,184 @@
+"""The commands that edit documents: ``set``, ``tick``, ``relate``, ``close`` and ``reopen``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, DryRun, Id, OutputFormat, Root, complete_id, known
+from finding_tickets.cli.output import Format, say, write, write_json
+from finding_tickets.documents.reading import Document
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.ground.files import FileEdit, rewrite
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, squeeze
+from finding_tickets.register.closing import Closing, closing, original_of, reopening
+from finding_tickets.register.edits import edit_of, relating, setting, ticking
+from finding_tickets.register.index import Listing, list_rows, row_of
+from finding_tickets.register.keys import one_line
+from finding_tickets.register.lifecycle import SETTLED_AS
+from finding_tickets.register.query import Facts
+
+OUTCOMES = ", ".join(SETTLED_AS)
+RELATIONSHIPS = ", ".join(Relationship)
+
+
+def today() -> date:
+    """The date in the local time zone."""
+    return datetime.now().astimezone().date()
+
+
+def set_values(
+    ticket: Id,
+    changes: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE...", help="Such as severity=P3; nothing after = clears.")
+    ],
+    root: Root = HERE,
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Set metadata: severity=P3 assignee=me."""
+    listing = list_rows(root)
+    row = listing.find(ticket)
+    # Values of one key belong together, however each change spells it.
+    values_of: dict[str, tuple[str, list[str]]] = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or not squeeze(key):
+            raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
+        values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
+    steps = [setting(key, values) for key, values in values_of.values()]
+    edit = edit_of(row, listing.config.vocabulary, today(), *steps)
+    what = f"{row.id}: {', '.join(changes)}"
+    return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
+
+
+def tick(
+    ticket: Id,
+    items: Annotated[
+        list[int], typer.Argument(metavar="N...", min=1, help="Items of the verification checklist, from 1.")
+    ],
+    root: Root = HERE,
+    undo: Annotated[bool, typer.Option("--undo", help="Clear the boxes instead.")] = False,
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Tick items of a checklist."""
+    listing = list_rows(root)
+    row = listing.find(ticket)
+    edit = edit_of(row, listing.config.vocabulary, today(), ticking(items, not undo))
+    what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
+    return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
+
+
+def relate(
+    ticket: Id,
+    other: Id,
+    kind: Annotated[str, typer.Option("--as", metavar="WORD", help=f"One of {RELATIONSHIPS}.")],
+    root: Root = HERE,
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What they have in common.")] = "",
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Relate two tickets, in both of them."""
+    (word,) = known("as", [kind], {each.value: () for each in Relationship}, "relationship")
+    relationship, remark = Relationship(word), one_line("--note", note)
+    listing = list_rows(root)
+    words = listing.config.vocabulary
+    first, second = listing.find(ticket), listing.find(other)
+    if first is second:
+        raise UsageError(f"{first.id} cannot relate to itself")
+    edits = [
+        edit_of(first, words, today(), relating(second.id, relationship, remark)),
+        edit_of(second, words, today(), relating(first.id, CONVERSE[relationship], remark)),
+    ]
+    what = f"{first.id}: {relationship} {second.id}"
+    return _edit_files(listing, edits, what, dry_run=dry_run, output_format=output_format)
+
+
+def close(
+    ticket: Id,
+    outcome: Annotated[str, typer.Option("--as", metavar="WORD", help=f"One of {OUTCOMES}.")],
+    root: Root = HERE,
+    of: Annotated[
+        str | None,
+        typer.Option(metavar="ID", autocompletion=complete_id, help="The ticket that it is a duplicate of."),
+    ] = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the record.")] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Close as fixed without a measurement; needs a reason.")
+    ] = False,
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Close a ticket; as fixed only if it is verified."""
+    listing = list_rows(root)
+    words = listing.config.vocabulary
+    row = listing.find(ticket)
+    spellings = {each.value: words.outcomes.get(each, ()) for each in SETTLED_AS}
+    (word,) = known("as", [outcome], spellings, "outcome")
+    wanted, why = Outcome(word), one_line("--reason", reason)
+    if (wanted is Outcome.DUPLICATE) is not bool(of):
+        raise UsageError("--of names the ticket that a duplicate repeats: --as duplicate --of ID")
+    if force and wanted is not Outcome.FIXED:
+        raise UsageError("--force is for --as fixed alone: nothing else needs a measurement")
+    if force and not why:
+        raise UsageError("--force needs a --reason, which the ticket keeps")
+    original = original_of(row, listing.find(of)) if of else None
+
+    def verdict_of(current: Document) -> Verdict:
+        # The file may have changed since the index read it: the verdict is of what it says now.
+        fresh = row_of(current)
+        return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).verdict(fresh)
+
+    end = Closing(wanted, today(), why, original.id if original else None, force)
+    linked = [relating(original.id, Relationship.DUPLICATE)] if original else []
+    edits = [edit_of(row, words, today(), *linked, closing(end, verdict_of))]
+    if original:
+        # Should a crash leave the second file old, the ticket is still open and can be closed once more.
+        edits.insert(0, edit_of(original, words, today(), relating(row.id, Relationship.DUPLICATE)))
+    what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
+    return _edit_files(listing, edits, what, dry_run=dry_run, output_format=output_format)
+
+
+def reopen(
+    ticket: Id,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the record.")],
+    root: Root = HERE,
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Open a closed ticket again."""
+    why = one_line("--reason", reason)
+    if not why:
+        raise UsageError("--reason must say why")
+    listing = list_rows(root)
+    row = listing.find(ticket)
+    edit = edit_of(row, listing.config.vocabulary, today(), reopening(why, today()))
+    what = f"{row.id}: open again"
+    return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
+
+
+def _edit_files(
+    listing: Listing, edits: Sequence[FileEdit], what: str, *, dry_run: bool, output_format: Format
+) -> ExitCode:
+    """Make the edits; print the files that changed, or the diff of a dry run."""
+    changes = rewrite(listing.root, edits, dry_run=dry_run)
+    changed = [change for change in changes if change.old != change.new]
+    if output_format is Format.JSON:
+        items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]
+        write_json("edits", items)
+    elif changed:
+        write(
+            "".join(change.diff() for change in changed)
+            if dry_run
+            else "\n".join(change.path for change in changed)
+        )
+    if not changed:
+        say(f"nothing to change: {what}")
+    elif not dry_run:
+        say(what)
+    return ExitCode.OK

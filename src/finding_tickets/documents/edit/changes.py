@@ -1,0 +1,414 @@
+"""Ways to make an edit, in the form that the document has: rows, sections, boxes, related findings.
+
+What yields several ways yields the most likely one first: whether one reads back is for the caller to try.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from finding_tickets.documents.blocks import Block, Table, TableRow, table_of
+from finding_tickets.documents.edit.page import ROWS, Page
+from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
+from finding_tickets.documents.relations import RELATIONSHIPS
+from finding_tickets.documents.section_kinds import SectionKind
+from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.source import plain
+from finding_tickets.errors import BadDataError
+from finding_tickets.model.record import Text
+from finding_tickets.model.ticket import ChecklistItem, Relation
+from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
+
+EARLIER = "Earlier"
+"""What the heading of a section begins with that is kept for the record: nothing is read from it."""
+
+_BLANK = b" \t"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_RULE = b"---"
+_LEVEL = 2
+_BOX = re.compile(rb"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[([ \t\r\nxX])\]")
+
+_BOLD = "**"
+_TICKS = re.compile(r"`+")
+# An underscore within a word is no markup, and need not be escaped.
+_SPECIAL = re.compile(r"[*`\[\]]|(?<!\w)_|_(?!\w)")
+_PIPE = re.compile(r"(?<!\\)\|")
+_YAML = re.compile(r"\w(?:[\w ./@+()-]*[\w./@+()-])?")
+_BETWEEN = re.compile(r"`(\s*[/,;]\s*)`")
+
+_IN_CODE = frozenset(["severity", "status", "resolution", "agent", "domain"])
+_BEFORE_LABEL = re.compile(rb"[\s>|*_`+\d.)\"'-]*")
+_PADDED = re.compile(rb"([^|]*?)( {2,})\|[ \t]*")
+# Where a new row goes: after the last of those that stand before it here.
+_ORDER = [
+    *("ticketid", "severity", "status", "resolution", "batch", "agent", "domain", "assignee"),
+    *("coderepository", "created", "updated"),
+]
+
+_RELATED = "Related Findings"
+_AFTER_RELATED = (
+    SectionKind.CROSS_REVIEW,
+    SectionKind.RESOLUTION,
+    SectionKind.REMEDIATION,
+    SectionKind.APPENDIX,
+)
+_HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
+_ID_COLUMNS = ("ticket", "id", "finding")
+_KIND_COLUMNS = ("relation", "type", "link")
+_NOTE_COLUMNS = ("note", "desc", "reason", "why")
+_KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
+_MARKER = re.compile(rb"(?P<number>\d{0,9})(?P<mark>[-*+.)])")
+_OPENING = re.compile(rb"(?:\*\*)?`?")
+_NOTHING = re.compile(r"(none|n/?a|-+|\u2014)\W*|\W*", re.IGNORECASE)
+
+
+def tick(page: Page, item: ChecklistItem, done: bool) -> Splice:
+    """Tick or clear the box of an item.
+
+    Raises:
+        BadDataError: It has none, as far as one can see.
+    """
+    at = min(item.span.start, item.span.end)
+    holders = [block for block in page.blocks if block.kind == "Item" and block.start <= at <= block.end]
+    matches = [_BOX.match(page.data, holder.start) for holder in holders if holder.checked is not None]
+    boxes = [match for match in matches if match and match.end() <= at]
+    if not boxes:
+        message = f"no box before {item.text!r} can be found; nothing was changed"
+        raise BadDataError(message, file=page.source.path, line=item.span.line, hint="edit the file by hand")
+    return Splice(*boxes[-1].span(1), b"x" if done else b" ")
+
+
+def add_section(
+    page: Page, title: str, body: Sequence[str], before: Sequence[SectionKind]
+) -> Iterator[Splices]:
+    """Ways to add a section: before the first one of the given kinds, at the end, before every other one."""
+    data = page.data
+    followers = [part for part in page.parts if part.heading and part.heading.level > 1]
+    level = min((part.heading.level for part in followers if part.heading), default=_LEVEL)
+    lines = [text.encode() for text in ("#" * level + f" {title}", "", *body)]
+    # The document may draw a line between its sections.
+    ends = [part.blocks[-1].kind == "Rule" for part in page.parts[:-1] if part.blocks]
+    rule = [_RULE, b""] if sum(ends) * 2 > len(ends) else []
+
+    def before_part(part: DocumentPart) -> Splices:
+        start = line_at(data, part.start).start
+        return [Splice(start, start, line_end(data, start).join([*lines, b"", *rule, b""]))]
+
+    yield from (before_part(part) for part in [part for part in followers if part.kind in before][:1])
+    last = line_at(data, len(data))
+    blocks = [block for part in page.parts for block in part.blocks]
+    ended = not blocks or blocks[-1].kind == "Rule"
+    gap = [] if not data[line_at(data, max(last.start - 1, 0)).start :].strip() else [b""]
+    end = line_end(data, len(data))
+    text = end.join([*gap, *([] if ended else rule), *lines, b""])
+    yield [Splice(len(data), len(data), (end if last.start < len(data) else b"") + text)]
+    yield from (before_part(part) for part in reversed(followers))
+
+
+def add_below(page: Page, heading: Block, body: Sequence[str]) -> Splices:
+    """Put lines between a heading and what follows it."""
+    return [_apart(page, heading, *(text.encode() for text in body))]
+
+
+def mark_earlier(heading: Block) -> Splice:
+    """Say of a section that it was true once; its text stays."""
+    return Splice(heading.first, heading.first, f"{EARLIER} ".encode())
+
+
+def _apart(page: Page, block: Block, *texts: bytes) -> Splice:
+    """Lines below a block, with blank lines around them."""
+    data = page.data
+    line = line_at(data, page.source.text(block.start, block.end).end)
+    follows = data[line.after : line_at(data, line.after).end].strip()
+    return lines_below(data, line, b"", *texts, *([b""] if follows else []))
+
+
+# How a value is written, so that it looks like the one before and reads back as what it is.
+
+
+def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
+    """Ways to write one or several values: in the markup of ``like``, bare, and as code."""
+    between = _BETWEEN.search(like)
+    separator = between[1] if between else ", "
+    for markup in (_markup_of(like), _bare, _code):
+        written = separator.join(markup(value) for value in values)
+        yield _in_cell(written) if cell else written
+
+
+def _in_yaml(values: Sequence[str], like: str) -> Iterator[str]:
+    """Ways to write one or several values of front matter, where ``like`` stands: bare, or in quotes."""
+    for quote in ("", '"', "'"):
+        means_itself = (
+            quote not in each and "\\" not in each if quote else _YAML.fullmatch(each) for each in values
+        )
+        if all(means_itself):
+            written = ", ".join(f"{quote}{value}{quote}" for value in values)
+            yield f"[{written}]" if len(values) > 1 or like.startswith(("[", "- ")) else written
+
+
+def _markup_of(like: str) -> Callable[[str], str]:
+    """What ``like`` is written in: bold, code, both or neither."""
+    inner = like.removeprefix(_BOLD).removesuffix(_BOLD)
+    bold = _BOLD if len(inner) == len(like) - 2 * len(_BOLD) else ""
+    inside = _code if inner.startswith("`") and inner.endswith("`") else _bare
+    return lambda value: f"{bold}{inside(value)}{bold}"
+
+
+def _in_cell(text: str) -> str:
+    """A text with its pipes escaped, which would end the cell of a table."""
+    return _PIPE.sub(r"\|", text)
+
+
+def _code(value: str) -> str:
+    """A value as a code span, whatever it consists of."""
+    ticks = "`" * (max((len(run) for run in _TICKS.findall(value)), default=0) + 1)
+    gap = " " if value.startswith("`") or value.endswith("`") else ""
+    return f"{ticks}{gap}{value}{gap}{ticks}"
+
+
+def _bare(value: str) -> str:
+    """A value as text that shows each of its characters."""
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+# Rows of the metadata.
+
+
+def row_of(page: Page, labels: Sequence[str]) -> tuple[str, Text] | None:
+    """The row that has one of ``labels``, as it is written there, with its value; one with a value first."""
+    wanted = list(map(squeeze, labels))
+    rows = [(label, value) for label, value in page.document.metadata.items() if squeeze(label) in wanted]
+    rows.sort(key=lambda row: (not row[1].raw, wanted.index(squeeze(row[0]))))
+    return rows[0] if rows else None
+
+
+def set_row(page: Page, labels: Sequence[str], values: Sequence[str]) -> Iterator[Splices]:
+    """Ways to give the row with the first of ``labels`` that is there new values; without one, to add it."""
+    like = ""
+    if squeeze(labels[0]) in _IN_CODE:
+        # Words are code where the document's other words are.
+        others = (row_of(page, [name]) for name in ("Severity", "Status", "Ticket ID", "ID"))
+        like = next((other[1].raw for other in others if other and other[1].raw), "")
+    row = row_of(page, labels)
+    yield from _replace_row(page, *row, values, like) if row else _add_row(page, labels[0], values, like)
+
+
+def _replace_row(page: Page, label: str, value: Text, values: Sequence[str], like: str) -> Iterator[Splices]:
+    data, (start, end, _) = page.data, value.span
+    table_row = page.enclosing(value, ROWS, label)
+    if page.enclosing(value, ["FrontMatter"]):
+        if start == end:
+            start = end = len(data[:start].rstrip())
+        quoted = value.raw and data[start - 1 : start] in (b'"', b"'")
+        if quoted and len(values) == 1 and not re.search(r"[\"'\\]", values[0]):
+            yield [Splice(start, end, values[0].encode())]
+        for text in _in_yaml(values, value.raw):
+            written = text.encode() if value.raw else b" " + text.encode()
+            yield [Splice(start - bool(quoted), end + bool(quoted), written)]
+        return
+    like = value.raw or (like if squeeze(label) in _IN_CODE else "")
+    for text in spellings(values, like, cell=table_row is not None):
+        written = text.encode()
+        if not value.raw and table_row:
+            yield [_fill_cell(data, start, table_row, written)]
+        elif not value.raw:
+            at = len(data[:start].rstrip())
+            yield [Splice(at, at, b" " + written)]
+        elif table_row or not re.search(r"[\r\n]", value.raw):
+            yield [Splice(start, end, written)]
+        else:
+            # What follows the value's first line is text that somebody wrote: it becomes its own paragraph.
+            line = line_at(data, start)
+            until = line.start + len(data[line.start : line.end].rstrip(_BLANK))
+            yield [Splice(start, until, written + line_end(data, line.start))]
+
+
+def _fill_cell(data: bytes, at: int, row: Block, written: bytes) -> Splice:
+    """Fill the blank between two pipes, or add the cell that the row ends without."""
+    end = row.start + len(data[row.start : row.end].rstrip())
+    closed = data[:end].endswith(b"|")
+    if at > end or (at == end and closed):
+        return Splice(end, end, b" " + written + b" |" if closed else b" | " + written)
+    start = len(data[:at].rstrip(_BLANK))
+    blank = end - len(data[at:end].lstrip(_BLANK)) - start
+    inner = start + min(1, blank)
+    return Splice(inner, inner, b" " * (blank < 1) + written + b" " * (blank < 2))
+
+
+def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterator[Splices]:
+    """Ways to add a row, in the markup of ``like``: below another row, else below the title."""
+    rows, key, data = list(page.document.metadata.items()), squeeze(label), page.data
+    before = _ORDER[: _ORDER.index(key)] if key in _ORDER else []
+    preceding = [row for row in rows if squeeze(row[0]) in before]
+    preceding.sort(key=lambda row: _ORDER.index(squeeze(row[0])))
+    siblings = [*reversed(preceding), *(row for row in reversed(rows) if row not in preceding)]
+    in_front = any(page.enclosing(value, ["FrontMatter"]) for _, value in rows)
+    for text in _in_yaml(values, "") if in_front else spellings(values, like, cell=True):
+        for sibling, value in siblings:
+            splice = _row_below(page, sibling, value, label, text)
+            if splice:
+                yield [splice]
+    heading = next((part.heading for part in page.parts if part.heading), None)
+    for text in spellings(values, like, cell=False):
+        written = f"**{label}:** {text}".encode()
+        if heading is None:
+            start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+            yield [Splice(start, start, written + line_end(data, start) * 2)]
+        else:
+            yield [_apart(page, heading, written)]
+
+
+def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> Splice | None:
+    """A new row below ``sibling`` that is written as that one is."""
+    data, row = page.data, page.enclosing(value, ROWS, sibling)
+    start, end = sorted((value.span.start, value.span.end))
+    line = line_at(data, row.start if row else start)
+    at = data.find(sibling.encode(), line.start, line.end)
+    prefix, after = data[line.start : at], at + len(sibling.encode())
+    if at < 0 or (after > start and not row) or not _BEFORE_LABEL.fullmatch(prefix):
+        return None
+    # What stands between a label and its value stays, as wide as it is where columns are padded.
+    between = data[after : min(start, line.end)]
+    padded = _PADDED.fullmatch(between.rstrip(_BLANK)) if row else None
+    if padded:
+        between = padded[1] + b" " * max(1, len(padded[2]) + len(sibling) - len(label)) + b"| "
+    else:
+        between = between.rstrip(_BLANK + b"\"'") + b" "
+    named = label.lower() if sibling.islower() else label
+    written = prefix + named.encode() + between + text.encode()
+    if row:
+        closed = data[line.start : line.end].rstrip().endswith(b"|")
+        below = line_at(data, line.after) if row.kind == "TableHead" else line
+        return lines_below(data, below, written + (b" |" if closed else b""))
+    item = page.enclosing(value, ["Item"])
+    last = page.source.text(item.start, item.end).end if item else max(end, after)
+    below = line_at(data, last)
+    trailing = data[max(end, after) : line.end] if not value.raw or below.start == line.start else b""
+    written += trailing if not trailing.strip() else b""
+    # The document may write each of its labelled lines as a paragraph.
+    others = (each for each in page.document.metadata.values() if each is not value)
+    paragraphs = [block for each in others if (block := page.enclosing(each, ["Paragraph"]))]
+    own = page.enclosing(value, ["Paragraph"])
+    alone = item is None and own is not None and bool(paragraphs) and own not in paragraphs
+    return lines_below(data, below, *([b"", written] if alone else [written]))
+
+
+# Related findings.
+
+
+@dataclass(frozen=True)
+class Link:
+    """A ticket to be named, what it is to this one, and a remark."""
+
+    id: str
+    kind: Relationship
+    note: str = ""
+
+    def text(self, markup: str = "") -> str:
+        """As an item of a list: ``B7-PT-03 (blocks): why``."""
+        kind = "" if self.kind is Relationship.RELATED else f" ({self.kind})"
+        note = f": {self.note}" if self.note else ""
+        return f"{markup}{self.id}{markup[::-1]}{kind}{note}"
+
+    def row(self) -> str:
+        """As a row of the table that a new section has."""
+        return f"| {_code(self.id)} | {_code(self.kind)} | {_in_cell(self.note)} |"
+
+
+def relate(page: Page, named: tuple[Relation, ...], link: Link) -> Iterator[Splices]:
+    """Ways to name a ticket, of which ``named`` are those that the document names already."""
+    for relation in named:
+        if relation.id == link.id:
+            yield from _change_kind(page, relation, link.kind)
+    related = [part for part in page.parts if part.kind is SectionKind.RELATED]
+    for part in related:
+        blocks = [block for block in part.blocks if block.kind != "Rule"]
+        for block in reversed(blocks):
+            if block.kind == "Table":
+                yield [_link_row(page, table_of(page.source, block), link)]
+            elif block.kind == "List":
+                yield from ([splice] for splice in _link_item(page, block, link))
+        for block in blocks:
+            text = page.source.text(block.start, block.end)
+            if block.kind == "Paragraph" and _NOTHING.fullmatch(text.plain):
+                rows = [line.encode() for line in (*_HEADER, link.row())]
+                yield [Splice(text.start, text.end, line_end(page.data, text.start).join(rows))]
+        last = blocks[-1] if blocks else part.heading
+        if last is not None:
+            yield [_apart(page, last, b"- " + link.text().encode())]
+    if not related:
+        yield from add_section(page, _RELATED, [*_HEADER, link.row()], _AFTER_RELATED)
+
+
+def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator[Splices]:
+    """Ways to give the line that names a ticket another relationship."""
+    start, end, _ = relation.span
+    blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
+    for table in (table_of(page.source, block) for block in blocks):
+        rows = [row for row in table.body if row.block.start <= start < row.block.end]
+        for title, cell in (
+            (*each,) for row in rows for each in zip(table.titles, table.cells(row), strict=True)
+        ):
+            # Whatever else stands in the cell is not for us to remove.
+            if title.startswith(_KIND_COLUMNS) and word_for(cell.plain, RELATIONSHIPS):
+                yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(kind).encode())]
+            elif title.startswith(_KIND_COLUMNS) and not cell.raw:
+                at = min(cell.start, cell.end)
+                yield [Splice(at, at, f" {_code(kind)}".encode())]
+    at = page.data.upper().find(relation.id.encode(), start, end)
+    match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 and not blocks else None
+    if match and match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS):
+        yield [Splice(*match.span("kind"), kind.encode())]
+    elif match:
+        yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
+
+
+def _link_row(page: Page, table: Table, link: Link) -> Splice:
+    """A row below the last one, or instead of one that says that there is nothing."""
+    data, titles, header = page.data, table.titles, table.rows[0].block
+    head = data[header.start : header.end].strip()
+    real: list[TableRow] = [row for row in table.body if not row.text]
+    like = [cell.raw for cell in table.cells(real[-1])] if real else []
+    empty = bool(like) and len(real) == 1 and all(_NOTHING.fullmatch(plain(raw)) for raw in like)
+    if empty or not like:
+        like = ["`"] * len(titles)
+    cells = [""] * len(titles)
+    starting = [title.startswith for title in titles]
+    notes = [index for index, starts in enumerate(starting) if starts(_NOTE_COLUMNS)] or [len(titles) - 1]
+    ids = [index for index, starts in enumerate(starting) if starts(_ID_COLUMNS)] or [0]
+    cells[notes[0]] = link.note
+    for index, starts in enumerate(starting):
+        if starts(_KIND_COLUMNS):
+            cells[index] = _markup_of(like[index])(link.kind)
+    cells[ids[0]] = _markup_of(like[ids[0]])(link.id)
+    text = " | ".join(map(_in_cell, cells)).encode()
+    text = (b"| " if head.startswith(b"|") else b"") + text + (b" |" if head.endswith(b"|") else b"")
+    if empty:
+        row = page.source.text(real[0].block.start, real[0].block.end)
+        return Splice(row.start, row.end, text)
+    head_line = line_at(data, header.start)
+    line = line_at(data, real[-1].block.start if real else head_line.after)
+    return lines_below(data, line, data[head_line.start : header.start] + text)
+
+
+def _link_item(page: Page, listing: Block, link: Link) -> Iterator[Splice]:
+    """An item below the last one, with its marker and the markup of its ID."""
+    data, last = page.data, listing.children[-1]
+    line = line_at(data, last.start)
+    marker = _MARKER.match(data, last.start)
+    if marker is None:
+        return
+    number = str(int(marker["number"]) + 1) if marker["number"] else ""
+    opening = _OPENING.match(data[marker.end() : line.end].lstrip())
+    item = f"{number}{marker['mark'].decode()} {link.text(opening[0].decode() if opening else '')}"
+    text = data[line.start : last.start] + item.encode()
+    if len(listing.children) > 1:
+        # Blank lines between the items are to stand around the new one, too.
+        before = listing.children[-2]
+        after = line_at(data, page.source.text(before.start, before.end).end).after
+        if not data[after : line_at(data, after).end].strip():
+            yield _apart(page, last, text)
+            return
+    yield lines_below(data, line_at(data, page.source.text(last.start, last.end).end), text)

@@ -1,0 +1,326 @@
+"""An implementation review: what each of its sections says of the change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from finding_tickets.documents.blocks import Block, row_of_record, table_of, walk
+from finding_tickets.documents.fields import Metadata, labels_in, text_of
+from finding_tickets.documents.finding import read_checklist
+from finding_tickets.documents.identity import read_id, read_title
+from finding_tickets.documents.locations import place_of, read_code, read_locations
+from finding_tickets.documents.remediation import read_remediation
+from finding_tickets.documents.section_kinds import SectionKind
+from finding_tickets.documents.sections import DocumentPart, nested
+from finding_tickets.documents.source import Excerpt, Source, Values, words_of
+from finding_tickets.model.review import ImplementationReview
+
+_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
+_NOT_CODE = (SectionKind.REMEDIATION, SectionKind.RESOLUTION)
+
+_VERDICTS = (
+    re.compile(r"(?:final |overall |review )*verdict"),
+    re.compile(r"(?:final |overall )*(?:assessment|decision|approval)"),
+    re.compile(r"(?:final |overall )*(?:recommendation|status|result|conclusion|outcome)"),
+)
+_SAYS_VERDICT = re.compile(
+    r"\W*(?:approve[d]?|ready\b|accept(?:ed|able)?|reject(?:ed)?|changes requested|request changes|needs \w+"
+    r"|not ready|blocked|pass(?:ed)?|fail(?:ed)?|lgtm|merge|ship|conditional\w*|complete|do not merge)\b",
+    re.IGNORECASE,
+)
+_BEFORE_WORDS = re.compile(r"^[^\w]+")
+_SIGNED = re.compile(r"[^\w\s(]")
+_OVERALL = ("overall", "overallscore", "qualityscore", "score", "total", "overallrating", "overallgrade")
+_SCORE = re.compile(
+    r"(?P<value>\d+(?:\.\d+)?)\s*(?:/|out of)\s*(?P<out_of>\d+(?:\.\d+)?)\s*(?P<remark>.*)", re.DOTALL
+)
+_TOTAL = re.compile(r"^[^\w\r\n]*(total\b.*)$", re.IGNORECASE | re.MULTILINE)
+_FILES = re.compile(
+    r"(?:files?|tests?) (?:changed|modified|created|added|deleted|touched|reviewed)|(?:changed|new) files"
+)
+
+_PLANNED = re.compile(r".*\b(?:plan|requirements?|compliance|specification|spec|acceptance)\b.*")
+_REQUIREMENT = re.compile(r".*\brequirements?\b.*")
+_IN_A_PLAN = re.compile(
+    r".*\b(?:requirements?|task|step|item|deliverable|criteri(?:on|a)|planned|plan|spec)\b.*"
+)
+_STATUS = re.compile(
+    r"status|met\??|result|compliance|compliant\??|complete\??|implemented\??|done\??|verdict"
+)
+_IMPLEMENTATION = re.compile(
+    r"(?:actual )?implementation|evidence|notes?|details?|location|how|where|actual|comments?"
+)
+_MET = re.compile(
+    r"[\u2705\u2714\u2713\u2611\U0001f7e2]|(?:yes|y|met|done|pass(?:ed)?|implemented|complete[d]?|satisfied|fully|correct"
+    r"|ok|true|verified|added|exceeded|compliant)\b"
+)
+_UNMET = re.compile(
+    r"[\u274c\u2716\u2717\u2718\u2612\U0001f534]|(?:no|n|not|unmet|missing|fail(?:ed)?|absent|incorrect|false)\b(?!/)"
+)
+_OPEN = re.compile(
+    r"[\u26a0\U0001f7e1\u23f3\U0001f536]"
+    r"|(?:partial\w*|partly|deferred|n/a|pending|skipped|optional|tbd|in progress)\b"
+    r"|[-\u2013\u2014]?$"
+)
+_MARK = re.compile(r"(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)", re.DOTALL)
+
+
+_ISSUE = re.compile(
+    r"(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)", re.DOTALL
+)
+_BOLD = re.compile(r"(?:\d+[.)]\s*)?\*\*(?P<words>.+?)\*\*", re.DOTALL)
+_LABEL_END = re.compile(r":|.\s*:")
+_COUNT = re.compile(r"\d{1,6}\b")
+_SEVERITIES = re.compile(
+    r"critical|block(?:er|ing)|high|major|important|medium|moderate|minor|low|trivial|nit(?:s|picks)?"
+    r"|suggestions?|optional|p[0-4]"
+)
+_ISSUES = re.compile(r"(?:.* )?(?:issues?|suggestions?|findings|concerns|problems|bugs|nits)(?: .*)?")
+
+
+def read_implementation_review(
+    source: Source, sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
+) -> ImplementationReview:
+    """The review that ``sections`` make up."""
+    identity = read_id(metadata, title)
+    of_kind = {kind: [part for part in sections if part.kind is kind] for kind in SectionKind}
+    artifacts = list(_artifacts(sections))
+    files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
+    issues = list(_issues(sections))
+    values = {
+        "path": source.path,
+        "id": identity,
+        "title": read_title(metadata, title, identity["value"]),
+        "metadata": metadata.rows,
+        "reviewer": metadata.string("Reviewer"),
+        "date": metadata.string("Date"),
+        "commits": _commits(metadata),
+        "plan": metadata.string("Plan"),
+        "verdict": _verdict(sections),
+        "code_repository": metadata.string("Code Repository"),
+        "requirements": list(_requirements(sections)),
+        "issues": issues,
+        "issue_counts": _issue_counts(sections, issues),
+        "scores": list(_scores(sections)),
+        "performance_claims": list(_performance_claims(sections)),
+        "artifacts": [each for _, each in artifacts],
+        "locations": [place for part in of_kind[SectionKind.LOCATION] for place in read_locations(part)]
+        or [place for text, name in files for place in place_of(text, name)],
+        "evidence": [code for part in sections if part.kind not in _NOT_CODE for code in read_code(part)],
+        "checklist": [item for part in of_kind[SectionKind.VERIFICATION] for item in read_checklist(part)],
+        "remediation": next(map(read_remediation, of_kind[SectionKind.REMEDIATION]), None),
+        "sections": [part.record() for part in sections],
+    }
+    return ImplementationReview.model_validate(values)
+
+
+def _commits(metadata: Metadata) -> Values | None:
+    """``base -> head``, ``base..head``, or one commit alone."""
+    entry = metadata.get("Commits")
+    if entry is None:
+        return None
+    hashes = _HASH.findall(entry.plain)
+    if not hashes:
+        entry.value.report("commits", f"no commit in {entry.plain!r}", "write abc1234 -> def5678")
+        return None
+    return entry.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
+
+
+def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
+    """The verdict, without the sign in front of it.
+
+    A labelled verdict counts before an assessment and this before a recommendation that says as much; without
+    any of them, a heading does: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below
+    ``Verdict``.
+    """
+    found = None
+    labelled = [entry for part in parts for entry in part.entries if entry.plain]
+    for rank, pattern in enumerate(_VERDICTS):
+        for entry in labelled:
+            sure = rank < len(_VERDICTS) - 1 or _SAYS_VERDICT.match(entry.plain)
+            if found is None and sure and pattern.fullmatch(words_of(entry.label)):
+                found = entry.value
+    for part in nested(parts) if found is None else ():
+        headline = part.headline
+        if headline is None or part.heading is None or part.heading.level == 1:
+            continue
+        label, _, stated = headline.raw.partition(":")
+        named = any(pattern.fullmatch(words_of(label)) for pattern in _VERDICTS)
+        if named and stated.strip():
+            found = headline.piece(len(label) + 1)
+        elif _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
+            found = headline
+        elif named and part.paragraphs:
+            words = part.paragraphs[0].raw.partition("\n")[0]
+            found = part.paragraphs[0].piece(0, len(words)) if _SAYS_VERDICT.match(words) else None
+        if found:
+            break
+    return found.record(value=_BEFORE_WORDS.sub("", found.plain)) if found else None
+
+
+def _scores(parts: Iterable[DocumentPart]) -> Iterator[Values]:
+    """Every labelled ``9.5/10``."""
+    for part in parts:
+        for entry in part.entries:
+            match = _SCORE.fullmatch(entry.plain)
+            if match and float(match["out_of"]) > 0:
+                yield entry.value.record(
+                    name="overall" if entry.key in _OVERALL else entry.label,
+                    value=float(match["value"]),
+                    out_of=float(match["out_of"]),
+                    remark=match["remark"].strip("() -\u2013\u2014"),
+                )
+
+
+def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
+    """What the sections on performance state: labelled values, and the totals in their code."""
+    for part in (each for each in parts if "performance" in each.name):
+        found = [(entry.value, f"{entry.label}: {entry.plain}") for entry in part.entries]
+        for block in part.by_kind["CodeBlock"]:
+            content = part.source.text(block.first, block.last)
+            totals = _TOTAL.finditer(content.raw)
+            found += [(content.piece(*match.span(1)), match[1].strip()) for match in totals]
+        for text, words in sorted(found, key=lambda pair: pair[0].start):
+            if text.raw:
+                yield text.record(text=words)
+
+
+def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]]:
+    """What the change made or touched, under the heading or the line that announces its group."""
+    for part in parts:
+        if part.name not in ("artifacts", "deliverables") and not _FILES.fullmatch(part.name):
+            yield from _artifacts(part.parts)
+            continue
+        for each in nested([part]):
+            group = each.title
+            for block in each.own_blocks:
+                if block.kind == "Paragraph":
+                    group = part.source.text(block.start, block.end).plain.rstrip(" :")
+                for item in walk([block]):
+                    if item.kind == "Item":
+                        # The first code span names the artifact; the rest is a remark.
+                        text = part.source.text(*text_of(item))
+                        spans = text.code_spans()
+                        name = spans[0].plain if spans else text.plain.partition(" (")[0]
+                        remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
+                        if remark.startswith("(") and remark.endswith(")"):
+                            remark = remark[1:-1]
+                        yield text, text.record(group=group, name=name, remark=remark)
+
+
+def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
+    """The requirements in the sections that speak of a plan or of requirements, and in tables of them."""
+    for part in parts:
+        planned = _PLANNED.fullmatch(part.name) is not None
+        for block in walk(part.blocks, rows=False):
+            if block.kind == "Table":
+                table = table_of(part.source, block)
+                requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
+                status = table.column(_STATUS, requirement)
+                if requirement is None or status is None:
+                    continue
+                implementation = table.column(_IMPLEMENTATION, requirement, status)
+                for row in table.records:
+                    words = row[status].plain.lower()
+                    if not any(pattern.match(words) for pattern in (_OPEN, _UNMET, _MET)):
+                        message = f"cannot tell from {words!r} whether it is met"
+                        row[status].report("requirement-status", message)
+                    yield row_of_record(row).record(
+                        text=row[requirement].plain,
+                        implementation=row[implementation].plain if implementation else "",
+                        met=_is_met(words),
+                    )
+            elif block.kind == "Item" and planned:
+                text = part.source.text(*text_of(block))
+                mark = _MARK.match(text.plain)
+                if mark and any(pattern.match(mark["sign"]) for pattern in (_MET, _UNMET, _OPEN)):
+                    yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
+                elif block.checked is not None:
+                    yield text.record(text=text.plain, implementation="", met=block.checked)
+
+
+def _is_met(words: str) -> bool | None:
+    """What a status mark or word means; None where it leaves the question open."""
+    if _OPEN.match(words):
+        return None
+    if _UNMET.match(words):
+        return False
+    return True if _MET.match(words) else None
+
+
+def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
+    """Every issue, below the heading of its severity; a severity with NONE below it has none."""
+    for part in _severities(parts):
+        headline: Excerpt | None = None
+        details: dict[str, str] = {}
+        for block in (*part.blocks, None):
+            text = None
+            if block and block.kind == "Heading":
+                text = part.source.text(block.first, block.last)
+            elif block and block.kind == "Paragraph":
+                text = _bold_words(part.source.text(block.start, block.end))
+            if headline and (text or block is None):
+                match = _ISSUE.fullmatch(headline.plain)
+                if match:
+                    yield headline.record(
+                        severity=part.name.partition(" ")[0],
+                        id=match["id"] or "",
+                        title=match["title"],
+                        details=details,
+                    )
+            if text:
+                headline, details = text, {}
+            if block:
+                details.update(_details(part.source, block))
+
+
+def _issue_counts(parts: Sequence[DocumentPart], issues: Iterable[Values]) -> dict[str, int]:
+    """How many issues of each severity the review states; where it states none, how many it lists."""
+    counts = {part.name.partition(" ")[0]: 0 for part in _severities(parts)}
+    for issue in issues:
+        counts[issue["severity"]] = counts.get(issue["severity"], 0) + 1
+    for part in _on_issues(parts, summaries=True):
+        stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
+        counts.update({key: int(match[0]) for key, match in stated if match})
+    return counts
+
+
+def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
+    """The parts that hold the issues of one severity: those within a part on issues, or it itself."""
+    for part in _on_issues(parts, summaries=False):
+        named = [each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0])]
+        if _SEVERITIES.fullmatch(part.name.partition(" ")[0]):
+            named = [part]
+        yield from named or [each for each in part.parts if _ISSUES.fullmatch(each.name)]
+
+
+def _on_issues(parts: Iterable[DocumentPart], *, summaries: bool) -> Iterator[DocumentPart]:
+    """The outermost parts on issues, or those that sum them up."""
+    for part in parts:
+        about = (
+            _ISSUES.fullmatch(part.name) is not None and part.heading is not None and part.heading.level > 1
+        )
+        if about and ("summary" in part.name.split()) is summaries:
+            yield part
+        elif not about:
+            yield from _on_issues(part.parts, summaries=summaries)
+
+
+def _bold_words(text: Excerpt) -> Excerpt | None:
+    """The bold words that begin a text, unless they are the label of a value or say that there is none."""
+    bold = _BOLD.match(text.raw)
+    if bold is None or _LABEL_END.match(bold["words"][-1:] + text.raw[bold.end() :]):
+        return None
+    return None if bold["words"].strip(" .").lower() in ("none", "n/a") else text.piece(0, bold.end())
+
+
+def _details(source: Source, block: Block) -> Iterator[tuple[str, str]]:
+    """The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph."""
+    for item in block.children if block.kind == "List" else ():
+        for entry in labels_in(source, *text_of(item)):
+            yield entry.label, source.text(entry.value.start, item.end).plain
+    if block.kind == "Paragraph":
+        for entry in labels_in(source, block.start, block.end):
+            if not _bold_words(source.text(entry.start, block.end)):
+                yield entry.label, entry.plain

@@ -1,0 +1,356 @@
+"""Verify on a Ray cluster: one that is there, or one on this machine that lasts as long as the run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pickle import PickleBuffer
+from typing import Any
+
+from finding_tickets.documents.reading import Document
+from finding_tickets.errors import UnreachableError, UsageError
+from finding_tickets.executors.cleanup import MARK, temporary_folder
+from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
+from finding_tickets.executors.pack import packed
+from finding_tickets.ground.git import GitError
+from finding_tickets.register.staleness import TOOL
+from finding_tickets.verify.plan import Plan
+from finding_tickets.verify.verify import Settings, Verified, inconclusive, prepare, record
+
+AUTO = "auto"
+_ADDRESS = "RAY_ADDRESS"
+"""Where Ray looks first for what ``auto`` means; it would wait minutes for a cluster that is gone."""
+_CONNECT_SECONDS = 5.0
+# RFC 9113, section 3.4: what either end of HTTP/2 says first, the client with an empty frame of settings.
+_SETTINGS_FRAME = b"\x04"
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS_FRAME + bytes(5)
+_HEADER_BYTES = 9
+_TYPE = slice(3, 4)
+_POLL_SECONDS = 5.0
+_MARGIN_SECONDS = 60.0
+"""For unpacking, and for starting a server with torch loaded."""
+_HEAD_SECONDS = 20.0
+"""A head may come back that keeps its state elsewhere; Ray itself waits a minute for it."""
+_TRIES = 4
+_AHEAD = 2
+"""Verifications submitted for each processor of a machine, so that none waits for the next one."""
+_NODE_ID = "ray.io/node-id"
+"""The label by which Ray places a task on one machine."""
+_SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayCluster:
+    """The cluster at ``address`` (``host:port``, or ``auto``), or one that is started for each run.
+
+    ``on_left_out`` is called with the reason why a machine measures nothing, ``say`` with what stays behind.
+    """
+
+    address: str | None = None
+    sandbox: bool = False
+    on_left_out: Callable[[str], object] = str
+    say: Callable[[str], object] = str
+
+    @contextmanager
+    def together(self, settings: Settings) -> Iterator[None]:
+        """A block in which one connection, and one cluster where it is started, serves every call."""
+        with _connected(self.address, settings):
+            yield
+
+    def verify(
+        self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
+    ) -> Iterator[Verified]:
+        """Every document in the given order; its evidence is recorded when its result arrives.
+
+        Raises:
+            UsageError: Ray is not installed, or the address is not one.
+            UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
+        """
+        prepared_by_path = {document.path: prepare(document, settings) for document in documents}
+        planned = {path: todo for path, todo in prepared_by_path.items() if isinstance(todo, Plan)}
+        done = {path: found for path, found in prepared_by_path.items() if isinstance(found, Verified)}
+        waiting = deque(prepared_by_path)
+        if planned:
+            by_path = {document.path: document for document in documents}
+            with _connected(self.address, settings) as ray:
+                run = _ClusterRun(ray, settings, planned, by_path, self)
+                for path, verified in run.measure(on_start):
+                    done[path] = verified
+                    while waiting and waiting[0] in done:
+                        yield done.pop(waiting.popleft())
+        yield from (done.pop(path) for path in waiting)
+
+
+class _ClusterRun:
+    """The verifications of a run: each is a task that one machine is chosen for."""
+
+    def __init__(
+        self,
+        ray: Any,
+        settings: Settings,
+        planned: Mapping[str, Plan],
+        documents: Mapping[str, Document],
+        how: RayCluster,
+    ) -> None:
+        meter = settings.meter
+        if meter == "auto":
+            meter = "cuda" if ray.cluster_resources().get("GPU", 0) >= 1 else "simulated"
+        self._ray = ray
+        self._settings = replace(settings, meter=meter)
+        self._planned = planned
+        self._documents = documents
+        self._on_left_out = how.on_left_out
+        self._reasons: dict[str, str] = {}
+        """Why a machine measures nothing, by its ID."""
+        self._tries: Counter[str] = Counter()
+        commits = {
+            str(revision): revision.commit
+            for todo in planned.values()
+            for revision in todo.revisions.values()
+        }
+        try:
+            pack, objects = packed(settings.root, commits.values(), how.say)
+        except (GitError, OSError) as error:
+            raise UnreachableError(f"the work tree cannot be packed for the cluster: {error}") from None
+        wanted = versions()
+        if settings.cell and settings.cell.interpreter:
+            # Torch is then that of the cell's interpreter.
+            wanted = {TOOL: wanted[TOOL]}
+        self._order = Order(
+            document="",
+            pack=pack,
+            meter=meter,
+            timeout=settings.timeout,
+            memory=settings.memory,
+            sandbox=how.sandbox,
+            overrides=dict(settings.overrides),
+            commits=commits,
+            versions=wanted,
+            limit=0,
+            cell=settings.cell,
+        )
+        # Out of band, so that all processes of a machine share the one copy that Ray has there.
+        self._objects = ray.put(PickleBuffer(objects))
+        self._task = ray.remote(verify_on_ray)
+
+    def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:
+        """Each document by its path as soon as its answer is there."""
+        waiting: deque[str] = deque(self._planned)
+        pending: dict[Any, tuple[str, str]] = {}
+        while waiting or pending:
+            # Whoever asks a head that has died waits for ever.
+            if not self._has_head():
+                for path in (*(path for path, _ in pending.values()), *waiting):
+                    yield path, self._inconclusive(path, "the head of the cluster is gone")
+                return
+            alive = [each for each in self._ray.nodes() if each["Alive"] and each["Resources"].get("CPU")]
+            machines = {node["NodeID"]: node for node in alive}
+            waiting.extendleft(self._take_back(pending, machines))
+            busy = Counter(machine for _, machine in pending.values())
+            held_back = []
+            while waiting:
+                path = waiting.popleft()
+                fitting = {name: node for name, node in machines.items() if self._fits(path, name, node)}
+                if not fitting:
+                    yield path, self._inconclusive(path, self._why_nowhere(path))
+                    continue
+                processors = {name: node["Resources"]["CPU"] for name, node in fitting.items()}
+                machine = min(processors, key=lambda name: busy[name] / processors[name])
+                if busy[machine] >= _AHEAD * max(1, processors[machine]):
+                    held_back.append(path)
+                    continue
+                busy[machine] += 1
+                on_start(self._documents[path])
+                pending[self._submit(path, fitting[machine])] = path, machine
+            waiting.extend(held_back)
+            for reference in self._ray.wait(list(pending), timeout=_POLL_SECONDS)[0] if pending else ():
+                path, machine = pending.pop(reference)
+                name = machines[machine]["NodeManagerHostname"] if machine in machines else machine
+                done = self._receive(path, reference, machine, name)
+                if done is None:
+                    waiting.appendleft(path)
+                else:
+                    yield path, done
+
+    def _has_head(self) -> bool:
+        """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""
+        place = _host_and_port(self._ray.get_runtime_context().gcs_address)
+        deadline = time.monotonic() + _HEAD_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(place, _CONNECT_SECONDS).close()
+            except OSError:
+                time.sleep(1)
+            else:
+                return True
+        return False
+
+    def _take_back(self, pending: dict[Any, tuple[str, str]], machines: Mapping[str, Any]) -> list[str]:
+        """The paths of what was submitted to machines that are gone: Ray would hold it for them for ever."""
+        gone = [reference for reference, (_, machine) in pending.items() if machine not in machines]
+        if not gone:
+            return []
+        # What answered before its machine went is not measured again.
+        _, left = self._ray.wait(gone, num_returns=len(gone), timeout=0)
+        for reference in left:
+            self._ray.cancel(reference, force=True)
+        return [pending.pop(reference)[0] for reference in left]
+
+    def _asked(self, path: str, processors: float = 1.0) -> dict[str, float]:
+        """What a verification needs of a machine, by Ray's names; all its processors where it takes times."""
+        return {
+            "CPU": processors if self._planned[path].is_timed else 1.0,
+            "memory": float(self._settings.memory),
+            **({"GPU": 1.0} if self._settings.meter == "cuda" else {}),
+            **self._settings.resources,
+        }
+
+    def _fits(self, path: str, machine: str, node: Mapping[str, Any]) -> bool:
+        has = node["Resources"]
+        enough = all(has.get(name, 0) >= amount for name, amount in self._asked(path).items())
+        return enough and machine not in self._reasons
+
+    def _submit(self, path: str, node: Mapping[str, Any]) -> Any:
+        """Submit a verification to a machine; Ray's reference to the answer."""
+        todo = self._planned[path]
+        asked = self._asked(path, node["Resources"]["CPU"])
+        # Each revision is measured on its own, then results may be compared and times be taken.
+        parts = len(set(todo.revisions.values())) + 3
+        limit = parts * self._settings.timeout + _MARGIN_SECONDS
+        task = self._task.options(
+            name=f"verify {todo.ticket}",
+            num_cpus=asked.pop("CPU"),
+            num_gpus=asked.pop("GPU", 0),
+            memory=int(asked.pop("memory")),
+            resources=asked,
+            # Ray would try again on the same machine alone.
+            max_retries=0,
+            label_selector={_NODE_ID: node["NodeID"]},
+        )
+        return task.remote(asdict(replace(self._order, document=path, limit=limit)), self._objects)
+
+    def _receive(self, path: str, reference: Any, machine: str, host: str) -> Verified | None:
+        """The result of a verification; None where it is to be tried again, perhaps on another machine."""
+        try:
+            answer = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if not isinstance(cause, RuntimeError):
+                reason = f"on the cluster: {type(cause).__name__}: {_first_line(cause)}"
+                return self._inconclusive(path, reason)
+            # Ray's own words for a function that cannot be imported there.
+            answer = {"reason": f"there is no {TOOL} {self._order.versions[TOOL]}", "of_machine": True}
+        except self._ray.exceptions.RayError as error:
+            self._tries[path] += 1
+            if self._tries[path] < _TRIES:
+                return None
+            lost = "its process or its machine was lost, also when it was tried again"
+            return self._inconclusive(path, f"{lost}: {type(error).__name__}")
+        if "reason" not in answer:
+            return record(verified_from(answer, self._documents[path]), self._settings)
+        reason = f"on {host}: {answer['reason']}"
+        if not answer.get("of_machine"):
+            return self._inconclusive(path, reason)
+        if machine not in self._reasons:
+            self._reasons[machine] = reason
+            self._on_left_out(f"nothing is measured {reason}")
+        return None
+
+    def _why_nowhere(self, path: str) -> str:
+        asked = ", ".join(
+            f"{name} {int(each) >> 20} MiB" if name == "memory" else f"{name} {each:g}"
+            for name, each in self._asked(path).items()
+        )
+        reasons = dict.fromkeys(self._reasons.values())
+        which = "machine of the cluster that can measure" if reasons else "machine of the cluster"
+        return "; ".join([f"no {which} has what it asks for: {asked}", *reasons])
+
+    def _inconclusive(self, path: str, reason: str) -> Verified:
+        return Verified(self._documents[path], inconclusive(self._planned[path], self._settings, reason))
+
+
+@contextmanager
+def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
+    """Ray, connected until the block is left; what was started for it is then gone."""
+    # Nothing is reported to anybody, and a process without a GPU keeps its own settings.
+    os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
+    try:
+        import ray
+    except ImportError:
+        hint = "python -m pip install 'finding-tickets[ray]'"
+        raise UsageError("--executor ray needs Ray, which is not installed", hint=hint) from None
+    if ray.is_initialized():
+        yield ray
+        return
+    if address == AUTO:
+        address = os.environ.get(_ADDRESS) or AUTO
+    if address and address != AUTO:
+        _reach(address)
+    with ExitStack() as stack:
+        try:
+            where: dict[str, Any] = {"address": address}
+            if not address:
+                folder = stack.enter_context(temporary_folder("tickets-ray-"))
+                stack.callback(os.environ.pop, MARK, None)
+                os.environ[MARK] = folder
+                # The limit of memory is one on what a verification may use, and reserves nothing here.
+                memory = settings.memory * (os.cpu_count() or 1)
+                where = {"address": "local", "include_dashboard": False, "_temp_dir": folder}
+                where["_memory"] = memory
+            stack.callback(ray.shutdown)
+            with _interrupts_held_back():
+                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+        except Exception as error:  # Ray has no class of its own for what keeps it from starting
+            what = f"the Ray cluster at {address}" if address else "Ray"
+            raise UnreachableError(f"cannot use {what}: {_first_line(error)}") from None
+        yield ray
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Raise what interrupts the block after it: Ray crashes where it is left half started."""
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts and callable(before):
+        before(signal.SIGINT, None)
+
+
+def _reach(address: str) -> None:
+    """Find out in seconds, where Ray would take minutes, whether a cluster listens at an address.
+
+    Raises:
+        UsageError: It is not an address.
+        UnreachableError: Nobody listens, or what does speaks no HTTP/2, as gRPC and so a head does.
+    """
+    place = _host_and_port(address)
+    try:
+        with socket.create_connection(place, _CONNECT_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") == "0":
+                connection.sendall(_PREFACE)
+                if connection.recv(_HEADER_BYTES)[_TYPE] != _SETTINGS_FRAME:
+                    raise OSError("what listens there is none")
+    except (OSError, OverflowError) as error:
+        raise UnreachableError(f"there is no Ray cluster at {address}: {error}") from None
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or "/" in host:
+        raise UsageError(f"--address {address}: no address of a Ray cluster", hint="host:port, or auto")
+    # The brackets around an IPv6 host are not part of it.
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,312 @@
+"""Judge a branch: what was measured again, against what the base has and what the branch says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from finding_tickets.documents.reading import Document
+from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.gate.branch import Base, BranchTicket, TicketEvidence
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.verdict import BEST_FIRST, Verdict
+from finding_tickets.model.verification import ClaimResult, Verification
+from finding_tickets.model.vocabulary import Outcome, Status
+from finding_tickets.register.disposition import outcome_of, status_of
+from finding_tickets.register.load import Register
+from finding_tickets.register.staleness import ABSENT, rank
+from finding_tickets.verify.evidence import digest, dump, name_of
+from finding_tickets.verify.verify import Settings, Verified, verify
+
+AGAIN = "tickets verify {id}, and commit the evidence"
+NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
+ACCEPT = "where that is meant: --accept {id}"
+
+REMEDIATION_RULES = "remediation-"
+GUARDED = ("tickets", "evidence", "meter", "largest_file")
+GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
+"""Settings that decide which tickets there are and which are closed, what counts, and where evidence is."""
+
+STARTUP = ("sitecustomize", "usercustomize")
+"""Modules that Python runs before any other, where it finds them."""
+
+RULES = (
+    "gate-unmeasured",
+    "gate-worse",
+    "gate-claim",
+    "gate-stale",
+    "gate-evidence",
+    "gate-unchecked",
+    "gate-inconclusive",
+    "gate-closed",
+    "gate-changed",
+    "gate-gone",
+)
+"""What a branch must not do, by name; docs/ci.md explains each."""
+
+ACCEPTABLE = frozenset(RULES) - {"gate-unmeasured", "gate-stale", "gate-evidence"}
+"""The rules that ``--accept`` turns into warnings; measuring again mends the others."""
+
+CODES: Mapping[str, ExitCode] = {
+    "gate-unmeasured": ExitCode.BAD_DATA,
+    "gate-unread": ExitCode.BAD_DATA,
+    "gate-unchecked": ExitCode.INCONCLUSIVE,
+    "gate-inconclusive": ExitCode.INCONCLUSIVE,
+}
+"""The exit code of a rule that is not ``GATE_FAILED``."""
+
+Said = Iterator[tuple[str, str, str]]
+"""A rule, what is to be said, and what to do."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A ticket of the branch with what the gate has to say about it.
+
+    ``own`` is what came of measuring it as the branch has it, ``held`` by the base's verifier and claims
+    where these count; each is None where there was no need, or no way.
+    """
+
+    pair: BranchTicket
+    own: Verified | None = None
+    held: Verified | None = None
+    is_accepted: bool = False
+
+    @property
+    def measured(self) -> Verification | None:
+        """The verification with the worse verdict; None where it was not measured."""
+        done = [each.verification for each in (self.own, self.held) if each and each.verification]
+        return max(done, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
+
+    @property
+    def before(self) -> Verification | None:
+        """What the base has measured, in the same environment where it has been there."""
+        return _most_alike(self.pair.before, self.own.verification if self.own else None)
+
+    @property
+    def base(self) -> Verdict | None:
+        """The verdict that the evidence of the base states, fresh or not."""
+        return self.before.verdict if self.before else None
+
+    @property
+    def recorded(self) -> Verdict | None:
+        """The verdict that the evidence of the branch states, fresh or not."""
+        after = _most_alike(self.pair.after, None)
+        return after.verdict if after else None
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """What the gate has to say, in the order of its rules."""
+        document = self.pair.document
+        remediation = document.remediation
+        file, line = (remediation.path, remediation.span.line) if remediation else (document.path, 1)
+        made = []
+        for said in (_of_measurement(self), _of_evidence(self), _of_document(self)):
+            for rule, message, hint in said:
+                accepted = self.is_accepted and rule in ACCEPTABLE
+                made.append(
+                    Problem(
+                        level=Level.WARNING if accepted else Level.ERROR,
+                        rule=rule,
+                        file=file,
+                        line=line,
+                        message=f"{self.pair.id}: {message}",
+                        hint="accepted by the command line" if accepted else hint.format(id=self.pair.id),
+                    )
+                )
+        return tuple(made)
+
+
+def judge(
+    tickets: Iterable[BranchTicket],
+    named: Iterable[str],
+    head: Register,
+    isolation: Isolation,
+    settings: Settings,
+    tell: Callable[[str], None],
+) -> tuple[Judged, ...]:
+    """Measure again every ticket that the branch changes, or whose evidence is stale; no file is written.
+
+    ``named`` are the IDs whose changes the command line accepts. ``tell`` is told of each measurement as soon
+    as it is done. ``settings`` are those for the work tree.
+    """
+    by_command = {name.casefold() for name in named}
+    # A ticket that is gone may have stood in the file of another one.
+    judged = {
+        (pair.document.path, pair.head is None): Judged(pair, is_accepted=pair.id.casefold() in by_command)
+        for pair in tickets
+        if pair.why
+    }
+    settings = replace(settings, record=False)
+    wanted = []
+    for key, one in judged.items():
+        if one.pair.head and (error := broken(one.pair.document, head)):
+            judged[key] = replace(one, own=Verified(one.pair.document, error=error))
+        elif one.pair.head:
+            wanted.append(one.pair)
+    # All are at the same base, whose claims are held to the work tree's code with the base's verifiers.
+    held = [pair for pair in wanted if pair.base and pair.is_held_to_base]
+    verifiers = next((pair.base.root for pair in held if pair.base), None)
+    documents = [
+        pair.document.model_copy(update={"remediation": pair.base.document.remediation})
+        for pair in held
+        if pair.base
+    ]
+    for verified in verify([pair.document for pair in wanted], isolation, settings):
+        key = (verified.document.path, False)
+        judged[key] = replace(judged[key], own=verified)
+        tell(_progress(verified, ""))
+    for verified in verify(documents, isolation, replace(settings, verifiers=verifiers)):
+        key = (verified.document.path, False)
+        judged[key] = replace(judged[key], held=verified)
+        tell(_progress(verified, " by the base's verifier and claims"))
+    return tuple(judged.values())
+
+
+def _progress(verified: Verified, how: str) -> str:
+    what = verified.verification.verdict if verified.verification else f"not measured: {verified.error}"
+    return f"{verified.document.id.value}{how}: {what}"
+
+
+def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Problem]:
+    """What of a branch could make tickets, their state, their evidence or the measuring another one."""
+    found: dict[str, str] = {}
+    if base.register:
+        old, new = base.register.config, head.config
+        names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
+        words = old.vocabulary, new.vocabulary
+        names += [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
+        if names:
+            found["tickets.toml"] = f"the configuration is another one than the base's: {', '.join(names)}"
+    for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
+        for file in (f"{name}.py", f"{name}/__init__.py"):
+            if digest(head.root / file) not in {ABSENT, digest(base.root / file)}:
+                why = "and Python runs it before anything is measured"
+                found[file] = f"{file} is another one than the base's, {why}"
+    for file, message in found.items():
+        yield Problem(
+            level=Level.WARNING if accepted else Level.ERROR,
+            rule="gate-configuration",
+            file=file,
+            line=1,
+            message=message,
+            hint=None if accepted else ACCEPT.format(id="configuration"),
+        )
+
+
+def unread(base: Register | None, head: Register) -> Iterator[Problem]:
+    """The files that cannot be read in the work tree, and were not as broken at the base."""
+    already = {(each.file, each.rule, each.message) for each in (base.problems if base else ())}
+    for problem in head.problems:
+        known = (problem.file, problem.rule, problem.message) in already
+        if problem.level is Level.ERROR and not known and not problem.rule.startswith(REMEDIATION_RULES):
+            yield replace(problem, rule="gate-unread", message=f"[{problem.rule}] {problem.message}")
+
+
+def exit_code(problems: Iterable[Problem]) -> ExitCode:
+    """What the problems of a branch end in."""
+    errors = [problem for problem in problems if problem.level is Level.ERROR]
+    return ExitCode.worst(*(CODES.get(problem.rule, ExitCode.GATE_FAILED) for problem in errors))
+
+
+def broken(document: Document, head: Register) -> BadDataError | None:
+    """What is wrong with a Remediation that was not understood."""
+    for problem in head.problems_of(document):
+        if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):
+            return BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
+    return None
+
+
+def is_fixed(document: Document) -> bool:
+    """Whether people say of a ticket that it was resolved by a fix, or closed it without a word on how."""
+    status, outcome = status_of(document), outcome_of(document)
+    if status is Status.CLOSED:
+        return outcome in {Outcome.FIXED, None}
+    return status is Status.FIXED or (status is None and outcome is Outcome.FIXED)
+
+
+def _most_alike(recorded: TicketEvidence, like: Verification | None) -> Verification | None:
+    """The recorded verification of the same environment, else the one that counts most."""
+    found = [evidence.verification for evidence in recorded.evidence]
+    same = [one for one in found if like and name_of(one) == name_of(like)]
+    return next(iter([*same, *sorted(found, key=rank)]), None)
+
+
+def _statement(claim: ClaimResult) -> str:
+    return f"{claim.variant}.{claim.metric} {claim.claimed}"
+
+
+def _of_measurement(judged: Judged) -> Said:
+    """What measuring a ticket again says against the branch."""
+    done, before = judged.measured, judged.before
+    runs = [each for each in (judged.own, judged.held) if each]
+    for verified in runs:
+        if verified.error:
+            by = " by the base's verifier and claims" if verified is judged.held else ""
+            yield "gate-unmeasured", f"cannot be measured{by}: {verified.error}", AGAIN
+    # A verdict that is worse than the base's, measured or by evidence that is gone.
+    if before and judged.pair.head:
+        if done and BEST_FIRST.index(done.verdict) > BEST_FIRST.index(before.verdict):
+            message = f"{done.verdict}, and {before.verdict} at the base: {done.reason}"
+            yield "gate-worse", message, ACCEPT
+        elif not judged.pair.after.files:
+            message = f"its evidence is gone, which was {before.verdict} at the base"
+            yield "gate-worse", message, AGAIN
+    # Claims with another outcome than expected, which the base did not have already.
+    already = {_statement(each) for each in before.claims if each.is_surprise} if before else set()
+    claims = (claim for each in runs if each.verification for claim in each.verification.claims)
+    surprises = {_statement(claim): claim for claim in claims if claim.is_surprise}
+    for statement, claim in surprises.items():
+        if statement not in already:
+            outcome = "holds" if claim.holds else "is false"
+            message = f"{statement} {outcome}, which is not expected of it: measured {claim.measured}"
+            yield "gate-claim", message, ACCEPT
+
+
+def _of_evidence(judged: Judged) -> Said:
+    """What the evidence that the branch brings along says against it."""
+    before, after, own = judged.pair.before, judged.pair.after, judged.own
+    is_stale = after.current.verdict is Verdict.STALE
+    if is_stale:
+        changed = ", ".join(after.current.changed)
+        yield "gate-stale", f"its evidence is stale; changed since it was measured: {changed}", AGAIN
+    if after.problem:
+        yield "gate-evidence", f"{after.problem.file} {after.problem.message}", AGAIN
+    done = own.verification if own else None
+    elsewhere = []
+    for file, content in after.files.items():
+        if done is None or not file.endswith(f"/{name_of(done)}"):
+            elsewhere.append(file)
+        elif own and not after.problem and not is_stale:
+            # A measurement that did not come about is no evidence: then what the base has stays as it is.
+            expected = dump(own.evidence) if own.evidence else before.files.get(file)
+            if content != expected:
+                message = f"{file} is not what was measured now, which is {done.verdict}"
+                yield "gate-evidence", message, AGAIN
+    for file in elsewhere:
+        if after.files[file] != before.files.get(file):
+            message = f"{file} is of another environment, and cannot be checked here"
+            yield "gate-unchecked", message, ACCEPT
+
+
+def _of_document(judged: Judged) -> Said:
+    """What the ticket itself says against the branch."""
+    pair, done = judged.pair, judged.measured
+    if done and done.verdict is Verdict.INCONCLUSIVE and judged.before is None:
+        yield "gate-inconclusive", f"{done.verdict}: {done.reason}", ACCEPT
+    if pair.head and is_fixed(pair.head.document) and not (pair.base and is_fixed(pair.base.document)):
+        document = pair.head.document
+        verdict = done.verdict if done else Verdict.UNVERIFIED
+        says_fixed = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
+        if verdict is not Verdict.VERIFIED:
+            yield "gate-closed", f"closed as fixed, and its verdict is {verdict}", ACCEPT
+        elif says_fixed and document.remediation and document.remediation.decision == "keep":
+            message = "closed as fixed, and what is verified is the decision to keep the code"
+            yield "gate-closed", message, ACCEPT
+    for change in pair.changes:
+        if change.is_open:
+            yield "gate-changed", f"{change}, which nobody has named", NAME_IT
+    if pair.head is None and pair.before.files:
+        yield "gate-gone", "the ticket is gone, and has evidence at the base", ACCEPT

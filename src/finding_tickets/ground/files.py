@@ -1,0 +1,273 @@
+"""Writing files so that whoever reads one, also after a crash, finds the old content or the new one, whole.
+
+``replace`` writes one file; ``create`` makes files that must not be there yet, all or none; ``rewrite`` edits
+files under a lock and after a check, all or none. A crash may leave a hidden file behind, which no reader
+takes for a ticket or for evidence and which the next one to write there removes.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+from finding_tickets.errors import BadDataError
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
+
+# A file that has no name goes away with the process that writes it. Not every system and file system has it,
+# and it gets its name through /proc.
+_NAMELESS: int = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").is_dir() else 0
+_UNFINISHED = re.compile(r"\.(?P<process>[1-9][0-9]*)-[0-9a-f]{16}\.part")
+# After this time nobody is still writing, not even a process of another machine with the same files.
+_ABANDONED_SECONDS = 2.0
+_PAUSE = 0.005
+_NOT_ATTRIBUTES = {errno.ENOTSUP, errno.EPERM, errno.EINVAL, errno.ENODATA, errno.EACCES}
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """What is to become of the file ``path``, which is relative to a root.
+
+    ``make`` gives the new bytes for those read under the lock; whatever it raises, nothing is written then.
+    """
+
+    path: str
+    make: Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """The bytes of a file before and after an edit; the same where there was nothing to do."""
+
+    path: str
+    old: bytes
+    new: bytes
+
+    def diff(self) -> str:
+        """The change as ``git apply`` takes it; empty where there is none."""
+        # Lines as diff counts them: a carriage return is part of a line.
+        old, new = (re.findall(r"[^\n]*\n|[^\n]+", data.decode()) for data in (self.old, self.new))
+        lines = unified_diff(old, new, f"a/{self.path}", f"b/{self.path}")
+        return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+
+
+def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write ``content`` beside ``file``, then put it in its place in one step; a failure leaves nothing."""
+    with _staged(file, content, lambda descriptor: os.fchmod(descriptor, mode)) as staged:
+        staged.replace(file)
+
+
+def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Create each file, with the folders above it, by its path from ``root``.
+
+    Two processes that create the same file cannot both succeed, and neither overwrites anything.
+
+    Raises:
+        FileExistsError: A file is there already; those created before it are removed again.
+        OSError: A file cannot be written; likewise.
+    """
+    created: list[Path] = []
+    try:
+        for name, text in texts.items():
+            path = root / name
+            if path.parent.is_file():
+                # A file in the place of the folder is in the way for good, unlike an ID that is taken.
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                created.append(path)
+                file.write(text)
+    except OSError:
+        for path in created:
+            path.unlink()
+        raise
+    return created
+
+
+def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> tuple[FileChange, ...]:
+    """Edit several files, each named once, all of them or none; a dry run says what would change.
+
+    No file is replaced before every new text is on the disk. Only a crash between two replacements can leave
+    one file new and the next one old.
+
+    Raises:
+        BadDataError: A file cannot be read, locked or written, or somebody else changed it meanwhile.
+    """
+    with ExitStack() as stack:
+        real = {edit.path: _real(root, edit.path) for edit in edits}
+        # Two processes that lock the same folders in different orders would wait for each other for ever.
+        for folder, path in sorted({file.parent: path for path, file in real.items()}.items()):
+            stack.enter_context(_locked(folder, path))
+        changes = []
+        for edit in edits:
+            with _errors_of(edit.path, "read"):
+                old = real[edit.path].read_bytes()
+            changes.append(FileChange(edit.path, old, edit.make(old)))
+        if not dry_run:
+            _replace_all(stack, {real[each.path]: each for each in changes if each.old != each.new})
+    return tuple(changes)
+
+
+def _real(root: Path, path: str) -> Path:
+    """Where the links of ``path`` lead: a link stays a link, and the file behind it is edited."""
+    with _errors_of(path, "read"):
+        real = (root / path).resolve(strict=True)
+        regular = stat.S_ISREG(real.stat().st_mode)
+    if not real.is_relative_to(root.resolve()):
+        raise BadDataError("the link leaves the repository", file=path)
+    if not regular:
+        raise BadDataError("not a regular file", file=path)
+    return real
+
+
+@contextmanager
+def _locked(folder: Path, path: str) -> Iterator[None]:
+    """Be the only one to edit files of a folder; ``path`` is one of them, for messages."""
+    until = time.monotonic() + PATIENCE
+    with _errors_of(path, "locked"):
+        descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        while True:
+            try:
+                with _errors_of(path, "locked"):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BadDataError as error:
+                if not isinstance(error.__cause__, BlockingIOError):
+                    raise
+                if time.monotonic() > until:
+                    message = "another process keeps its folder locked"
+                    raise BadDataError(message, file=path) from None
+                time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace_all(stack: ExitStack, changes: Mapping[Path, FileChange]) -> None:
+    """Put the new texts in place; where one cannot be, put back the old ones of those before it."""
+    ready = {file: stack.enter_context(_edited(file, each.path, each.new)) for file, each in changes.items()}
+    for file, change in changes.items():
+        # An editor that takes no lock may have saved meanwhile: what it wrote is not to be lost.
+        with _errors_of(change.path, "read"):
+            current = file.read_bytes()
+        if current != change.old:
+            message = "the file was changed by somebody else meanwhile"
+            raise BadDataError(message, file=change.path, hint="try again")
+    replaced: list[Path] = []
+    for file, change in changes.items():
+        try:
+            with _errors_of(change.path, "written"):
+                ready[file].replace(file)
+        except BadDataError:
+            for before in replaced:
+                path = changes[before].path
+                with _edited(before, path, changes[before].old) as old, _errors_of(path, "put back"):
+                    old.replace(before)
+            raise
+        replaced.append(file)
+        # Have the new name survive a power cut; where folders cannot be flushed, the file is in place anyway.
+        with suppress(OSError):
+            descriptor = os.open(file.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def _edited(file: Path, path: str, data: bytes) -> Iterator[Path]:
+    """A file beside ``file`` that has its attributes and these bytes, and is on the disk."""
+
+    def prepare(descriptor: int) -> None:
+        _keep_attributes(file, descriptor)
+        os.fsync(descriptor)
+
+    with ExitStack() as stack:
+        with _errors_of(path, "written"):
+            # A file that may not be written is protected on purpose, even from those who may replace it.
+            if not os.access(file, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise PermissionError(errno.EACCES, "the file is read-only")
+            staged = stack.enter_context(_staged(file, data, prepare))
+        yield staged
+
+
+@contextmanager
+def _staged(file: Path, content: bytes, prepare: Callable[[int], None]) -> Iterator[Path]:
+    """A file beside ``file`` with this content, made ready by ``prepare``; it goes unless it is moved there.
+
+    A process that is killed while it writes leaves nothing, where the system has files without a name. What
+    such a process has left nevertheless is removed by the next one.
+    """
+    latest = time.time() - _ABANDONED_SECONDS
+    for left in file.parent.glob(".*.part"):
+        ours = _UNFINISHED.fullmatch(left.name)
+        with suppress(FileNotFoundError):
+            if ours and left.lstat().st_mtime < latest and not _is_running(int(ours["process"])):
+                left.unlink()
+    staged = file.with_name(f".{os.getpid()}-{secrets.token_hex(8)}.part")
+    descriptor = -1
+    if _NAMELESS:
+        with suppress(OSError):
+            descriptor = os.open(file.parent, _NAMELESS | os.O_WRONLY, 0o600)
+    try:
+        nameless = descriptor >= 0
+        if not nameless:
+            descriptor = os.open(staged, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            prepare(descriptor)
+            if nameless:
+                # With a descriptor given, the link in /proc is followed (linkat with AT_SYMLINK_FOLLOW).
+                os.link(f"/proc/self/fd/{descriptor}", staged, src_dir_fd=descriptor)
+        yield staged
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def _keep_attributes(source: Path, target: int) -> None:
+    """Owner, group, mode and extended attributes (which hold access control lists)."""
+    wanted, made = source.stat(), os.fstat(target)
+    if (wanted.st_uid, wanted.st_gid) != (made.st_uid, made.st_gid):
+        os.fchown(target, wanted.st_uid, wanted.st_gid)
+    os.fchmod(target, stat.S_IMODE(wanted.st_mode))
+    if hasattr(os, "listxattr"):
+        for name in os.listxattr(source):
+            try:
+                os.setxattr(target, name, os.getxattr(source, name))
+            except OSError as error:
+                if error.errno not in _NOT_ATTRIBUTES:
+                    raise
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is such a process; it may be another user's."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+@contextmanager
+def _errors_of(path: str, done: str) -> Iterator[None]:
+    """Turn what the file system refuses into a message that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise BadDataError(f"cannot be {done}: {error.strerror or error}", file=path) from error

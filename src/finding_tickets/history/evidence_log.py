@@ -1,0 +1,134 @@
+"""What was measured of a ticket over time: its evidence at every commit that changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from finding_tickets.errors import UsageError
+from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
+from finding_tickets.ground.objects import read_objects
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Verification
+from finding_tickets.register.paths import safe_name
+from finding_tickets.register.revision import files_at
+from finding_tickets.register.staleness import rank
+from finding_tickets.verify.evidence import NoStatementError, load
+
+REMOVED = "removed"
+UNREADABLE = "unreadable"
+SHALLOW = "this clone is shallow: older commits are not known"
+
+# A merge counts where it is none of its parents; renames are what they look like, two changes.
+_RAW = ("--raw", "--no-abbrev", "--no-renames", "--relative", "-c", "--")
+
+
+@dataclass(frozen=True)
+class EvidenceChange:
+    """One file of evidence after one commit; ``commit`` is None for what is not committed.
+
+    ``problem`` is why there is no verification: the file was removed, edited, or cannot be read.
+    """
+
+    commit: Commit | None
+    file: str
+    verification: Verification | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class EvidenceLog:
+    """The changes, newest first, and what could not be found out."""
+
+    changes: tuple[EvidenceChange, ...]
+    gaps: tuple[str, ...]
+
+
+def evidence_log(ticket: str, root: Path, folder: str) -> EvidenceLog:
+    """The evidence on a ticket through the history of the current branch; git is called twice at most.
+
+    Raises:
+        UsageError: There is no history.
+    """
+    place = f"{folder}/{safe_name(ticket)}"
+    changes: list[tuple[Commit, str, str | None]] = []
+    try:
+        for entry in log(root, *_RAW, place):
+            for line in entry.changes:
+                # :100644 100644 BEFORE AFTER M<tab>FILE; a colon, a mode and an object more for each parent
+                fields, _, file = line.partition("\t")
+                parents = len(fields) - len(fields.lstrip(":"))
+                blob = fields.split(" ")[2 * parents + 1]
+                # What was measured at a revision, in a folder of its own, is no past of the work tree.
+                if file.endswith(".json") and PurePosixPath(file).parent == PurePosixPath(place):
+                    changes.append((entry.commit, file, blob if blob.strip("0") else None))
+        contents = read_objects(root, dict.fromkeys(blob for _, _, blob in changes if blob))
+    except GitError as error:
+        hint = "the history is that of the evidence in git: commit it first"
+        raise UsageError(f"cannot read git history: {error}", hint=hint) from None
+    committed = [
+        # An object that this clone does not have is as good as an empty file.
+        (commit, file, None if blob is None else contents.get(blob, b""))
+        for commit, file, blob in changes
+    ]
+    latest = {file: content for _, file, content in reversed(committed)}
+    here = {file.relative_to(root).as_posix(): file.read_bytes() for file in (root / place).glob("*.json")}
+    uncommitted = [
+        (None, file, here.get(file))
+        for file in sorted({*here, *latest})
+        if here.get(file) != latest.get(file)
+    ]
+    return EvidenceLog(
+        tuple(_change(*change) for change in (*uncommitted, *committed)),
+        (SHALLOW,) if shallow_commits(root) else (),
+    )
+
+
+def _change(commit: Commit | None, file: str, content: bytes | None) -> EvidenceChange:
+    if content is None:
+        return EvidenceChange(commit, file, problem=REMOVED)
+    try:
+        return EvidenceChange(commit, file, load(content).verification)
+    except NoStatementError as error:
+        return EvidenceChange(commit, file, problem=f"is no evidence: {error}")
+
+
+def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mapping[str, tuple[str, str]]:
+    """The verdicts recorded at a commit in ``before`` and now in ``folder``, where any evidence differs.
+
+    They are by the folder within these, and whether or not they are fresh.
+
+    Raises:
+        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
+    """
+    found = files_at(root, commit, [before])
+    then: dict[str, dict[str, str]] = {}
+    now: dict[str, list[Path]] = {}
+    places: set[str] = set()
+    for path, name in sorted(found.objects.items()):
+        file = PurePosixPath(path)
+        if file.suffix == ".json" and file.parent.parent == PurePosixPath(before):
+            then.setdefault(file.parent.name, {})[path] = name
+            places |= {file.parent.name} if path in found.changed else set()
+    for here in sorted((root / folder).glob("*/*.json")):
+        now.setdefault(here.parent.name, []).append(here)
+        path = here.relative_to(root).as_posix()
+        if path in found.changed or path not in then.get(here.parent.name, {}):
+            places.add(here.parent.name)
+    contents = read_objects(root, {name for place in places for name in then.get(place, {}).values()})
+
+    def verdict(files: Iterable[bytes]) -> str:
+        try:
+            recorded = [load(content).verification for content in files]
+        except NoStatementError:
+            return UNREADABLE
+        return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED
+
+    return {
+        place: (
+            verdict(contents.get(name, b"") for name in then.get(place, {}).values()),
+            verdict(file.read_bytes() for file in now.get(place, ())),
+        )
+        for place in sorted(places)
+    }

@@ -1,0 +1,145 @@
+"""Results of measurements in the user's cache folder, found again by everything that they depend on.
+
+Which files a measurement depends on is known only after it: those that it imported. So a key stands for what
+it depends on beside code, and each result under that key lists its files. A result also depends on files that
+do not exist: code may try to import one, and do without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field as Default
+from pydantic import TypeAdapter, ValidationError
+
+from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.ground.imports import SOURCES
+from finding_tickets.ground.objects import Snapshot
+from finding_tickets.model.record import Record
+from finding_tickets.model.verification import Verification
+from finding_tickets.verify.evidence import digest
+
+FOLDER = "history"
+FORMAT = 4
+"""Of the stored files; part of every key, so that those of another version are not read."""
+MOST_KEYS = 1_000
+"""How many files of results are kept, those used last; a result takes a few kilobytes."""
+
+
+class WhyUnmeasured(StrEnum):
+    """There was nothing to measure, something is wrong with it, or the measurement did not work."""
+
+    ABSENT = "absent"
+    WRONG = "wrong"
+    UNKNOWN = "unknown"
+
+
+class Unmeasured(Record):
+    """Why there is no verification of a ticket at a commit."""
+
+    kind: WhyUnmeasured
+    why: str
+
+
+CommitResult = Verification | Unmeasured
+
+
+class StoredResult(Record):
+    """What came of measuring a ticket, and what that depends on beside the key.
+
+    ``files`` maps paths at the commit to the names of their git objects, and ``absent`` are paths of files
+    and folders that the commit does not have. ``outside`` maps files that do not come from the commit to
+    their SHA-256. ``limits`` is set for a measurement that failed: with another time-out or other packages
+    it is tried again.
+    """
+
+    key: str
+    result: CommitResult
+    files: dict[str, str]
+    absent: tuple[str, ...]
+    outside: dict[str, str] = Default(default_factory=dict)
+    limits: str = ""
+
+    def is_of(self, snapshot: Snapshot, limits: str) -> bool:
+        """Whether measuring that commit within these limits would give the same result again."""
+        if self.limits not in {"", limits}:
+            return False
+        if any(snapshot.file(path) != name for path, name in self.files.items()):
+            return False
+        # A program or a submodule of the same name is neither a module nor a package.
+        return not any(
+            snapshot.file(path) if path.endswith(".py") else snapshot.folder(path) for path in self.absent
+        )
+
+
+_RESULTS = TypeAdapter(list[StoredResult])
+
+
+def stored_result(
+    key: str, result: CommitResult, paths: Iterable[str], snapshot: Snapshot, **more: Any
+) -> StoredResult:
+    """A result that depends on what a commit has at ``paths``, and on what it does not have there."""
+    files: dict[str, str] = {}
+    absent: set[str] = set()
+    for path in sorted(set(paths)):
+        if name := snapshot.file(path):
+            files[path] = name
+            continue
+        # The first missing folder stands for everything below it. That there is a ``src`` says nothing yet.
+        parts = path.split("/")
+        depth = 2 if parts[0] == SOURCES else 1
+        while depth < len(parts) and snapshot.folder("/".join(parts[:depth])):
+            depth += 1
+        absent.add("/".join(parts[:depth]))
+    return StoredResult(key=key, result=result, files=files, absent=tuple(sorted(absent)), **more)
+
+
+class ResultStore:
+    """The stored results: a file of the cache for each key, with all results under it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[StoredResult]] = {}
+
+    def find(self, key: str, snapshot: Snapshot, limits: str) -> StoredResult | None:
+        """A result under a key that measuring that commit would only repeat."""
+        return next((each for each in self._of(key) if each.is_of(snapshot, limits)), None)
+
+    def learn(self, stored: StoredResult) -> None:
+        """Know a result for this run only."""
+        self._of(stored.key).append(stored)
+
+    def add(self, stored: StoredResult) -> None:
+        """Know a result, and keep it."""
+        self.learn(stored)
+        write_entry(FOLDER, stored.key, _RESULTS.dump_json(self._of(stored.key)), MOST_KEYS)
+
+    def _of(self, key: str) -> list[StoredResult]:
+        if key not in self._known:
+            self._known[key] = []
+            # A damaged file is measured again, as if it were not there.
+            with suppress(ValidationError):
+                for stored in _RESULTS.validate_json(read_entry(FOLDER, key) or b"[]"):
+                    if all(digest(Path(path)) == value for path, value in stored.outside.items()):
+                        self._known[key].append(stored)
+        return self._known[key]
+
+
+def key_of(*parts: object) -> str:
+    """A name for what these parts make up together."""
+    return hashlib.sha256(json.dumps([FORMAT, *parts], sort_keys=True, default=str).encode()).hexdigest()
+
+
+@cache
+def installed_packages() -> str:
+    """A name for the packages that are installed: a failed import may come from one that is missing."""
+    folders = (Path(entry) for entry in sys.path if entry)
+    found = {each.name for folder in folders if folder.is_dir() for each in folder.glob("*.dist-info")}
+    return key_of(sorted(found))

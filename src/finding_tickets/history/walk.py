@@ -1,0 +1,211 @@
+"""Measure tickets at commits, each distinct input once; ``bisect`` and ``timeline`` stand on this walk.
+
+What a commit has is looked up among git's objects. A commit is checked out and measured only if its input is
+neither known nor the same as that of another commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from finding_tickets.documents.reading import Document
+from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.ground.cache import release_folders
+from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.git import Commit
+from finding_tickets.ground.imports import module_of, reach
+from finding_tickets.ground.objects import Snapshot
+from finding_tickets.history.store import (
+    CommitResult,
+    ResultStore,
+    StoredResult,
+    Unmeasured,
+    WhyUnmeasured,
+    installed_packages,
+    key_of,
+    stored_result,
+)
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.verify.plan import Plan
+from finding_tickets.verify.verify import Settings, Verified, measure
+
+AT_ONCE = 32
+"""Measurements that are started together; their checkouts may be removed afterwards."""
+
+
+@dataclass(frozen=True)
+class TicketInputs:
+    """What measuring a ticket at a commit depends on, as far as it is known without measuring.
+
+    ``key`` stands for everything but code, ``files`` and ``modules`` are the code that is run in any case.
+    ``outside`` are files that do not come from the commit, with their bytes.
+    """
+
+    key: str
+    files: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    outside: Mapping[str, bytes] = field(default_factory=dict)
+
+    def reach(self, snapshot: Snapshot, imported: Sequence[str] = ()) -> tuple[str, ...]:
+        """The paths that this code could import at a commit, whether or not something is there.
+
+        ``imported`` are files that it is known to import, also where no text says so.
+        """
+
+        def read(path: str) -> bytes | None:
+            return self.outside[path] if path in self.outside else snapshot.content(path)
+
+        modules = [*self.modules, *map(module_of, imported)]
+        paths = reach(read, (*self.outside, *self.files, *imported), modules)
+        return tuple(path for path in paths if path not in self.outside)
+
+
+@dataclass
+class Course:
+    """One ticket through the commits: its inputs at each, what is known so far, and measurements made now."""
+
+    ticket: str
+    inputs: Sequence[TicketInputs | Unmeasured]
+    found: dict[int, CommitResult] = field(default_factory=dict)
+    measured: int = 0
+
+    @property
+    def results(self) -> tuple[CommitResult, ...]:
+        """What is known at each commit, once the walk has ended."""
+        return tuple(self.found[place] for place in range(len(self.found)))
+
+
+Planner = Callable[[Course, int, Path], "tuple[Document, Plan] | Unmeasured"]
+"""What to measure of a course at a commit that is checked out in a folder; may raise ``BadDataError``."""
+
+
+class CommitWalk:
+    """Fills courses with results.
+
+    ``tell`` is told of each measurement as soon as it is done. The process of git behind the ``snapshots``
+    has to last as long as the walk.
+    """
+
+    def __init__(
+        self,
+        commits: Sequence[Commit],
+        snapshots: Sequence[Snapshot],
+        store: ResultStore,
+        isolation: Isolation,
+        settings: Settings,
+        tell: Callable[[Course, int], None],
+    ) -> None:
+        self._commits, self._snapshots, self._store = commits, snapshots, store
+        self._isolation, self._settings, self._tell = isolation, settings, tell
+        self._checkouts = Checkouts(settings.root)
+        self._limits = key_of(settings.timeout, settings.memory, installed_packages())
+
+    def run(self, courses: Sequence[Course], plan_at: Planner) -> None:
+        """Measure until something is known of every commit of every course.
+
+        Raises:
+            GitError: Git has ended.
+            UnreachableError: Nothing can be measured.
+        """
+        while True:
+            for course in courses:
+                self._look_up(course)
+            wanted = [(course, place) for course in courses for place in self._distinct(course)]
+            if not wanted:
+                break
+            wanted.sort(key=lambda each: -each[1])
+            self._measure(wanted[:AT_ONCE], plan_at)
+
+    def _look_up(self, course: Course) -> None:
+        """Take over what measurements of other commits, now or earlier, say of this course."""
+        last: StoredResult | None = None
+        for place, inputs in enumerate(course.inputs):
+            if place in course.found:
+                continue
+            if isinstance(inputs, Unmeasured):
+                course.found[place] = inputs
+                continue
+            snapshot = self._snapshots[place]
+            # Most commits change nothing of a ticket.
+            if not last or last.key != inputs.key or not last.is_of(snapshot, self._limits):
+                last = self._store.find(inputs.key, snapshot, self._limits)
+            if last:
+                course.found[place] = last.result
+
+    def _distinct(self, course: Course) -> list[int]:
+        """Commits of which nothing is known, no two with the same input for certain; the newest of each."""
+        places: dict[tuple[object, ...], int] = {}
+        for place in reversed(range(len(course.inputs))):
+            inputs = course.inputs[place]
+            if place not in course.found and isinstance(inputs, TicketInputs):
+                code = map(self._snapshots[place].file, inputs.files)
+                places.setdefault((inputs.key, *code), place)
+        return list(places.values())
+
+    def _measure(self, wanted: Iterable[tuple[Course, int]], plan_at: Planner) -> None:
+        release_folders()
+        planned: dict[str, tuple[Document, Plan]] = {}
+        places: dict[str, tuple[Course, int]] = {}
+        for course, place in wanted:
+            commit = self._commits[place].id
+            try:
+                folder = self._checkouts.files(Revision(commit[:10], commit))
+                todo = plan_at(course, place, folder)
+            except RevisionError as error:
+                course.found[place] = Unmeasured(kind=WhyUnmeasured.UNKNOWN, why=str(error))
+                self._tell(course, place)
+                continue
+            except BadDataError as error:
+                todo = Unmeasured(kind=WhyUnmeasured.WRONG, why=str(error))
+            if isinstance(todo, Unmeasured):
+                self._end(course, place, todo)
+                continue
+            key = f"{course.ticket}@{commit}"
+            planned[key], places[key] = todo, (course, place)
+        for key, verified in measure(planned, self._isolation, self._settings) if planned else ():
+            course, place = places[key]
+            course.measured += 1
+            result: CommitResult
+            if verified.verification is None:
+                result = Unmeasured(kind=WhyUnmeasured.WRONG, why=str(verified.error))
+            else:
+                result = verified.verification
+            self._end(course, place, result, verified)
+
+    def _end(
+        self,
+        course: Course,
+        place: int,
+        result: CommitResult,
+        verified: Verified | None = None,
+    ) -> None:
+        """Put down what came of a course at a commit, for all commits with the same input."""
+        course.found[place] = result
+        inputs, snapshot = course.inputs[place], self._snapshots[place]
+        imported = verified.imported if verified else ()
+        outside = verified.outside if verified else {}
+        is_lasting = verified is None or verified.is_lasting
+        # Git knows no file that was imported through a link out of the repository.
+        if is_lasting and isinstance(inputs, TicketInputs) and all(map(snapshot.file, imported)):
+            self._store.add(
+                stored_result(
+                    inputs.key,
+                    result,
+                    depends_on(inputs, snapshot, imported),
+                    snapshot,
+                    outside={str(self._settings.root / file): value for file, value in outside.items()},
+                    limits="" if imported else self._limits,
+                )
+            )
+        self._tell(course, place)
+
+
+def depends_on(inputs: TicketInputs, snapshot: Snapshot, imported: Sequence[str]) -> tuple[str, ...]:
+    """The paths that a result depends on: what was imported, and what would be if it were there.
+
+    Nobody knows what a measurement that failed would have imported, so everything that could be counts.
+    """
+    could = inputs.reach(snapshot, imported)
+    return (*imported, *(path for path in could if not snapshot.file(path))) if imported else could

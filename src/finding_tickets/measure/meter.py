@@ -1,0 +1,275 @@
+"""Count one run of a variant on a CUDA device, simulated or real: the same steps on both."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import simcuda
+from finding_tickets.claims.laws import CountedRun
+from finding_tickets.measure.loading import unpatched
+from finding_tickets.measure.places import describe, is_out_of_host_memory, portable
+from finding_tickets.measure.results import detach, to_host
+from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, At, CannotMeasureError
+from finding_tickets.measure.worker import VISIBLE_DEVICES
+from finding_tickets.measure.workloads import Point, Workload
+from simcuda import real
+from simcuda.ledger import ChangedCountsError
+
+Function = Callable[..., Any]
+DEVICE = "cuda"
+
+
+@dataclass(frozen=True)
+class VariantRun:
+    """What one variant cost at one point, and what it returned, on the host.
+
+    With an ``error`` it counted up to the exception, and there is no result. With ``unknown`` operations no
+    count can be trusted; launches and workspaces of ``approximate`` ones are only modelled.
+    """
+
+    at: At
+    metrics: dict[str, int]
+    sites: tuple[simcuda.Site, ...] = ()
+    unknown: tuple[str, ...] = ()
+    approximate: tuple[str, ...] = ()
+    error: str | None = None
+    result: Any = None
+
+    @property
+    def counted(self) -> CountedRun:
+        """What laws are fitted to."""
+        sites = {(each.file, each.line, each.function, each.what): each.count for each in self.sites}
+        return CountedRun(self.at, self.metrics, sites, self.error)
+
+    @classmethod
+    def of(
+        cls,
+        counted: simcuda.Measurement,
+        retained: int,
+        root: Path,
+        *,
+        at: At,
+        error: str | None,
+        result: Any = None,
+    ) -> VariantRun:
+        """A run from what was counted and ``retained`` bytes; sites are named relative to ``root``."""
+        missing = {*counted.not_counted, "retained_bytes"}
+        metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
+        return cls(
+            at=at,
+            metrics={**metrics, "retained_bytes": retained, "raised": int(error is not None)},
+            sites=tuple(
+                simcuda.Site(portable(site.file, root), site.line, site.function, site.what, site.count)
+                for site in counted.sites
+            ),
+            unknown=tuple(counted.unknown),
+            approximate=tuple(counted.approximate),
+            error=error,
+            result=result,
+        )
+
+
+class Meter:
+    """A way to count what a run costs."""
+
+    name: str
+    device: str
+    """What evidence names the environment by."""
+
+    def cannot_run(self, workload: Workload, point: Point) -> str | None:
+        """Why this meter cannot run a point; None where it can."""
+        raise NotImplementedError
+
+    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+        """Devices that count what runs within, with so many bytes of memory or all that they have."""
+        raise NotImplementedError
+
+    def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> VariantRun:
+        """Warm up on other data, then run ``function`` once on fresh data and count; its errors are data.
+
+        Raises:
+            CannotMeasureError: The run replaced parts of torch or of the meter, or the profiler lost
+                something.
+        """
+        capacity = workload.memory(point)
+        with steady_state(), self.devices(max(1, workload.devices(point)), capacity) as gpu, unpatched():
+            warm_up(workload, point, function, DEVICE)
+            inputs = arguments(workload, point, DEVICE, workload.seed)
+            before = gpu.live_bytes()
+            try:
+                with gpu.measure() as counted:
+                    result, error = attempt(workload, function, inputs, root)
+            except ChangedCountsError as changed:
+                raise CannotMeasureError(str(changed)) from None
+            on_host = to_host(result)
+            del result
+            retained = gpu.live_bytes() - before
+            return VariantRun.of(counted, retained, root, at=dict(point), error=error, result=on_host)
+
+
+class SimulatedMeter(Meter):
+    """Runs every variant at every point on a device of its own, with the memory the workload asks for."""
+
+    name = "simulated"
+
+    def __init__(self, profile: str = SIMULATED_DEVICE) -> None:
+        self.device = profile
+
+    def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - Meter's signature
+        """There are as many devices and as much memory as a point needs."""
+        return None
+
+    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
+        """Simulated devices, with so many bytes of memory or all that their profile has."""
+        return simcuda.device(number, profile=self.device, capacity=capacity)
+
+
+class CudaMeter(Meter):
+    """Runs every variant at every point on the GPUs of this machine, which count by CUPTI.
+
+    Raises:
+        CannotMeasureError: There is no GPU here that can be measured, with the reason.
+    """
+
+    name = "cuda"
+
+    def __init__(self) -> None:
+        try:
+            with real.real_device():
+                found = real.environment()
+        except real.CannotCountError as error:
+            raise CannotMeasureError(f"no real GPU can be measured here: {error}") from None
+        self.device = f"{found.gpu}, CUDA {found.cuda}"
+
+    def cannot_run(self, workload: Workload, point: Point) -> str | None:
+        """The point needs more devices or more memory than there are."""
+        wanted, there = workload.devices(point), torch.cuda.device_count()
+        if wanted > there:
+            return f"needs {wanted} devices, and this machine has {there}"
+        wanted_bytes, bytes_there = workload.memory(point) or 0, torch.cuda.mem_get_info()[1]
+        if wanted_bytes > bytes_there:
+            return f"needs a device with {wanted_bytes} bytes of memory, and this one has {bytes_there}"
+        return None
+
+    @contextmanager
+    def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
+        """Real devices, with so many bytes of memory or all that they have.
+
+        Raises:
+            CannotMeasureError: There are fewer, or the profiler lost something.
+        """
+        try:
+            with real.real_device(number, capacity=capacity) as gpu:
+                yield gpu
+        except real.CannotCountError as error:
+            raise CannotMeasureError(str(error)) from None
+
+
+def choose(name: str) -> Meter:
+    """The meter called ``name``; ``auto`` is a real GPU where one is usable, else the simulated device.
+
+    Raises:
+        CannotMeasureError: The meter cannot measure on this machine, or there is none of that name.
+    """
+    if name not in METERS:
+        raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
+    if name == "cuda":
+        return CudaMeter()
+    if name == "auto":
+        with suppress(CannotMeasureError):
+            return CudaMeter()
+    return SimulatedMeter()
+
+
+def chosen_name(name: str) -> str:
+    """The name of the meter that ``choose`` takes; for a process of its own, since it may start CUDA."""
+    return choose(name).name
+
+
+def visible_gpus(_: object = None) -> list[str]:
+    """The names, as ``CUDA_VISIBLE_DEVICES`` has them, of the GPUs that this process may use."""
+    count = torch.cuda.device_count()
+    named = os.environ.get(VISIBLE_DEVICES)
+    return [name.strip() for name in named.split(",")][:count] if named else list(map(str, range(count)))
+
+
+def gpus_called(name: str) -> list[str]:
+    """Those of the visible GPUs that have this name."""
+    return [gpu for place, gpu in enumerate(visible_gpus()) if torch.cuda.get_device_name(place) == name]
+
+
+def gpu_names(_: object = None) -> list[str]:
+    """What the visible GPUs are called, each with the version of CUDA."""
+    names = map(torch.cuda.get_device_name, range(torch.cuda.device_count()))
+    return [f"{name}, CUDA {torch.version.cuda}" for name in names]
+
+
+def torch_version(_: object = None) -> str:
+    """The version of torch, without what tells one build of it from another."""
+    return torch.__version__.split("+")[0]
+
+
+def warm_up(workload: Workload, point: Point, function: Function, device: str) -> None:
+    """Run once on data of their own, so that first-use effects are over; how it ends does not matter."""
+    inputs = arguments(workload, point, device, workload.seed + 1)
+    with suppress(Exception):
+        workload.read(function(*inputs))
+
+
+def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple[Any, ...]:
+    """Fresh arguments, the same for every variant; also what ``build`` draws without its generator is seeded.
+
+    Raises:
+        TypeError: ``build`` returned no tuple.
+    """
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    built = workload.build(point, device, torch.Generator().manual_seed(seed))
+    if not isinstance(built, tuple):
+        raise TypeError(f"build must return a tuple of arguments, not {type(built).__name__}")
+    return built
+
+
+def attempt(
+    workload: Workload, function: Function, inputs: Sequence[Any], root: Path
+) -> tuple[Any, str | None]:
+    """What the caller reads of the result, or the error in words; no traceback keeps tensors alive.
+
+    The result is looked at all over: work that waits for that belongs to the run.
+    """
+    try:
+        return detach(workload.read(function(*inputs))), None
+    except Exception as error:
+        if is_out_of_host_memory(error):
+            raise
+        return None, describe(error, root)
+
+
+@contextmanager
+def steady_state() -> Iterator[None]:
+    """No garbage collection within, and settings that a variant changes are put back for the next one.
+
+    What cycles keep alive stays alive, so that peaks do not depend on when the collector runs.
+    """
+    dtype, grad, threads = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+        torch.set_num_threads(threads)

@@ -1,0 +1,151 @@
+"""What a repository has of a register already: documents, their IDs, and a configuration that fits them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
+from finding_tickets.register.config import is_configured, read_config
+from finding_tickets.register.files import File, markdown_files, read_file
+from finding_tickets.register.identifiers import natural, numbered
+
+MOST_SHAPES = 4
+_UNFIT = "id-form"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What was found below ``root``.
+
+    Attributes:
+        configured: The file that configures the register already, or None.
+        folders: Folders of documents and how many each holds, the one for new tickets first.
+        documents: How many documents there are, by kind.
+        series: How many IDs there are of each series, as ``B7-PT`` of ``B7-PT-02``, most first.
+        id_pattern: A pattern for IDs that the usual one does not fit; None where it does.
+        unfit: IDs that no pattern could be made for.
+    """
+
+    root: Path
+    configured: str | None
+    folders: Mapping[str, int]
+    documents: Mapping[str, int]
+    series: Mapping[str, int]
+    id_pattern: str | None
+    unfit: tuple[str, ...]
+
+    def settings(self) -> str:
+        """The configuration that fits, as lines of TOML without a table."""
+        lines = [f"tickets = {json.dumps(list(self.folders), ensure_ascii=False)}"]
+        lines += [f"id_pattern = {json.dumps(self.id_pattern)}"] if self.id_pattern else []
+        return "\n".join(lines) + "\n"
+
+
+def survey(root: Path) -> Survey:
+    """Look for documents everywhere below ``root``, but for what git ignores; nothing is changed.
+
+    Raises:
+        BadDataError: There is a configuration, and it is wrong.
+    """
+    configured = is_configured(root)
+    config = read_config(root)
+    # The Markdown files of the folders that are configured, else all of the repository's own.
+    folders = [root / folder for folder in config.tickets] if configured else [root]
+    own = None if configured else repository_files(root)
+    files = [
+        file
+        for file in markdown_files(root, folders, [], largest=config.largest_file)
+        if (
+            file.path in own
+            if own is not None
+            else FOREIGN_FOLDERS.isdisjoint(PurePosixPath(file.path).parts)
+        )
+    ]
+    documents, problems = _read(files, config.vocabulary)
+    pattern, unfit = (None, ()) if configured else _pattern_for(files, problems)
+    if pattern:
+        documents, _ = _read(files, Vocabulary(id_pattern=pattern))
+    numbers = Counter(parts.series for each in documents if (parts := numbered(each.id.value)))
+    paths = [document.path for document in documents]
+    if configured:
+        counts = _below(paths)
+        found = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
+    else:
+        found = _folders([file.path for file in files], paths) or {config.tickets[0]: 0}
+    return Survey(
+        root=root,
+        configured=configured,
+        folders=found,
+        documents=dict(Counter(document.kind for document in documents)),
+        series=dict(sorted(numbers.items(), key=lambda item: (-item[1], natural(item[0])))),
+        id_pattern=pattern,
+        unfit=unfit,
+    )
+
+
+def _read(files: Iterable[File], vocabulary: Vocabulary) -> tuple[list[Document], list[Problem]]:
+    documents, problems = list[Document](), list[Problem]()
+    for file in files:
+        content = read_file(file, [])
+        document, found = read_document(content.data, file.path, vocabulary) if content else (None, ())
+        documents += [document] if document else []
+        problems += found if document else ()
+    return documents, problems
+
+
+def _pattern_for(files: Collection[File], problems: Iterable[Problem]) -> tuple[str | None, tuple[str, ...]]:
+    """A pattern that fits the IDs which the usual one does not, and those that are left without one."""
+    strange = {problem.file for problem in problems if problem.rule == _UNFIT}
+    if not strange:
+        return None, ()
+    ids = [document.id.value for document in _read([f for f in files if f.path in strange], Vocabulary())[0]]
+    shapes = dict.fromkeys(map(_shape, ids))
+    pattern = f"(?:{'|'.join([ID_PATTERN, *shapes])})"
+    still = _read(files, Vocabulary(id_pattern=pattern))[1] if len(shapes) <= MOST_SHAPES else problems
+    return (None, tuple(ids)) if any(each.rule == _UNFIT for each in still) else (pattern, ())
+
+
+def _shape(document_id: str) -> str:
+    """A pattern for IDs that are made like this one: any letters for its letters, any number for a number."""
+    form = re.sub("[A-Za-z]+", "A", re.sub("[0-9]+", "0", document_id))
+    return re.escape(form).replace("A", "[A-Z]+").replace("0", "[0-9]+")
+
+
+def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
+    """The topmost folders in which most Markdown files are documents, or that hold documents themselves.
+
+    The root is one only where documents lie in it. Folders that are called after an outcome come last, so
+    that new tickets are not written there.
+    """
+    all_below, documents_below = _below(files), _below(documents)
+    directly = Counter(_parent(path) for path in documents)
+
+    def chosen(folder: str) -> Iterator[str]:
+        most = folder != "." and 2 * documents_below[folder] > all_below[folder]
+        if most or directly[folder]:
+            yield folder
+            return
+        for below in sorted(name for name in documents_below if name != "." and _parent(name) == folder):
+            yield from chosen(below)
+
+    found = {name: documents_below[name] for name in chosen(".")}
+    outcomes = Vocabulary().outcomes
+    order = sorted(found, key=lambda name: (bool(word_for(PurePosixPath(name).name, outcomes)), -found[name]))
+    return {name: found[name] for name in order}
+
+
+def _below(paths: Iterable[str]) -> Counter[str]:
+    """How many of the files are below each folder."""
+    return Counter(parent.as_posix() for path in paths for parent in PurePosixPath(path).parents)
+
+
+def _parent(path: str) -> str:
+    return PurePosixPath(path).parent.as_posix()

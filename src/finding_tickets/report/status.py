@@ -1,0 +1,463 @@
+"""The status of a register: the tables and lists that a report shows, and the formats that it is written in.
+
+The classes of this module are what templates are given: docs/reports.md promises their names to users.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finding_tickets.errors import RevisionError, UsageError
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
+from finding_tickets.register.index import Row
+from finding_tickets.register.query import Facts
+from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, ReportRow, row_of
+
+if TYPE_CHECKING:
+    from finding_tickets.model.problem import Problem
+    from finding_tickets.model.verification import ClaimResult
+    from finding_tickets.report.matrix import VerdictMatrix
+    from finding_tickets.report.text import MeasuredDocument
+
+BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
+    "borne out",
+    "not borne out",
+    "no side",
+    "not measured",
+    "did not review",
+)
+ADDED, CHANGED, UNCHANGED = FATES = ("added", "changed", "unchanged")
+DECISIONS, MEASUREMENTS = "decisions", "measurements"
+SUM = "sum"
+NO_FILE = "no file"
+OTHER_FILES = "other files"
+MOST_FILES = 20
+"""Files that are shown by themselves."""
+NEXT_STEP = {
+    Verdict.VERIFIED: "close it: what it claims is measured",
+    Verdict.REFUTED: "restate it: the code does not do what the finding says",
+    Verdict.FAILED: "mend the fix: it does not do what is claimed",
+    Verdict.REPRODUCED: "write a fix: the finding is measured",
+    Verdict.INCONCLUSIVE: "make it measurable",
+    Verdict.STALE: "measure it again: something it depends on has changed",
+    Verdict.UNVERIFIED: "measure it",
+}
+_SILENT = "duplicates-differ"
+
+Counts = Iterable[tuple[str, str]] | Mapping[tuple[str, str], int]
+"""Pairs of words, or how often there is each."""
+
+
+class ReportFormat(StrEnum):
+    """What a report can be written as."""
+
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+    CSV = "csv"
+    JUNIT = "junit"
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.html.j2"}
+"""The templates of the formats that have one."""
+WITH_HISTORY = (ReportFormat.MARKDOWN, ReportFormat.HTML, ReportFormat.JSON)
+"""The formats that show what is different from a revision, and the cells of a matrix."""
+
+
+class Profile(StrEnum):
+    """What a report in SARIF is for: everything, or what GitHub is to show."""
+
+    FULL = "full"
+    GITHUB = "github"
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTable:
+    """Counts by two properties. The last column is the sum of each row.
+
+    The last row is the sum of each column, and the last cell the number of all documents. A table without
+    such a row is one of which every row adds up to that number.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class HotSpots:
+    """The files that most documents name, with their severities.
+
+    ``table`` counts each document under the first file that it names; ``named`` counts for each of the files
+    all documents that name it.
+    """
+
+    table: CrossTable
+    named: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class RefutedClaim:
+    """A claim that measuring has shown to be false."""
+
+    ticket: str
+    claim: ClaimResult
+
+
+@dataclass(frozen=True)
+class OpenWork:
+    """A document that is not settled, and what would settle it."""
+
+    row: ReportRow
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatedChange:
+    """Something that a document states, or its verdict, before and now; empty where it was not stated."""
+
+    id: str
+    what: str
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class Since:
+    """What is different from a revision.
+
+    Attributes:
+        revision: As it was asked for.
+        commit: Its whole id.
+        added: IDs of documents that were not there.
+        removed: IDs of documents that are not there any more.
+        changed: Severities, dispositions and verdicts that were others.
+    """
+
+    revision: str
+    commit: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[StatedChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two duplicates that ended differently, or of which one finding holds and the other does not.
+
+    ``about`` is ``decisions`` or ``measurements``.
+    """
+
+    one: ReportRow
+    other: ReportRow
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """How often the measurements bore a reviewer out, of the reviews for which anybody can tell."""
+
+    name: str
+    borne_out: int
+    decided: int
+
+
+@dataclass(frozen=True)
+class RegisterStatus:
+    """The status of a register; every table counts the same ``total`` documents.
+
+    Attributes:
+        total: The documents that the report is about.
+        by_disposition: Severities and what people decided.
+        by_verdict: Severities and what was measured.
+        by_consensus: What reviewers say together, and what was measured.
+        by_reviewer: For each reviewer, whether measurements bore out what they said; every row adds up to the
+            total.
+        reviewers: The shares of that.
+        hot_spots: Files and severities.
+        rows: All documents.
+        unproven: Those that were closed as fixed and that nothing shows to be.
+        contradictions: Where documents contradict themselves or their measurement, as lint has it.
+        refuted: Claims that measuring has shown to be false.
+        disagreements: Duplicates that do not agree.
+        open_work: What is not settled.
+        query: What chose the documents; empty where they are all there are.
+        since: What is different from a revision, where it was asked for.
+        by_fate: Severities and what became of documents since then, where it was asked for.
+        matrix: Documents by the cells of a matrix, where the configuration declares one.
+    """
+
+    total: int
+    by_disposition: CrossTable
+    by_verdict: CrossTable
+    by_consensus: CrossTable
+    by_reviewer: CrossTable
+    reviewers: tuple[Reviewer, ...]
+    hot_spots: HotSpots
+    rows: tuple[ReportRow, ...]
+    unproven: tuple[ReportRow, ...]
+    contradictions: tuple[Problem, ...]
+    refuted: tuple[RefutedClaim, ...]
+    disagreements: tuple[Disagreement, ...]
+    open_work: tuple[OpenWork, ...]
+    query: str = ""
+    since: Since | None = None
+    by_fate: CrossTable | None = None
+    matrix: VerdictMatrix | None = None
+
+
+@dataclass(frozen=True)
+class StatusReport:
+    """What a writer of a report is given.
+
+    Attributes:
+        facts: The register that the report is about.
+        status: Its tables and lists.
+        template: The name of the template to fill in, where the format has one.
+        profile: What a report in SARIF is for.
+    """
+
+    facts: Facts
+    status: RegisterStatus
+    template: str = ""
+    profile: Profile = Profile.FULL
+
+    @property
+    def rows(self) -> tuple[ReportRow, ...]:
+        """One for each document, in the order of the query."""
+        return self.status.rows
+
+    @property
+    def query(self) -> str:
+        """What chose the documents; empty where they are all there are."""
+        return self.status.query
+
+    @property
+    def since(self) -> Since | None:
+        """What is different from the revision that was asked for, if one was."""
+        return self.status.since
+
+    @property
+    def templates(self) -> Path:
+        """The folder of the register's own templates, which come first."""
+        return self.facts.root / self.facts.config.templates
+
+    def entries(self) -> Iterator[MeasuredDocument]:
+        """Each document whole, read when it is asked for and not kept; those gone by now are left out."""
+        from finding_tickets.report.text import measured_documents
+
+        return measured_documents(self.facts, (row.stated for row in self.rows))
+
+
+def status_of_rows(
+    rows: Iterable[ReportRow],
+    facts: Facts,
+    query: str = "",
+    since: Since | None = None,
+    matrix: VerdictMatrix | None = None,
+) -> RegisterStatus:
+    """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
+    rows = tuple(rows)
+    verdicts = list(Verdict)
+    # By reviewer: whether measurements bear out what they said of each document.
+    standings: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        for name, said in row.opinions.items():
+            if said not in SIDES:
+                standings[name, NO_SIDE] += 1
+            elif row.holds is None:
+                standings[name, NOT_MEASURED] += 1
+            else:
+                standings[name, BORNE_OUT if row.holds is SIDES[said] else NOT_BORNE_OUT] += 1
+    reviewers = sorted({name for name, _ in standings})
+    shares = []
+    for name in reviewers:
+        reviewed = sum(standings[name, standing] for standing in STANDINGS)
+        # Each row of that table then adds up to all documents.
+        standings[name, DID_NOT_REVIEW] = len(rows) - reviewed
+        right, wrong = standings[name, BORNE_OUT], standings[name, NOT_BORNE_OUT]
+        shares.append(Reviewer(name, right, right + wrong))
+    fates = None
+    if since:
+        # A document that is new has no past to differ from.
+        added, changed = set(since.added), {change.id for change in since.changed}
+        became = [
+            (row.severity, ADDED if row.id in added else CHANGED if row.id in changed else UNCHANGED)
+            for row in rows
+        ]
+        fates = cross(became, SEVERITIES, FATES)
+    # A settled document is work only where its measurement speaks against it.
+    against = {Verdict.REFUTED, Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE}
+    work = [
+        OpenWork(row, NEXT_STEP[row.verdict])
+        for row in rows
+        if row.stated.status in UNSETTLED or row.verdict in against
+    ]
+    return RegisterStatus(
+        total=len(rows),
+        by_disposition=cross(
+            ((row.severity, row.disposition) for row in rows), SEVERITIES, [*DISPOSITIONS, UNDECIDED, REVIEW]
+        ),
+        by_verdict=cross(((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts),
+        by_consensus=cross(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
+        by_reviewer=cross(standings, reviewers, STANDINGS, with_sum=False),
+        reviewers=tuple(shares),
+        hot_spots=hot_spots(rows),
+        rows=rows,
+        unproven=tuple(row for row in rows if row.is_unproven),
+        contradictions=tuple(problem for row in rows for problem in row.contradictions),
+        refuted=tuple(
+            RefutedClaim(row.id, claim)
+            for row in rows
+            for claim in (row.verification.claims if row.verification else ())
+            if claim.holds is False
+        ),
+        disagreements=tuple(_disagreements(rows, facts)),
+        open_work=tuple(sorted(work, key=lambda item: item.row.severity)),
+        query=query,
+        since=since,
+        by_fate=fates,
+        matrix=matrix,
+    )
+
+
+def cross(
+    counts: Counts, names: Iterable[str], columns: Iterable[str], *, with_sum: bool = True
+) -> CrossTable:
+    """A table of counts, in the order given; rows and columns that count nothing are left out."""
+    cells = Counter(counts)
+    # What people write may be called like one of the other rows, and is then counted with that.
+    names = list(dict.fromkeys(names))
+    # Columns that count nothing would make tables too wide to read.
+    present = [column for column in columns if any(cells[name, column] for name in names)]
+    lines = [(str(name), [cells[name, column] for column in present]) for name in names]
+    rows = [(name, (*line, sum(line))) for name, line in lines if any(line)]
+    if with_sum:
+        sums = [sum(column) for column in zip(*(line for _, line in rows), strict=True)]
+        rows.append((SUM, tuple(sums or [0])))
+    return CrossTable((*map(str, present), SUM), tuple(rows))
+
+
+def hot_spots(rows: Sequence[ReportRow]) -> HotSpots:
+    """The files that most documents name."""
+    # Reviewers write absolute paths of their machines.
+    short = shortened({file for row in rows for file in row.stated.files})
+    files = [tuple(dict.fromkeys(short[file] for file in row.stated.files)) for row in rows]
+    counts = Counter(file for each in files for file in each)
+    # Of files that as many documents name, the first by name, whatever the order of the documents.
+    most = sorted(counts, key=lambda file: (-counts[file], file))[:MOST_FILES]
+    places = [NO_FILE if not each else each[0] if each[0] in most else OTHER_FILES for each in files]
+    pairs = zip(places, (row.severity for row in rows), strict=True)
+    return HotSpots(
+        cross(pairs, [*most, OTHER_FILES, NO_FILE], SEVERITIES), {file: counts[file] for file in most}
+    )
+
+
+def shortened(files: Collection[str]) -> dict[str, str]:
+    """What each file is called here: its path from the repository's root, as far as that can be told.
+
+    Somebody's ``/home/ada/repo/src/a.py`` shows that ``/home/ada/repo/`` is the root of a repository where
+    somebody else has written ``src/a.py``: a path of a folder and a name at least.
+    """
+    roots = set()
+    for file in files:
+        parts = file.split("/") if file.startswith(("/", "~/")) else []
+        ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
+        # The longest end that somebody else wrote leaves the shortest root.
+        longest = next((end for end in ends if end in files), None)
+        if longest:
+            roots.add(file.removesuffix(longest))
+    by_length = sorted(roots, key=lambda root: (len(root), root))
+    return {
+        file: next((file.removeprefix(root) for root in by_length if file.startswith(root)), file)
+        for file in files
+    }
+
+
+def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagreement]:
+    """Duplicates of which at least one is in the report."""
+    # Of documents that share an ID the first one counts.
+    by_id = {row.id.casefold(): row for row in reversed(rows)}
+    for edge in facts.relations.edges:
+        keys = edge.source.casefold(), edge.target.casefold()
+        if edge.relationship is not Relationship.DUPLICATE or not any(key in by_id for key in keys):
+            continue
+        ends = []
+        for key in keys:
+            stated = facts.relations.rows.get(key)
+            if key in by_id:
+                ends.append(by_id[key])
+            elif stated:
+                ends.append(row_of(stated, facts.measured(stated)))
+        for one, other in combinations(ends, 2):
+            if one is other or not (one.is_finding and other.is_finding):
+                continue
+            # Lint and the report agree on what a comment silences.
+            silent = all(_SILENT in each.ignored for each in ends if each.id in edge.stated_by)
+            ended = [(each.stated.status, each.stated.outcome) for each in ends]
+            if differ(*ended) and not silent:
+                yield Disagreement(one, other, DECISIONS)
+            if None not in (one.holds, other.holds) and one.holds is not other.holds:
+                yield Disagreement(one, other, MEASUREMENTS)
+
+
+def compare_since(
+    revision: str, facts: Facts, rows: Sequence[ReportRow], is_meant: Callable[[Row], bool]
+) -> Since:
+    """What became of ``rows`` since a revision; of those that are gone, ``is_meant`` says which count.
+
+    Raises:
+        UsageError: There is no such revision, or no history.
+    """
+    # Only those who ask for it wait for git and for what reads evidence.
+    from finding_tickets.ground.checkouts import Checkouts
+    from finding_tickets.ground.git import GitError
+    from finding_tickets.history.evidence_log import changed_verdicts
+    from finding_tickets.register.paths import safe_name
+    from finding_tickets.register.revision import config_at, rows_at
+
+    try:
+        commit = Checkouts(facts.root).revision(revision).commit
+        past = config_at(facts.root, commit)
+        before = rows_at(facts.root, facts.config, commit, facts.rows, past.tickets)
+        verdicts = changed_verdicts(facts.root, facts.config.evidence, commit, past.evidence)
+    except (RevisionError, GitError) as error:
+        raise UsageError(f"--since {revision}: {error}") from None
+    # IDs identify documents: files may have been moved since.
+    then = {row.id.casefold(): row for row in reversed(before)}
+    # Of two documents with one ID, each is what it was under its path.
+    then_at = {(row.id.casefold(), row.path): row for row in before}
+    here = {row.id.casefold() for row in facts.rows}
+    changed = []
+    for row in rows:
+        key = row.id.casefold()
+        stated = then_at.get((key, row.path), then.get(key))
+        if stated is None:
+            continue
+        # Nobody can say of a commit which of its evidence was stale.
+        old = row_of(stated, CurrentVerdict())
+        changed += [
+            StatedChange(row.id, what, getattr(old, what), getattr(row, what))
+            for what in ("severity", "disposition")
+            if getattr(old, what) != getattr(row, what)
+        ]
+        verdict = verdicts.get(safe_name(row.id))
+        if verdict and verdict[0] != verdict[1]:
+            changed.append(StatedChange(row.id, "verdict", *verdict))
+    return Since(
+        revision=revision,
+        commit=commit,
+        added=tuple(row.id for row in rows if row.id.casefold() not in then),
+        removed=tuple(row.id for key, row in reversed(then.items()) if key not in here and is_meant(row)),
+        changed=tuple(changed),
+    )

@@ -1,1 +1,0 @@
-"""Documents and verifications as rich shows them on a terminal; loaded for terminals alone."""

@@ -1,0 +1,416 @@
+"""What people read of a verification and of a document, as lines of plain text.
+
+The content is a list of sections, each a small table. A pipe gets their lines from here; a terminal gets the
+same sections from ``terminal``, which adds colours and wraps what is too wide.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import category
+
+from finding_tickets.model.verdict import Verdict
+
+if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
+    from finding_tickets.errors import BadDataError
+    from finding_tickets.model.remediation import Remediation
+    from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
+    from finding_tickets.register.index import Row
+    from finding_tickets.register.query import Facts
+
+INDENT = "  "
+WIDTH = 100
+"""Columns that paragraphs are wrapped to."""
+MARKS = {True: "holds", False: "false", None: "open"}
+BEFORE = "found"
+AFTER = "fix"
+NO_LAW = "no law"
+WAITING = frozenset(
+    ("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "h2d", "d2h", "d2d", "p2p", "hazards")
+)
+"""The metrics whose source lines are shown; lines that allocate are in the JSON."""
+COLOURS = {
+    Verdict.VERIFIED: "green",
+    Verdict.REPRODUCED: "yellow",
+    Verdict.INCONCLUSIVE: "magenta",
+    Verdict.UNVERIFIED: "dim",
+}
+"""The colours of verdicts; those that are not here are red."""
+SHOWN_POINTS = 3
+"""Points of the sweep that are listed for a claim that fails there; the JSON has all."""
+LARGEST_SOURCE = 4 << 20
+"""Bytes of the largest file whose lines are looked up: source is smaller."""
+
+# Control and format characters, surrogates and line separators steer a terminal or reorder its text.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_KEPT = frozenset("\n\t\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
+
+Styler = Callable[[str, str], str]
+"""Colours a text in the style of a name, such as ``bold`` or ``red``."""
+CodeAt = Callable[[str, int], str]
+"""The text of a line of a file, without blanks around it; empty where it is not known."""
+
+
+class Styled(NamedTuple):
+    """The text of a table cell and the style that it is shown in; empty for none."""
+
+    text: str
+    style: str = ""
+
+
+TableCell = str | Styled
+
+
+class Section(NamedTuple):
+    """A titled table, or a titled list of lines where each row has one cell."""
+
+    title: str
+    rows: Sequence[Sequence[TableCell]]
+    header: Sequence[str] = ()
+
+
+def fields_of(record: object, *names: str) -> dict[str, object]:
+    """Some fields of a record for JSON, whose keys have the same names."""
+    return {name: getattr(record, name) for name in names}
+
+
+def printable(text: str) -> str:
+    """``text`` with a ``?`` for each character that steers a terminal; tabs and line ends stay."""
+    if text.isprintable():
+        return text
+    # A carriage return alone would write over the line.
+    shown = text.replace("\r\n", "\n")
+    return "".join("?" if category(char) in _UNSEEN and char not in _KEPT else char for char in shown)
+
+
+def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
+    """A styler that colours nothing."""
+    return text
+
+
+def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly) -> list[str]:
+    """Rows of cells as lines with aligned columns, in which nothing can steer a terminal."""
+    table = [
+        [
+            Styled(printable(cell.text), cell.style) if isinstance(cell, Styled) else Styled(printable(cell))
+            for cell in row
+        ]
+        for row in rows
+    ]
+    # Widths count letters before they are styled: escape sequences take no column.
+    widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        # The style ends with the text: blanks between columns have no colour.
+        cells = [
+            (style(cell.text, cell.style) if cell.style else cell.text) + " " * (width - len(cell.text))
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        lines.append(INDENT.join(cells).rstrip())
+    return lines
+
+
+def section_lines(section: Section, style: Styler) -> Iterator[str]:
+    """The title of a section, and below it, indented, its header and its rows."""
+    yield style(section.title, "bold")
+    header = [[Styled(title, "dim") for title in section.header]] if section.header else []
+    yield from (INDENT + line for line in aligned([*header, *section.rows], style))
+
+
+@dataclass(frozen=True, slots=True)
+class LawChange:
+    """A metric by which variants differ: its laws before and after, None where that variant was not run."""
+
+    metric: str
+    before: str | None
+    after: str | None
+
+    @property
+    def text(self) -> str:
+        """Before and after with an arrow between them, as far as each was measured."""
+        return " -> ".join(law for law in (self.before, self.after) if law is not None)
+
+
+def law_of(variant: VariantResult | None, metric: str) -> str | None:
+    """The law of a metric, else what is known instead; None where the variant was not measured by it."""
+    if variant is None or not any(metric in sample.metrics for sample in variant.samples):
+        return None
+    return variant.laws.get(metric) or variant.growth.get(metric) or NO_LAW
+
+
+def law_changes(verification: Verification) -> Iterator[LawChange]:
+    """The metrics that claims about ``found`` and ``fix`` are about, each with its laws."""
+    # Other variants have claims as well; what people ask first is what the fix changed.
+    claimed = [claim.metric for claim in verification.claims if claim.variant in {BEFORE, AFTER}]
+    # Evidence may lack a variant that was not measured.
+    before, after = (verification.variants.get(name) for name in (BEFORE, AFTER))
+    for metric in dict.fromkeys(claimed):
+        change = LawChange(metric, law_of(before, metric), law_of(after, metric))
+        if change.text:
+            yield change
+
+
+def point_text(point: Mapping[str, int]) -> str:
+    """A point of the sweep, as counterexamples begin with it: ``params=4, largest=9``."""
+    return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+def circumstances(verification: Verification) -> str:
+    """The meter, the device, the version of torch, and how many points were measured, if any.
+
+    The revision is named where the measured code is not that of the work tree.
+    """
+    # A point that the meter could not run was not measured, although the sweep has it.
+    number = len(verification.sweep) - len(verification.not_measured)
+    points = f", {number} points" if number else ""
+    at = f", at {verification.revision}" if verification.revision else ""
+    return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
+
+
+def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[Section]:
+    """Laws, claims, the points at which claims fail, times, lines that wait, and points left out.
+
+    The lines of the code as found come first, next to the laws that they explain.
+    """
+    failures: list[tuple[str, str]] = []
+    for claim in verification.claims:
+        if claim.holds is False:
+            # A sweep of many points would push everything else off the screen.
+            points = list(claim.counterexamples[:SHOWN_POINTS])
+            left = len(claim.counterexamples) - len(points)
+            points += [f"and {left} more points"] if left else []
+            failures += [("" if number else claim.id, point) for number, point in enumerate(points)]
+    ratios = [
+        (f"{each.variant}/{each.reference}", point_text(each.at), each.text) for each in verification.timings
+    ]
+    device = next((each.device for each in verification.timings), "")
+    lines = {
+        name: _site_section(name, [site for site in variant.sites if site.what in WAITING], code_at)
+        for name, variant in verification.variants.items()
+    }
+    sections = (
+        Section(
+            "laws",
+            [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)],
+            ("metric", BEFORE, AFTER),
+        ),
+        # The lines of the finding stand next to the laws that they explain.
+        *([lines.pop(BEFORE)] if BEFORE in lines else []),
+        Section("claims", list(map(_claim_cells, verification.claims)), ("", "claim", "claimed", "measured")),
+        Section(f"times on {device}", ratios, ("ratio", "at", "median (interval)")),
+        Section("where claims fail", failures),
+        *lines.values(),
+        _listed("not measured", (f"{point_text(each.at)}: {each.why}" for each in verification.not_measured)),
+    )
+    return (section for section in sections if section.rows)
+
+
+def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
+    """How a claim came out, and whether the ticket expects that where it is not simply that it holds."""
+    why = f": {claim.why}" if claim.why else ""
+    # Only what contradicts the ticket is loud: a false claim may be expected to be false.
+    if claim.is_surprise:
+        return (
+            Styled(MARKS[claim.holds], "bold red"),
+            claim.id,
+            claim.claimed,
+            Styled(f"{claim.measured} (NOT AS EXPECTED{why})", "bold red"),
+        )
+    colour = {True: "green", False: "yellow", None: "magenta"}[claim.holds]
+    measured = f"{claim.measured} (as expected{why})" if claim.holds is False else claim.measured
+    return Styled(MARKS[claim.holds], colour), claim.id, claim.claimed, measured
+
+
+def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> Section:
+    """Each source line once, with what it does by which law, and its text where that can be looked up."""
+    rows: list[tuple[TableCell, ...]] = []
+    for (file, line, function), group in groupby(sites, lambda site: (site.file, site.line, site.function)):
+        # One read waits and copies: what follows the same law is told once.
+        by_law: dict[str, list[str]] = {}
+        for site in group:
+            by_law.setdefault(site.law or site.growth or NO_LAW, []).append(site.what)
+        costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
+        code = (Styled(code_at(file, line), "dim"),) if code_at else ()
+        rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
+    header = ("line", "function", "costs", *(("source",) if code_at else ()))
+    return Section(f"lines of {variant} that wait or copy", rows, header)
+
+
+def verification_lines(verification: Verification, style: Styler) -> Iterator[str]:
+    """A verification for a reader of plain text; ``style`` colours a text."""
+    verdict = style(verification.verdict, COLOURS.get(verification.verdict, "red"))
+    yield f"{style(printable(verification.ticket), 'bold')}  {verdict}: {printable(verification.reason)}"
+    if verification.verdict is not Verdict.UNVERIFIED:
+        yield f"{INDENT}{printable(circumstances(verification))}"
+    for section in verification_sections(verification):
+        yield from (INDENT + line for line in section_lines(section, style))
+
+
+class Sources:
+    """Lines of files below ``root``, each file read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        # Sites come file by file, so few files have to be kept.
+        self._lines = lru_cache(maxsize=64)(self._read)
+
+    def line(self, file: str, number: int) -> str:
+        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none."""
+        lines = self._lines(file)
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+    def _read(self, file: str) -> tuple[str, ...]:
+        try:
+            path = (self._root / file).resolve()
+            # A site may name anything: a file of a library, or `<string>`.
+            if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
+                return ()
+            return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
+        except (OSError, ValueError):
+            return ()
+
+
+def no_line(file: str, number: int) -> str:  # noqa: ARG001 - stands in for ``Sources.line``
+    """Empty: for code as it was at another revision or before it changed."""
+    return ""
+
+
+@dataclass(frozen=True)
+class MeasuredDocument:
+    """One document, its verdict and the verification that the verdict comes from, if there is one.
+
+    ``disagreement`` names the verdicts of meters that differ. ``problem`` is why evidence could not be read.
+    ``changed`` names the inputs that made all evidence stale.
+    """
+
+    document: Document
+    verdict: Verdict
+    verification: Verification | None = None
+    disagreement: str | None = None
+    problem: BadDataError | None = None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The document's ID, as it is written there."""
+        return self.document.id.value
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict, why it is stale, and what other meters say where they disagree."""
+        others = f" (meters disagree: {self.disagreement})" if self.disagreement else ""
+        why = f" (changed since it was measured: {', '.join(self.changed)})" if self.changed else ""
+        return f"{self.verdict}{why}{others}"
+
+
+def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDocument]:
+    """The documents of rows, each read when it is asked for; those that are gone by now are left out."""
+    for row in rows:
+        document = facts.document(row)
+        if document:
+            known = facts.measured(row)
+            yield MeasuredDocument(
+                document, known.verdict, known.verification, known.disagreement, known.problem, known.changed
+            )
+
+
+def document_text(entry: MeasuredDocument, style: Styler) -> str:
+    """The whole document and its verification; ``style`` colours a text."""
+    from finding_tickets.documents.source import plain
+
+    document = entry.document
+    metadata = {label: plain(text.raw) for label, text in document.metadata.items() if text.raw}
+    # What the machine knows comes after what people wrote.
+    metadata |= {"File": document.path, "Verdict": entry.verdict_text}
+    parts = [style(printable(f"{entry.id}: {document.title.value}"), "bold")]
+    parts += [INDENT + line for line in aligned(metadata.items())]
+    for section in document_sections(entry):
+        if section.rows:
+            parts += ["", *section_lines(section, style)]
+    if entry.verification:
+        parts += ["", *verification_lines(entry.verification, style)]
+    return "\n".join(parts)
+
+
+def document_sections(entry: MeasuredDocument) -> Iterator[Section]:
+    """What a document says of itself, as far as it was understood; some sections may be empty."""
+    document = entry.document
+    if document.kind == "finding":
+        opinions: list[str] = []
+        for review in document.reviews:
+            who = review.reviewer.value if review.reviewer else "somebody"
+            opinions.append(f"{who}: {review.opinion or review.verdict.value}")
+            if review.evaluation:
+                opinions += [INDENT + line for line in _wrapped(review.evaluation.raw)]
+        places = []
+        for location in document.locations:
+            lines = (
+                f"{span.first}" if span.first == span.last else f"{span.first}-{span.last}"
+                for span in location.lines
+            )
+            place = ":".join(filter(None, (location.file, ", ".join(lines))))
+            places.append(" ".join(filter(None, (place, location.symbol))))
+        yield _listed("Summary", _wrapped(document.summary.raw) if document.summary else ())
+        yield _listed("Categories", (category.name for category in document.categories if category.ticked))
+        yield _listed("Locations", places)
+        yield _listed("Reviews", opinions)
+        yield _listed(
+            "Related",
+            (
+                f"{relation.id} ({relation.relationship}){f': {relation.note}' if relation.note else ''}"
+                for relation in document.related
+            ),
+        )
+        yield _listed("Resolution", document.resolution.raw.split("\n") if document.resolution else ())
+    else:
+        met = {True: "met", False: "not met", None: "not stated"}
+        yield _listed("Requirements", (f"{met[each.met]}: {each.text}" for each in document.requirements))
+        yield _listed("Issues", (f"{issue.severity} {issue.id}: {issue.title}" for issue in document.issues))
+        yield _listed("Scores", (f"{each.name}: {each.value:g}/{each.out_of:g}" for each in document.scores))
+        yield _listed("Performance claims", (claim.text for claim in document.performance_claims))
+    answers = dict(checklist_answers(document))
+    items = []
+    for number, item in enumerate(document.checklist):
+        items.append(f"[{'x' if item.done else ' '}] {item.text}")
+        items += [f"    -> {answers[number]}"] if number in answers else []
+    yield _listed("Checklist", items)
+    if document.remediation:
+        yield from claim_sections(document.remediation, entry)
+
+
+def checklist_answers(document: Document) -> Iterator[tuple[int, str]]:
+    """The place of each checklist item that the remediation answers, with its claims or its reason."""
+    from finding_tickets.register.answers import answer_to
+
+    for place, item in enumerate(document.checklist if document.remediation else ()):
+        answer = answer_to(item.text, document.remediation) if document.remediation else None
+        if answer:
+            yield place, ", ".join(answer.claims) or answer.why or ""
+
+
+def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterator[Section]:
+    """The claims, unless the verification has them with their outcome, and what is not measured."""
+    # A verification shows the same claims with their outcome.
+    if not (entry.verification and entry.verification.claims):
+        rows = []
+        for claim in remediation.claims:
+            where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
+            expected = f" (expected to be refuted: {claim.why})" if claim.expect == "refuted" else ""
+            rows.append((claim.id, f"{claim.value}{f' where {where}' if where else ''}{expected}"))
+        yield Section("Claims", rows)
+    yield _listed("Not measured", (f"{item.claim}: {item.why}" for item in remediation.unmeasured))
+
+
+def _listed(title: str, lines: Iterable[str]) -> Section:
+    return Section(title, [(line,) for line in lines])
+
+
+def _wrapped(text: str) -> list[str]:
+    return [line for paragraph in text.split("\n") for line in textwrap.wrap(paragraph, WIDTH) or [""]]

@@ -1,0 +1,267 @@
+"""From what was measured to a verdict: each claim beside its measurement; pure, no files and no processes.
+
+docs/concepts.md has the rules of the verdict as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from finding_tickets.claims.check import (
+    Checked,
+    TimedPoint,
+    at_text,
+    check_counts,
+    check_results,
+    check_times,
+    decides_ending,
+    located,
+    meets,
+    parse_conditions,
+)
+from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
+from finding_tickets.claims.metrics import COUNTS, ENDINGS
+from finding_tickets.claims.ratios import Ratio, parse_ratio
+from finding_tickets.measure.tasks import At, Question
+from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
+from finding_tickets.register.index import stated_claim
+
+FOUND = "found"
+FIX = "fix"
+DECIDING = (FOUND, FIX)
+HOST = "the CPU"
+
+
+def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
+    """Every claim beside what was measured.
+
+    Raises:
+        BadDataError: A claim names a variable that the sweep does not have, or has no value at a point.
+    """
+    known = list(measured.sweep[0])
+    for claim in claims:
+        with located(claim.id, claim.line):
+            for text in [*claim.at, *claim.at.values()]:
+                check_variables(parse_condition(text), known)
+            variables = known
+            if claim.metric == SECONDS:
+                reference = _ratio(claim, measured).reference
+                if reference in known:
+                    raise ExpressionError(f"'{reference}' names both a variant and a variable of the sweep")
+                variables = [*known, reference]
+            if claim.metric != SAME_RESULT:
+                check_variables(parse_condition(claim.value), variables)
+    troubles = {name: trouble(name, measured, claims) for name in measured.variants}
+    return tuple(_result(claim, _checked(claim, measured, troubles)) for claim in claims)
+
+
+def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
+    """Every claim as one that nothing was measured for."""
+    return tuple(_result(claim, Checked(None, "nothing")) for claim in claims)
+
+
+def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> str | None:
+    """Why the runs of a variant decide nothing; None where they do.
+
+    No run took place, one raised at a point where no claim about the variant applies to that, or one met an
+    operation whose cost is unknown.
+    """
+    result = measured.variants.get(variant)
+    if not result or not result.samples:
+        return f"{variant} was not run"
+    own = [claim for claim in claims if claim.variant == variant and claim.metric in ENDINGS]
+    for sample in result.samples:
+        ooms = sample.metrics.get("ooms", 0)
+        decided = False
+        for claim in own if sample.error else ():
+            with located(claim.id, claim.line):
+                decided = decided or decides_ending(claim.metric, claim.value, claim.at, sample.at, ooms)
+        if sample.error and not decided:
+            return f"{variant} at {at_text(sample.at)}: {sample.error}"
+    return (
+        f"{variant} uses operations of unknown cost: {', '.join(result.unknown)}" if result.unknown else None
+    )
+
+
+def judge(
+    ticket: str,
+    claims: Sequence[Claim],
+    results: tuple[ClaimResult, ...],
+    measured: MeasuredTicket,
+    *,
+    variants: Iterable[str],
+    keep: bool,
+    revision: str | None,
+) -> Verification:
+    """The verification of a ticket with these ``variants``, whose ``claims`` gave these results."""
+    known = set(variants)
+    troubles = (trouble(name, measured, claims) for name in DECIDING if name in known)
+    verdict, reason = rule(
+        results, has_fix=FIX in known, keep=keep, trouble=next(filter(None, troubles), None)
+    )
+    timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
+    if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
+        reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
+    return Verification(
+        ticket=ticket,
+        verdict=verdict,
+        reason=reason,
+        meter=measured.meter,
+        torch=measured.torch,
+        device=measured.device,
+        sweep=measured.sweep,
+        variants=measured.variants,
+        claims=results,
+        not_measured=measured.not_measured,
+        revision=revision,
+    )
+
+
+def rule(
+    results: Sequence[ClaimResult], *, has_fix: bool, keep: bool, trouble: str | None
+) -> tuple[Verdict, str]:
+    """The verdict and its reason.
+
+    Claims about other variants than ``found`` and ``fix`` do not decide. ``trouble`` is why the runs of one
+    of these two decide nothing. With ``keep`` the claims are what justifies leaving the code as it is.
+    """
+    deciding = [claim for claim in results if claim.variant in DECIDING]
+    if trouble:
+        return Verdict.INCONCLUSIVE, trouble
+    if not deciding:
+        return Verdict.INCONCLUSIVE, "there is no claim about found or fix"
+    if open_claims := [f"{claim.id}: {claim.measured}" for claim in deciding if claim.holds is None]:
+        return Verdict.INCONCLUSIVE, f"not checked: {'; '.join(open_claims)}"
+    # What is said of the code as found comes first.
+    false = [claim for name in DECIDING for claim in deciding if claim.variant == name and not claim.holds]
+    if false:
+        reasons = (f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}" for claim in false)
+        is_refuted = not keep and all(claim.variant == FOUND for claim in false)
+        return Verdict.REFUTED if is_refuted else Verdict.FAILED, "; ".join(reasons)
+    if keep:
+        return Verdict.VERIFIED, "every claim that justifies keeping the code as found holds"
+    if any(claim.variant == FIX for claim in deciding):
+        return Verdict.VERIFIED, "every claim about found and fix holds"
+    why = "the fix has no claims" if has_fix else "there is no fix yet"
+    return Verdict.REPRODUCED, f"every claim about found holds; {why}"
+
+
+def without_times(results: Sequence[ClaimResult], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
+    """The results as evidence has them: of times how they came out, since the next run has others."""
+    if not measured.times or measured.times.why:
+        return tuple(results)
+    words = {True: "as claimed", False: "not as claimed", None: "undecided"}
+    return tuple(
+        claim.model_copy(
+            update={
+                "measured": f"{words[claim.holds]}, by times on {_timed_on(measured)}",
+                "counterexamples": (),
+            }
+        )
+        if claim.metric == SECONDS
+        else claim
+        for claim in results
+    )
+
+
+def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Question, ...]:
+    """What is to be timed for claims: at every point where both variants ran without an error.
+
+    Raises:
+        BadDataError: A claim has no meaning on the sweep.
+    """
+    edges: dict[tuple[str, str, str], list[float]] = {}
+    points: dict[str, At] = {}
+    for claim in claims:
+        if claim.metric != SECONDS:
+            continue
+        with located(claim.id, claim.line):
+            ratio, where = _ratio(claim, measured), parse_conditions(claim.at)
+            ended = [
+                {repr(sample.at) for sample in result.samples if sample.error is None} if result else set()
+                for result in map(measured.variants.get, (claim.variant, ratio.reference))
+            ]
+            # A sweep may have a point twice; it is timed once.
+            for place, at in {repr(at): at for at in measured.sweep}.items():
+                if all(place in of_variant for of_variant in ended) and meets(at, where):
+                    points[place] = at
+                    key = (claim.variant, ratio.reference, place)
+                    edges.setdefault(key, []).extend(map(float, ratio.edges(at)))
+    return tuple(
+        Question(subject, reference, points[place], tuple(found))
+        for (subject, reference, place), found in edges.items()
+    )
+
+
+def _ratio(claim: Claim, measured: MeasuredTicket) -> Ratio:
+    return parse_ratio(claim.value, claim.variant, measured.variants)
+
+
+def _timed_on(measured: MeasuredTicket) -> str:
+    """What evidence calls the device: a GPU is part of its environment, and the CPU is not."""
+    return measured.device if measured.timed_on == "cuda" else f"{HOST} of one machine"
+
+
+def _result(claim: Claim, checked: Checked) -> ClaimResult:
+    return ClaimResult(
+        id=claim.id,
+        variant=claim.variant,
+        metric=claim.metric,
+        claimed=stated_claim(claim).text,
+        measured=checked.measured,
+        holds=checked.holds,
+        expect=claim.expect,
+        why=claim.why,
+        counterexamples=checked.counterexamples,
+    )
+
+
+def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str | None]) -> Checked:
+    with located(claim.id, claim.line):
+        ratio = _ratio(claim, measured) if claim.metric == SECONDS else None
+        involved = [claim.variant, ratio.reference] if ratio else [claim.variant]
+        if why_not := next(filter(None, map(troubles.get, involved)), None):
+            return Checked(None, why_not)
+        where = parse_conditions(claim.at)
+        if ratio:
+            times = measured.times
+            if times is None or times.why:
+                return Checked(None, (times and times.why) or "not timed")
+            timed = [
+                TimedPoint(
+                    one.at,
+                    one.text,
+                    None
+                    if one.ratio is None or one.low is None or one.high is None
+                    else (one.ratio, one.low, one.high),
+                )
+                for one in times.timings
+                if (one.variant, one.reference) == (claim.variant, ratio.reference) and meets(one.at, where)
+            ]
+            return check_times(ratio, timed, len(measured.sweep), times.device)
+        if claim.metric == SAME_RESULT:
+            wanted = (claim.variant, claim.value, claim.tolerance)
+            made = [
+                one
+                for one in measured.agreements
+                if (one.variant, one.target, one.tolerance) == wanted and meets(one.at, where)
+            ]
+            compared = [(one.at, one.difference) for one in made if not one.skipped]
+            return check_results(compared, len(made) - len(compared))
+        samples = measured.variants[claim.variant].samples
+        counted = [sample for sample in samples if claim.metric in sample.metrics]
+        # What was counted up to an exception is no cost of the whole.
+        runs = [
+            sample
+            for sample in counted
+            if (sample.error is None or claim.metric in ENDINGS) and meets(sample.at, where)
+        ]
+        if runs:
+            counts = [sample.metrics[claim.metric] for sample in runs]
+            points = [sample.at for sample in runs]
+            return check_counts(claim.metric, claim.value, points, counts, measured.sweep)
+        if claim.metric in COUNTS and not counted:
+            return Checked(None, f"the {measured.meter} meter does not count {claim.metric}")
+        return Checked(None, "not measured at any point of the claim")

@@ -1,0 +1,121 @@
+"""The cells of a matrix: everything that decides where a measurement is made, known before any is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from finding_tickets.documents.reading import Document
+from finding_tickets.measure.tasks import SIMULATED_DEVICE
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Verification
+from finding_tickets.register.config import CUDA, SIMULATED, MatrixConfig
+from finding_tickets.register.staleness import CurrentVerdict, RecordedEvidence, Verdicts, code_inputs
+
+WORK_TREE = "work tree"
+_CUDA_VERSION = ", CUDA "
+"""What evidence names a GPU by ends with the version of CUDA, which that of torch decides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A meter, a version of torch, a device and a revision, which is None for the work tree.
+
+    ``interpreter`` is the absolute path of the Python that has this torch, and empty for the tool's own.
+    ``resources`` is what a machine of a cluster must have to have the device.
+    """
+
+    meter: str
+    torch: str
+    device: str
+    revision: str | None = None
+    interpreter: str = field(default="", compare=False)
+    resources: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def has(self, done: Verification | RecordedEvidence) -> bool:
+        """Whether a verification was made here."""
+        device = done.device.partition(_CUDA_VERSION)[0]
+        return (self.meter, self.torch, self.device, self.revision) == (
+            done.meter,
+            done.torch,
+            device,
+            done.revision,
+        )
+
+
+def cells(matrix: MatrixConfig, root: Path, own: str) -> tuple[Cell, ...]:
+    """Every cell of a matrix, the work tree's first; ``own`` is the version of the torch beside the tool."""
+    interpreters = {own: ""} | {
+        version: str(Path(root, os.path.expanduser(python)))  # noqa: PTH111 - raises nothing without a home
+        for version, python in matrix.torch.items()
+    }
+    devices: list[tuple[str, str, Mapping[str, float]]] = []
+    if SIMULATED in matrix.meters:
+        devices.append((SIMULATED, SIMULATED_DEVICE, {}))
+    if CUDA in matrix.meters:
+        devices += [(CUDA, gpu, resources) for gpu, resources in matrix.gpus.items()]
+    return tuple(
+        Cell(
+            meter=meter,
+            torch=version,
+            device=device,
+            revision=revision,
+            interpreter=python,
+            resources=resources,
+        )
+        for revision in (None, *matrix.revisions)
+        for meter, device, resources in devices
+        for version, python in interpreters.items()
+    )
+
+
+def labels(cells: Sequence[Cell]) -> dict[Cell, str]:
+    """A short name for each cell: what not all of them have in common, or the device of a single one."""
+    varying = [axis for axis in _AXES if len(set(map(axis, cells))) > 1] or _AXES[:1]
+    return {cell: ", ".join(axis(cell) for axis in varying) for cell in cells}
+
+
+def _device(cell: Cell) -> str:
+    return SIMULATED if cell.meter == SIMULATED else cell.device
+
+
+def _torch(cell: Cell) -> str:
+    return f"torch {cell.torch}"
+
+
+def _revision(cell: Cell) -> str:
+    return cell.revision or WORK_TREE
+
+
+_AXES: tuple[Callable[[Cell], str], ...] = (_device, _torch, _revision)
+
+
+def in_cells(
+    document: Document, root: Path, folder: str, cells: Sequence[Cell]
+) -> dict[Cell, CurrentVerdict]:
+    """What is known of a document in each cell of a matrix, from its evidence alone.
+
+    Evidence of a cell is not stale because the torch beside the tool is another one.
+
+    Raises:
+        BadDataError: A file of evidence cannot be read, or was edited.
+    """
+    known: dict[Cell, CurrentVerdict] = {}
+    verdicts, code = Verdicts(root, folder), code_inputs(document.remediation)
+    for revision in dict.fromkeys(cell.revision for cell in cells):
+        recorded = verdicts.recorded(document.id.value, code, revision, any_torch=True)
+        for cell in (cell for cell in cells if cell.revision == revision):
+            found = (
+                CurrentVerdict(Verdict.STALE if changed else done.verdict, None, file, done, changed=changed)
+                for file, done, changed in recorded
+                if cell.has(done)
+            )
+            # What is fresh comes first, and of that what decides.
+            known[cell] = min(
+                found,
+                key=lambda one: (one.verdict is Verdict.STALE, one.verdict is Verdict.INCONCLUSIVE),
+                default=CurrentVerdict(),
+            )
+    return known

@@ -1,0 +1,599 @@
+"""Verify documents: plan each, measure them apart from each other, judge what came back, record it."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import platform
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import TypeAdapter, ValidationError
+
+from finding_tickets.documents.reading import Document
+from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.tasks import (
+    CALLED,
+    CHOICE,
+    COMPARISON,
+    DEVICES,
+    SIMULATED_DEVICE,
+    TARGET,
+    TIMING,
+    TORCH,
+    VISIBLE,
+    WANTED,
+    Code,
+    Question,
+    TimeJob,
+)
+from finding_tickets.measure.worker import NO_ROOM
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Evidence, MeasuredTicket, ResultCheck, Times, Verification
+from finding_tickets.register.staleness import ABSENT, own_torch
+from finding_tickets.verify.evidence import digest, importable, inputs, write
+from finding_tickets.verify.judge import HOST, check, judge, questions, unchecked, without_times
+from finding_tickets.verify.plan import EVERY, Plan, plan
+
+if TYPE_CHECKING:
+    from finding_tickets.verify.matrix import Cell
+
+TIMING_SHARE = 0.5
+"""The part of the time-out that rounds may take; the rest is for loading and for the round at work."""
+
+_AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to verify: the root, its folder of evidence, the meter, and seconds and bytes for each document.
+
+    ``overrides`` are revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
+    ``verifiers`` is the root that verifiers are taken from, where that is another one than the code's. With
+    ``record=False`` no file is written. ``commits`` are revisions by their names, for which git is not
+    asked. ``resources`` is what the machine must have, in a cluster's own words; this machine is not asked.
+    ``cell`` is the one of a matrix that is measured.
+    """
+
+    root: Path
+    evidence: str
+    meter: str
+    timeout: float
+    memory: int
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    verifiers: Path | None = None
+    record: bool = True
+    commits: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
+    cell: Cell | None = None
+
+    def within(self, cell: Cell) -> Settings:
+        """The settings to measure a cell by."""
+        return replace(
+            self,
+            cell=cell,
+            meter=cell.meter,
+            overrides={EVERY: cell.revision} if cell.revision else {},
+            resources={**self.resources, **cell.resources},
+        )
+
+    def task(self, target: str, payload: Any = None, code: Path | None = None) -> Task:
+        """What a worker is asked to do within these limits."""
+        return Task(
+            target=target,
+            payload=payload,
+            root=self.root,
+            timeout=self.timeout,
+            memory=self.memory,
+            code=code,
+        )
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A document, its verification, and the error that kept it from being measured or recorded.
+
+    ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
+    ``never_ran`` as in ``TaskOutcome``. ``imported`` are the files that were imported from the folder of the
+    code, and ``outside`` those of another folder that verifiers come from, with their SHA-256.
+    ``is_lasting`` is whether measuring again would give the same: a machine that could not measure says
+    nothing of the code.
+    """
+
+    document: Document
+    verification: Verification | None = None
+    error: BadDataError | None = None
+    evidence: Evidence | None = None
+    never_ran: bool = False
+    imported: tuple[str, ...] = ()
+    outside: Mapping[str, str] = field(default_factory=dict)
+    is_lasting: bool = True
+
+
+Planned = dict[str, tuple[Document, Plan]]
+OnStart = Callable[[Document], None]
+
+
+class Executor(Protocol):
+    """Verifies documents; one that cannot be measured ends inconclusive and leaves the others alone."""
+
+    def verify(
+        self, documents: Sequence[Document], settings: Settings, on_start: OnStart
+    ) -> Iterator[Verified]:
+        """Every document once, with its evidence recorded; ``on_start`` is told of those that begin."""
+
+    def together(self, settings: Settings) -> AbstractContextManager[object]:
+        """A block in which what several calls of ``verify`` have in common is made ready once."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """This machine: a process for each processor, and for real runs a GPU each."""
+
+    isolation: Isolation
+
+    def verify(
+        self, documents: Sequence[Document], settings: Settings, on_start: OnStart
+    ) -> Iterator[Verified]:
+        """Every document as soon as it is done."""
+        interpreter = settings.cell.interpreter if settings.cell else ""
+        return verify(documents, self.isolation.on(interpreter), settings, on_start)
+
+    def together(self, settings: Settings) -> AbstractContextManager[object]:  # noqa: ARG002 - the protocol's
+        """Nothing: the servers last as long as that of the tool's own Python."""
+        return nullcontext()
+
+
+def verify(
+    documents: Iterable[Document],
+    isolation: Isolation,
+    settings: Settings,
+    on_start: OnStart = lambda _: None,
+) -> Iterator[Verified]:
+    """Verify documents, each as soon as it is done; what one of them does leaves the others alone.
+
+    ``on_start`` is told of a document whenever a process begins to measure something of it.
+    """
+    planned: Planned = {}
+    for document in documents:
+        todo = prepare(document, settings)
+        if isinstance(todo, Verified):
+            yield todo
+        else:
+            planned[document.path] = document, todo
+    if planned:
+        yield from (done for _, done in measure(planned, isolation, settings, on_start))
+
+
+def prepare(document: Document, settings: Settings) -> Plan | Verified:
+    """What there is to measure of a document; or all there is to say of it, where that is nothing."""
+    try:
+        todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
+    except BadDataError as error:
+        return Verified(document, error=error)
+    if todo is None:
+        reason = "it has no verifier"
+        return Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
+    if todo.trouble:
+        return Verified(document, inconclusive(todo, settings, todo.trouble))
+    return todo
+
+
+def measure(
+    planned: Planned, isolation: Isolation, settings: Settings, on_start: OnStart = lambda _: None
+) -> Iterator[tuple[str, Verified]]:
+    """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots.
+
+    What is done is taken out of ``planned``: there may be thousands, and of those nothing is kept here.
+
+    Raises:
+        UnreachableError: There is no room for temporary files.
+    """
+    if reason := _unfit(isolation, settings):
+        for key in list(planned):
+            document, todo = planned.pop(key)
+            yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
+        return
+    settings = with_meter(isolation, settings)
+    try:
+        made = tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder)
+    except OSError as error:
+        raise UnreachableError(
+            f"nothing can be measured: there is no room for temporary files: {error.strerror}"
+        ) from None
+    with made as folder:
+        yield from VerificationRun(planned, isolation, settings, Path(folder), on_start).measure()
+
+
+def record(done: Verified, settings: Settings) -> Verified:
+    """Write the evidence of a verification, if there is any and it is to be kept; else nothing changes."""
+    if done.evidence is None or not settings.record:
+        return done
+    try:
+        return replace(done, evidence=write(done.evidence, settings.root, settings.evidence))
+    except OSError as error:
+        message = f"the evidence cannot be written: {error.strerror}"
+        return replace(done, error=BadDataError(message, file=settings.evidence), evidence=None)
+
+
+def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
+    """A verification without samples: every claim stays open."""
+    blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
+    return blank.model_copy(update={"claims": unchecked(todo.claims)})
+
+
+def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
+    real, cell = settings.meter == "cuda", settings.cell
+    device = "none" if real else SIMULATED_DEVICE
+    return Verification(
+        ticket=ticket,
+        verdict=verdict,
+        reason=reason,
+        meter="cuda" if real else "simulated",
+        torch=cell.torch if cell else own_torch(),
+        device=cell.device if cell else device,
+        revision=cell.revision if cell else None,
+        sweep=(),
+        variants={},
+        claims=(),
+    )
+
+
+def with_meter(isolation: Isolation, settings: Settings) -> Settings:
+    """The settings with the meter that ``auto`` stands for here, so that all of a run takes the same one."""
+    if settings.meter != "auto":
+        return settings
+    if not isolation.may_have_gpu:
+        return replace(settings, meter="simulated")
+    return replace(settings, meter=ask_worker(isolation, settings, CHOICE, "auto").value or settings.meter)
+
+
+def gpu_names(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
+    """The GPUs that real runs may use and the version of CUDA for each; none for simulated runs."""
+    is_real = settings.meter == "cuda"
+    return tuple(ask_worker(isolation, settings, DEVICES).value or ()) if is_real else ()
+
+
+def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
+    """What a process that may start CUDA answers."""
+    ((_, answer),) = isolation.run({target: settings.task(target, payload)})
+    return answer
+
+
+def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
+    """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
+    if settings.meter != "cuda":
+        return ()
+    target, payload = (CALLED, settings.cell.device) if settings.cell else (VISIBLE, None)
+    return tuple(ask_worker(isolation, settings, target, payload).value or ())
+
+
+def _unfit(isolation: Isolation, settings: Settings) -> str | None:
+    """Why this is not the cell that is to be measured; None where it is, or where there is no matrix."""
+    cell = settings.cell
+    if cell is None:
+        return None
+    where = cell.interpreter or "the tool's own Python"
+    try:
+        torch = ask_worker(isolation, settings, TORCH)
+    except UnreachableError as error:
+        if not cell.interpreter:
+            raise
+        return str(error)
+    if torch.reason is not None:
+        return f"{where}: {torch.reason}"
+    if torch.value != cell.torch:
+        return f"{where} has torch {torch.value}, and not {cell.torch}"
+    if cell.meter == "cuda" and not _visible_gpus(isolation, settings):
+        return f"there is no {cell.device} here that {where} can use"
+    return None
+
+
+class VerificationRun:
+    """Measures what was planned: all revisions of all plans, then what is compared across them, then times.
+
+    The digests in ``before`` are those of the files of a plan before a process began to load them.
+    """
+
+    def __init__(
+        self, planned: Planned, isolation: Isolation, settings: Settings, folder: Path, on_start: OnStart
+    ) -> None:
+        self._planned, self._isolation, self._settings = planned, isolation, settings
+        self._folder, self._on_start = folder, on_start
+        self._gpus = _visible_gpus(isolation, settings)
+        self._alone: set[str] = set()
+        self._before: dict[str, dict[str, str]] = {}
+
+    def measure(self) -> Iterator[tuple[str, Verified]]:
+        """Each document as soon as it is done, by its key."""
+        self._find_those_for_several_gpus()
+        tasks: dict[tuple[str, str], Task] = {}
+        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
+        for key, (document, todo) in list(self._planned.items()):
+            try:
+                outcomes[key] = dict.fromkeys(self._plan_tasks(key, todo, tasks))
+            except (OSError, RevisionError) as error:
+                self._forget(key)
+                reason = _trouble(error)
+                yield key, Verified(document, inconclusive(todo, self._settings, reason), is_lasting=False)
+        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+        queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
+        tasks.clear()
+        compare: dict[str, MeasuredTicket] = {}
+        time: dict[str, MeasuredTicket] = {}
+        for (key, commit), outcome in self._isolation.run(queue, lambda name: self._tell_start(name[0])):
+            del queue[key, commit]
+            outcomes[key][commit] = outcome
+            if None in outcomes[key].values():
+                continue
+            todo = self._planned[key][1]
+            parts = {name: part for name, part in outcomes.pop(key).items() if part}
+            measured = _join(todo, parts)
+            if isinstance(measured, MeasuredTicket) and todo.compared_across:
+                compare[key] = measured
+            elif isinstance(measured, MeasuredTicket) and todo.is_timed:
+                time[key] = measured
+            else:
+                never_ran = any(part.never_ran for part in parts.values())
+                yield key, self._finish(key, measured, never_ran=never_ran)
+        comparing = {key: self._comparison(key, measured) for key, measured in compare.items()}
+        for key, outcome in self._isolation.run(comparing):
+            compared = _with_agreements(compare.pop(key), outcome)
+            if isinstance(compared, MeasuredTicket) and self._planned[key][1].is_timed:
+                time[key] = compared
+            else:
+                yield key, self._finish(key, compared)
+        # One after the other, when nothing else runs that would disturb them.
+        for key in list(time):
+            yield key, self._finish(key, time.pop(key), is_timed=True)
+
+    def _tell_start(self, key: str) -> None:
+        self._on_start(self._planned[key][0])
+
+    def _find_those_for_several_gpus(self) -> None:
+        """Ask each workload whether it can be measured on one GPU, where there are more."""
+        if len(self._gpus) < 2:
+            return
+        ask = {
+            key: self._settings.task(
+                WANTED,
+                {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)},
+                todo.root,
+            )
+            for key, (_, todo) in self._planned.items()
+        }
+        # A workload that fails here also fails when measured; the reason is reported there.
+        for key, outcome in self._isolation.run(ask):
+            if isinstance(outcome.value, int) and outcome.value > 1:
+                self._alone.add(key)
+
+    def _plan_tasks(self, key: str, todo: Plan, tasks: dict[tuple[str, str], Task]) -> list[str]:
+        """Add a task for each commit of a plan, and return these.
+
+        Raises:
+            OSError: There is no room for results.
+            RevisionError: A revision cannot be checked out.
+        """
+        self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
+        results = self._results(key)
+        results.mkdir()
+        jobs = todo.jobs(self._settings.meter, results)
+        for commit, job in jobs.items():
+            tasks[key, commit] = self._on_gpu(key, self._settings.task(TARGET, asdict(job), Path(job.code)))
+        return list(jobs)
+
+    def _on_gpu(self, key: str, task: Task) -> Task:
+        return replace(task, gpus=self._gpus, alone=key in self._alone)
+
+    def _results(self, key: str) -> Path:
+        return self._folder / hashlib.sha256(key.encode()).hexdigest()
+
+    def _comparison(self, key: str, measured: MeasuredTicket) -> Task:
+        """The task to compare what was kept of variants at different revisions."""
+        todo = self._planned[key][1]
+        places = {repr(at): place for place, at in enumerate(measured.sweep)}
+        names = {name for each in todo.compared_across for name in (each.variant, each.target)}
+        samples = {name: measured.variants[name].samples for name in names}
+        payload = {
+            "root": str(todo.verifiers),
+            "code": str(todo.root),
+            "verifier": todo.verifier,
+            "comparisons": [vars(each) for each in todo.compared_across],
+            "points": [(places[repr(each.at)], each.at) for each in next(iter(samples.values()))],
+            "errors": {
+                name: {str(places[repr(each.at)]): each.error for each in of_variant}
+                for name, of_variant in samples.items()
+            },
+            "results": str(self._results(key)),
+        }
+        return self._settings.task(COMPARISON, payload, todo.root)
+
+    def _time(self, key: str, measured: MeasuredTicket) -> Times:
+        """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
+        todo = self._planned[key][1]
+        device = timing_device(measured)
+        if why := cannot_time(measured):
+            return Times(device=device, why=why)
+        asked = questions(todo.claims, measured)
+        try:
+            code = todo.code().values()
+        except (OSError, RevisionError) as error:
+            return Times(device=device, why=_trouble(error))
+        job = time_job(todo, code, asked, measured, self._settings.timeout)
+        task = self._on_gpu(key, self._settings.task(TIMING, asdict(job), todo.root))
+        ((_, outcome),) = self._isolation.run({key: task}, self._tell_start)
+        return times_of(outcome, device)
+
+    def _forget(self, key: str) -> None:
+        self._planned.pop(key)
+        self._before.pop(key, None)
+
+    def _finish(
+        self,
+        key: str,
+        measured: MeasuredTicket | str,
+        *,
+        never_ran: bool = False,
+        is_timed: bool = False,
+    ) -> Verified:
+        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence.
+
+        The evidence is that of files as they were measured, or at least before. Whoever edited one meanwhile
+        makes it stale.
+        """
+        document, todo = self._planned[key]
+        settings, cell = self._settings, self._settings.cell
+        files: Mapping[str, str] = {}
+        try:
+            if isinstance(measured, str):
+                shown = kept = inconclusive(todo, settings, measured)
+                if never_ran or settings.meter == "cuda":
+                    return Verified(document, shown, never_ran=never_ran, is_lasting=False)
+            else:
+                if is_timed:
+                    measured = measured.model_copy(update={"times": self._time(key, measured)})
+                files = measured.files
+                results = check(todo.claims, measured)
+                shown, kept = (
+                    judge(
+                        todo.ticket,
+                        todo.claims,
+                        each,
+                        measured,
+                        variants=todo.variants,
+                        keep=todo.keep,
+                        revision=cell.revision if cell else None,
+                    )
+                    for each in (results, without_times(results, measured))
+                )
+                if measured.times:
+                    shown = shown.model_copy(update={"timings": measured.times.timings})
+        except BadDataError as error:
+            place = error.file or document.path
+            located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
+            return Verified(document, error=located)
+        else:
+            if (settings.overrides and not cell) or settings.verifiers:
+                # The verifier may come from another folder than the code, and what it imports with it.
+                if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:
+                    return Verified(document, shown, imported=measured.imported, outside=files)
+                return Verified(document, shown, imported=tuple(files))
+            given = inputs(todo, document, kept, files, {**self._before[key], **files})
+            evidence = Evidence(inputs=given, verification=kept)
+            return record(Verified(document, shown, evidence=evidence, imported=tuple(files)), settings)
+        finally:
+            self._forget(key)
+
+
+def measured_of(outcome: TaskOutcome) -> MeasuredTicket | str:
+    """What a worker measured, or the reason why it measured nothing."""
+    if outcome.reason is not None:
+        return outcome.reason
+    try:
+        return MeasuredTicket.model_validate(outcome.value)
+    except ValidationError as error:
+        return f"invalid result from the worker: {error.errors()[0]['msg']}"
+
+
+def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
+    """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
+    parts: list[MeasuredTicket] = []
+    for commit, outcome in outcomes.items():
+        measured = measured_of(outcome)
+        if isinstance(measured, MeasuredTicket):
+            parts.append(measured)
+        elif len(outcomes) == 1:
+            return measured
+        else:
+            names = todo.names_at(commit)
+            where = f" at {todo.revisions[names[0]]}" if commit else ""
+            # The meter may have named the variant already.
+            return f"{', '.join(names)}{where}: {measured.removeprefix(f'{names[0]}: ')}"
+    return join(todo, parts)
+
+
+def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
+    """Measurements of several revisions as one; or the reason why they cannot be one."""
+    first, *others = parts
+    if any(part.sweep != first.sweep for part in others):
+        return "the verifier makes another sweep at another revision"
+    variants, agreements, files = dict(first.variants), list(first.agreements), dict(first.files)
+    for part in others:
+        variants |= part.variants
+        agreements += part.agreements
+        # Of a file that was edited between two workers nobody can say which one was measured.
+        edited = (file for file in files.keys() & part.files.keys() if files[file] != part.files[file])
+        files = {**part.files, **files, **dict.fromkeys(edited, ABSENT)}
+    in_order = {name: variants[name] for name in todo.variants}
+    return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
+
+
+def _with_agreements(measured: MeasuredTicket, outcome: TaskOutcome) -> MeasuredTicket | str:
+    """What was measured, with the comparisons that a worker made afterwards."""
+    if outcome.reason is not None:
+        return f"results cannot be compared: {outcome.reason}"
+    try:
+        made = _AGREEMENTS.validate_python(outcome.value)
+    except ValidationError as error:
+        return f"invalid comparison from the worker: {error.errors()[0]['msg']}"
+    return measured.model_copy(update={"agreements": (*measured.agreements, *made)})
+
+
+def time_job(
+    todo: Plan, code: Iterable[Code], asked: Sequence[Question], measured: MeasuredTicket, timeout: float
+) -> TimeJob:
+    """What a worker is asked to time within a time-out, with the code of the variants that take part."""
+    names = {name for question in asked for name in (question.subject, question.reference)}
+    wanted = (Code(each.folder, {n: at for n, at in each.variants.items() if n in names}) for each in code)
+    return TimeJob(
+        root=str(todo.verifiers),
+        verifier=todo.verifier,
+        codes=tuple(each for each in wanted if each.variants),
+        device=measured.timed_on,
+        device_name=timing_device(measured),
+        questions=tuple(asked),
+        seconds=timeout * TIMING_SHARE,
+    )
+
+
+def times_of(outcome: TaskOutcome, device: str) -> Times:
+    """The times that a worker took on a device, or why there are none."""
+    if outcome.reason is not None:
+        return Times(device=device, why=outcome.reason)
+    try:
+        return Times(device=device, timings=outcome.value)
+    except ValidationError as error:
+        return Times(device=device, why=f"invalid times from the worker: {error.errors()[0]['msg']}")
+
+
+def cannot_time(measured: MeasuredTicket) -> str | None:
+    """Why nothing can be timed where a ticket was measured; None where it can."""
+    needs_gpu = measured.timed_on == "cuda" and measured.meter != "cuda"
+    return "times need a real GPU" if needs_gpu else None
+
+
+def timing_device(measured: MeasuredTicket) -> str:
+    """What times are taken on, in words."""
+    if measured.timed_on == "cuda":
+        return measured.device
+    model = platform.processor() or platform.machine() or "unknown"
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                model = value.strip()
+                break
+    return f"{HOST} ({model}), 1 thread"
+
+
+def _trouble(error: OSError | RevisionError) -> str:
+    """Why a measurement cannot be prepared."""
+    if isinstance(error, OSError):
+        return NO_ROOM if error.errno in _FULL else f"it cannot be prepared: {error.strerror or error}"
+    return str(error)

@@ -1,0 +1,58 @@
+"""The evidence of our register, and that measuring again gives the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.contract.conftest import ROOT, measured
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import Frozen, Tool
+
+OF_THE_TOOL = "finding-tickets"
+
+
+def without_version(text: bytes) -> Any:
+    """Evidence without the version of the tool, and without the digest that covers it."""
+    statement = json.loads(text)
+    del statement["predicate"]["contentDigest"]
+    for package in statement["predicate"]["configuration"]:
+        if package["name"] == OF_THE_TOOL:
+            del package["annotations"]["version"]
+    return statement
+
+
+def test_the_files_of_evidence(frozen: Frozen) -> None:
+    """Each file has the bytes it had, but for the version of the tool."""
+    digests = {}
+    for file in sorted((ROOT / "evidence").rglob("*.json")):
+        canonical = json.dumps(without_version(file.read_bytes())).encode()
+        digests[str(file.relative_to(ROOT))] = hashlib.sha256(canonical).hexdigest()
+    frozen("evidence", "files", digests)
+
+
+def test_no_evidence_is_stale(own: Path, tool: Tool) -> None:
+    """Evidence is whole and fresh: each document has the verdict that its evidence states."""
+    verdicts = {item["id"]: item["verdict"] for item in tool(own, "list", "--format", "json").data}
+    stated = {
+        file.parent.name: json.loads(file.read_bytes())["predicate"]["verification"]["verdict"]
+        for file in (own / "evidence").rglob("*.json")
+    }
+    assert stated == verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch_of_the_data")
+def test_measuring_again_changes_no_byte(own: Path, tool: Tool, frozen: Frozen, tmp_path: Path) -> None:
+    """``verify --all`` leaves the evidence as it is, and prints what ``show`` has of it."""
+    root = tmp_path / "register"
+    shutil.copytree(own, root)
+    answer = tool.process(root, "verify", "--all", "--format", "json", timeout=580)
+    assert 0 == answer.code, answer.err
+    assert "" == tool.git(root, "status", "--porcelain")
+    frozen("own", "measured", {item["ticket"]: measured(item) for item in answer.data})

@@ -1,0 +1,181 @@
+"""Reports for people and machines, in every format: what they count and list, not how they word it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from html import unescape
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.contract.conftest import digest, wordless
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import Frozen, Tool
+
+
+@pytest.fixture(params=["own", "shared"])
+def name(request: pytest.FixtureRequest) -> str:
+    """Which register is reported on."""
+    return str(request.param)
+
+
+@pytest.fixture
+def root(name: str, request: pytest.FixtureRequest) -> Path:
+    """The register that is reported on."""
+    folder = request.getfixturevalue(name)
+    assert isinstance(folder, Path)
+    return folder
+
+
+def test_json(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
+    """Tables and lists of the status, and an item for each document with every field."""
+    answer = tool(root, "report", "--format", "json")
+    report = wordless(json.loads(answer.out))
+    items = {
+        item["id"]: {
+            key: value if name == "own" and key not in ("claims", "reviews") else digest(value)
+            for key, value in item.items()
+        }
+        for item in report["data"]
+    }
+    status: dict[str, Any] = {
+        key: value if name == "own" else digest(value) for key, value in report["status"].items()
+    }
+    envelope = [answer.code, report["schema_version"], report["kind"], sorted(report)]
+    frozen(f"report-{name}", "json", {"envelope": envelope, "status": status, "data": items})
+
+
+def test_csv(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
+    """The header, and a digest for each column of each row."""
+    answer = tool(root, "report", "--format", "csv")
+    header, *rows = csv.reader(StringIO(answer.out))
+    worded = {"reason"}
+    shown = {
+        row[0]: {
+            column: digest(cell) for column, cell in zip(header, row, strict=True) if column not in worded
+        }
+        for row in rows
+    }
+    frozen(f"report-{name}", "csv", {"code": answer.code, "header": header, "rows": shown})
+
+
+def test_junit(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
+    """A suite for each document with its properties, and the outcome of each case."""
+    answer = tool(root, "report", "--format", "junit")
+    suites: dict[Any, Any] = {}
+    for suite in ET.fromstring(answer.out).iter("testsuite"):  # noqa: S314 - it is our own
+        properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
+        cases = [[case.get("name"), *(child.tag for child in case)] for case in suite.iter("testcase")]
+        counts = {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}
+        suites[suite.get("name")] = {"properties": properties, "cases": cases, "counts": counts}
+    if name == "shared":
+        suites = {digest(suite): digest(value) for suite, value in suites.items()}
+    frozen(f"report-{name}", "junit", {"code": answer.code, "suites": suites})
+
+
+@pytest.mark.parametrize("profile", ["full", "github"])
+def test_sarif(root: Path, name: str, tool: Tool, frozen: Frozen, profile: str) -> None:
+    """The rules, and each result with its place, kind, level, fingerprint and suppressions."""
+    answer = tool(root, "report", "--format", "sarif", "--profile", profile)
+    log = json.loads(answer.out)
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    kept = (
+        "ruleId",
+        "ruleIndex",
+        "kind",
+        "level",
+        "rank",
+        "fingerprints",
+        "partialFingerprints",
+        "properties",
+    )
+    results = []
+    for result in run["results"]:
+        places = [
+            wordless(place, "snippet")
+            for key in ("locations", "relatedLocations")
+            for place in result.get(key, [])
+        ]
+        suppressions = [
+            {key: value for key, value in each.items() if key in ("kind", "status")}
+            for each in result.get("suppressions", [])
+        ]
+        shown = wordless({key: result[key] for key in kept if key in result})
+        results.append(shown | {"places": places, "suppressions": suppressions})
+    shown_results = results if name == "own" else [digest(result) for result in results]
+    envelope = {key: log[key] for key in ("version", "$schema")} | {"keys": sorted(run)}
+    frozen(
+        f"report-{name}",
+        f"sarif for {profile}",
+        {"code": answer.code, "envelope": envelope, "rules": rules, "results": shown_results},
+    )
+
+
+def test_lint_as_sarif_and_github(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
+    """Problems in SARIF and as workflow commands: rule, level and place of each."""
+    (run,) = json.loads(tool(root, "lint", "--format", "sarif").out)["runs"]
+    results = [
+        [result["ruleId"], result.get("level"), wordless(result["locations"])] for result in run["results"]
+    ]
+    commands = [line.split("::")[1] for line in tool(root, "lint", "--format", "github").out.splitlines()]
+    found = {"sarif": results, "github": [re.sub(r",title=.*", "", command) for command in commands]}
+    frozen(
+        f"report-{name}", "lint", found if name == "own" else {key: digest(it) for key, it in found.items()}
+    )
+
+
+def test_github(root: Path, name: str, tool: Tool, frozen: Frozen, tmp_path: Path) -> None:
+    """The level and the place of each annotation; the rows of the summary."""
+    summary = tmp_path / "summary.md"
+    answer = tool(root, "report", "--format", "github", "--summary", str(summary))
+    commands = [re.sub(r",title=.*", "", line.split("::")[1]) for line in answer.out.splitlines()]
+    rows = [line.split("|")[1].strip() for line in summary.read_text().splitlines() if line.startswith("|")]
+    found = {"commands": commands, "rows of the summary": rows}
+    frozen(
+        f"report-{name}", "github", found if name == "own" else {key: digest(it) for key, it in found.items()}
+    )
+
+
+def test_markdown(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
+    """Every ID as often as before, and the numbers of every table."""
+    answer = tool(root, "report")
+    headings = re.findall(r"^#+ .*$", answer.out, re.MULTILINE)
+    numbers = [
+        [int(cell) for cell in re.findall(r"(?<=\|) *(\d+) *(?=\|)", line)]
+        for line in answer.out.splitlines()
+        if line.startswith("|")
+    ]
+    found = {"code": answer.code, "sections": len(headings), "numbers": [row for row in numbers if row]}
+    frozen(f"report-{name}", "markdown", found)
+
+
+def test_html(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
+    """One page: a section for each document, the charts, and a policy that lets nothing else run."""
+    answer = tool(root, "report", "--format", "html")
+    anchors = sorted(set(re.findall(r'id="([A-Z][A-Z0-9-]+)"', answer.out)))
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', answer.out)
+    assert policy
+    directives = sorted(
+        re.sub(r"'sha256-[^']*'", "a digest", part.strip()) for part in unescape(policy[1]).split(";")
+    )
+    tags = Counter(re.findall(r"<(svg|script|style|iframe|object|embed|form|img|link)\b", answer.out))
+    assert not re.search(r'(?:src|href)="https?://[^"]*\.(?:js|css|png|svg|woff2?)"', answer.out)
+    found = {"code": answer.code, "anchors": anchors, "policy": directives, "tags": tags}
+    frozen(f"report-{name}", "html", found)
+
+
+def test_a_file_has_what_stdout_has(own: Path, tool: Tool, tmp_path: Path) -> None:
+    """``-o FILE`` writes the same bytes, and a query chooses the documents."""
+    for form in ("markdown", "json", "csv", "junit", "sarif"):
+        words = ("report", "verdict:verified", "--format", form)
+        printed = tool(own, *words)
+        written = tool(own, *words, "-o", str(tmp_path / form))
+        assert (0, 0, "") == (printed.code, written.code, written.out)
+        assert (tmp_path / form).read_bytes().decode() == printed.out

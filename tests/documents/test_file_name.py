@@ -1,0 +1,93 @@
+"""The older flat form: an ID and a severity in the file's name, and labelled items instead of sections."""
+
+from __future__ import annotations
+
+import pytest
+
+from finding_tickets.documents.identity import FileName, file_name
+from finding_tickets.documents.reading import read_document
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Vocabulary
+
+FLAT = """\
+# BUG-013: It waits in every step
+
+- **Context:** the update loop
+- **Status:** Open
+- **Location:** `src/agent/loop.py:10-20`
+- **Observed Behaviour:** One wait for each parameter.
+- **Fix Plan:** Wait once.
+- **Validation Plan:**
+  - [ ] Count the waits
+  - [x] Run the tests
+- **Related:** BUG-011, BUG-012
+"""
+
+
+def read(text: str, path: str) -> tuple[Ticket, list[str]]:
+    """The ticket in ``text`` and the rules of its problems."""
+    document, problems = read_document(text.encode(), path)
+    assert isinstance(document, Ticket)
+    return document, [problem.rule for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("bugs/BUG-013-P2-loop-waits-often.md", FileName("BUG-013", "P2", "loop")),
+        ("BUG-013-P2-waits.md", FileName("BUG-013", "P2", None)),
+        ("bug_13_p0_loop_waits.md", FileName("BUG-13", "P0", "loop")),
+        ("BUG-013.md", FileName("BUG-013", None, None)),
+        ("B11-TELEM-01-waits.md", FileName("B11-TELEM-01", None, None)),
+        ("notes.md", FileName(None, None, None)),
+    ],
+)
+def test_parts_of_a_name(path: str, expected: FileName) -> None:
+    """An ID, then a severity, then a domain where something follows it; what is not there is None."""
+    assert expected == file_name(path, Vocabulary())
+
+
+def test_a_flat_ticket() -> None:
+    """The labelled items say what the sections of another ticket do."""
+    ticket, rules = read(FLAT, "bugs/BUG-013-P2-loop-waits.md")
+    assert ticket.severity
+    assert ticket.status
+    assert ticket.summary
+    assert ticket.recommended_fix
+    assert ("BUG-013", "It waits in every step", "P2", "open") == (
+        ticket.id.value,
+        ticket.title.value,
+        ticket.severity.value,
+        ticket.status.value,
+    )
+    assert ["loop"] == [domain.value for domain in ticket.domains]
+    assert [("src/agent/loop.py", 10, 20)] == [
+        (place.file, place.lines[0].first, place.lines[0].last) for place in ticket.locations
+    ]
+    assert ("One wait for each parameter.", "Wait once.") == (ticket.summary.raw, ticket.recommended_fix.raw)
+    assert [("Count the waits", False), ("Run the tests", True)] == [
+        (item.text, item.done) for item in ticket.checklist
+    ]
+    assert ["BUG-011", "BUG-012"] == [relation.id for relation in ticket.related]
+    assert [] == rules
+
+
+def test_values_of_the_name_have_no_bytes() -> None:
+    """A severity that is in the file's name alone has an empty span, so that no edit takes it for text."""
+    severity = read(FLAT, "BUG-013-P2-loop-waits.md")[0].severity
+    assert severity
+    assert ("", 0, 0) == (severity.raw, severity.span.start, severity.span.end)
+
+
+def test_what_is_written_outranks_the_name() -> None:
+    """A severity that the ticket states counts."""
+    severity = read(FLAT + "- **Severity:** P0\n", "BUG-013-P2-loop-waits.md")[0].severity
+    assert severity
+    assert "P0" == severity.value
+
+
+def test_a_ticket_without_a_heading() -> None:
+    """Labelled items alone make a ticket of a file with such a name."""
+    ticket, rules = read("- **Title:** It waits\n- **Status:** Resolved\n", "BUG-013-P2-waits.md")
+    assert ("BUG-013", "It waits") == (ticket.id.value, ticket.title.value)
+    assert [] == rules

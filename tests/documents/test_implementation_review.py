@@ -1,0 +1,358 @@
+"""An implementation review: requirements, issues, scores, performance claims and artifacts."""
+
+from __future__ import annotations
+
+import pytest
+
+from finding_tickets.documents.reading import read_document
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.review import ImplementationReview
+
+REVIEW = """\
+# Task 12 Implementation Review: Fewer Waits
+
+**Reviewer:** Someone (senior)
+**Date:** 2026-01-02
+**Commits:** abcdef1 \u2192 1234567
+**Plan Reference:** `docs/plan.md` (Task 12)
+
+## Executive Summary
+
+**Assessment:** \u2705 **READY**
+
+**Quality Score:** 8.5/10
+
+## Plan Alignment
+
+1. \u2705 Use one kernel
+2. \u274c Write a test
+3. \u26a0\ufe0f Measure it
+
+| Plan Requirement | Implementation | Status |
+|------------------|----------------|--------|
+| Use one kernel | lines 3-9 | \u2705 |
+| Write a test | forgotten | \u274c |
+
+## Code Quality
+
+### Issues Found
+
+#### Critical Issues
+**NONE**
+
+#### Minor Suggestions
+
+**Minor-1: No test for nothing (cosmetic)**
+- **Location:** `src/a.py:3`
+- **Suggestion:** test
+  - an empty list
+  - None
+
+**Minor-2: A name**
+- **Impact:** LOW
+
+## Performance Analysis
+
+**Before:**
+```python
+for each in all:  # N waits
+    each.item()
+# Total: O(N) waits
+```
+
+- **After:** 1-2 waits per call
+- **Speedup:** 25-50x
+
+## Verification
+
+- [x] Count the waits
+
+## Final Assessment
+
+### Issues Summary
+- **Critical:** 0
+- **Minor:** 3 (two are cosmetic)
+
+### Metrics
+- **Correctness:** 10/10
+- **Tests:** 7/10 (none for nothing)
+
+## Artifacts
+
+### Files Modified
+- `src/a.py` (14 lines)
+
+### Tests Passing
+- All 11 in `tests/a/`
+- Every other one (100%)
+
+### Commit
+- `1234567`: "faster"
+"""
+
+
+def read(text: str = REVIEW) -> tuple[ImplementationReview, tuple[Problem, ...]]:
+    """The review in ``text``."""
+    document, problems = read_document(text.encode(), "reviews/task-12.md")
+    assert isinstance(document, ImplementationReview)
+    return document, problems
+
+
+def test_a_whole_review_has_no_problem() -> None:
+    """All of it is understood."""
+    assert () == read()[1]
+
+
+def test_header() -> None:
+    """The labelled lines below the title, and the ID that the title implies."""
+    review, _ = read()
+    fields = (review.id, review.title, review.reviewer, review.date, review.plan, review.verdict)
+    assert [
+        "TASK-12",
+        "Fewer Waits",
+        "Someone (senior)",
+        "2026-01-02",
+        "docs/plan.md (Task 12)",
+        "READY",
+    ] == [field.value for field in fields if field]
+
+
+def test_commits() -> None:
+    """A range has a base; a single commit has none; a name is reported."""
+    commits = read()[0].commits
+    single = read(REVIEW.replace("abcdef1 \u2192 1234567", "`1234567`"))[0].commits
+    assert commits
+    assert single
+    assert [("abcdef1", "1234567"), (None, "1234567")] == [
+        (each.base, each.head) for each in (commits, single)
+    ]
+    without, problems = read(REVIEW.replace("abcdef1 \u2192 1234567", "the last ones"))
+    assert without.commits is None
+    assert [("commits", 5)] == [(problem.rule, problem.line) for problem in problems]
+
+
+def test_an_id_in_the_metadata() -> None:
+    """A stated ID outranks the one that the title implies."""
+    assert "REVIEW-3" == read(REVIEW.replace("**Date:**", "**Ticket ID:** REVIEW-3\n**Date:**"))[0].id.value
+
+
+def test_requirements() -> None:
+    """Marked items and rows of the plan's table, each met, not met or left open."""
+    assert [
+        ("Use one kernel", "", True),
+        ("Write a test", "", False),
+        ("Measure it", "", None),
+        ("Use one kernel", "lines 3-9", True),
+        ("Write a test", "forgotten", False),
+    ] == [(each.text, each.implementation, each.met) for each in read()[0].requirements]
+
+
+def test_issues() -> None:
+    """An issue has the severity of its heading and all its details; NONE is no issue."""
+    assert [
+        (
+            "minor",
+            "Minor-1",
+            "No test for nothing (cosmetic)",
+            {"Location": "src/a.py:3", "Suggestion": "test - an empty list - None"},
+        ),
+        ("minor", "Minor-2", "A name", {"Impact": "LOW"}),
+    ] == [(issue.severity, issue.id, issue.title, issue.details) for issue in read()[0].issues]
+
+
+def test_issues_under_headings() -> None:
+    """An issue may be a heading instead of bold words."""
+    text = REVIEW.replace("**Minor-2: A name**", "##### Minor-2: A name\n")
+    assert ["Minor-1", "Minor-2"] == [issue.id for issue in read(text)[0].issues]
+
+
+def test_issue_counts() -> None:
+    """The stated counts are kept even where they are wrong; without them the issues are counted."""
+    assert {"critical": 0, "minor": 3} == read()[0].issue_counts
+    before, _, after = REVIEW.partition("### Issues Summary")
+    assert {"critical": 0, "minor": 2} == read(before + after[after.index("### Metrics") :])[0].issue_counts
+
+
+def test_scores() -> None:
+    """Every labelled score, with what it is out of and what is remarked about it."""
+    assert [
+        ("overall", 8.5, 10.0, ""),
+        ("Correctness", 10.0, 10.0, ""),
+        ("Tests", 7.0, 10.0, "none for nothing"),
+    ] == [(score.name, score.value, score.out_of, score.remark) for score in read()[0].scores]
+
+
+def test_performance_claims() -> None:
+    """Labelled values and the totals in code, in the order of the file; a label without a value is none."""
+    assert ["Total: O(N) waits", "After: 1-2 waits per call", "Speedup: 25-50x"] == [
+        claim.text for claim in read()[0].performance_claims
+    ]
+    assert "Total: O(N) waits" == read()[0].performance_claims[0].raw
+
+
+def test_artifacts() -> None:
+    """Code names an artifact where there is some; otherwise the words before a bracket do."""
+    assert [
+        ("Files Modified", "src/a.py", "14 lines"),
+        ("Tests Passing", "tests/a/", "All 11 in tests/a/"),
+        ("Tests Passing", "Every other one", "100%"),
+        ("Commit", "1234567", '"faster"'),
+    ] == [(artifact.group, artifact.name, artifact.remark) for artifact in read()[0].artifacts]
+
+
+def test_locations() -> None:
+    """The files that were changed are the places that a review speaks of."""
+    assert ["src/a.py"] == [place.file for place in read()[0].locations]
+
+
+def test_checklist_and_code() -> None:
+    """A review has a checklist and code as a ticket has."""
+    review, _ = read()
+    assert [("Count the waits", True)] == [(item.text, item.done) for item in review.checklist]
+    assert ["python"] == [block.language for block in review.evidence]
+
+
+def test_another_table_is_no_requirement() -> None:
+    """A table without a column of requirements says nothing about them."""
+    text = REVIEW.replace("| Plan Requirement |", "| Phase |")
+    assert 3 == len(read(text)[0].requirements)
+
+
+def test_a_review_without_a_verdict() -> None:
+    """A review that states no verdict and no commits has none."""
+    review, _ = read("# Task 1 Implementation Review: t\n")
+    assert (None, None) == (review.verdict, review.commits)
+
+
+def test_a_status_that_says_nothing() -> None:
+    """A status from which it cannot be told whether a requirement is met is reported on its line."""
+    review, problems = read(REVIEW.replace("| forgotten | \u274c |", "| forgotten | hm |"))
+    assert review.requirements[-1].met is None
+    # Line 1 is the title; the table's header is on line 20, its rule on 21, its second row on 23.
+    assert [("requirement-status", 23)] == [(problem.rule, problem.line) for problem in problems]
+
+
+def short(text: str, title: str = "# Task 7 Implementation Review: Faster") -> ImplementationReview:
+    """A review that consists of its title and a text."""
+    return read(f"{title}\n\n{text}")[0]
+
+
+def test_header_keys_in_variants() -> None:
+    """The keys of the header have several names each, and may be a table or a list."""
+    review = short(
+        "| Field | Value |\n|---|---|\n| **Reviewed By** | Someone |\n| **Review Date** | 2026-01-02 |\n"
+        "| **Git Range** | `abcdef1..1234567` |\n"
+        "| **Implementation Plan** | plan.md |\n"
+    )
+    assert review.commits
+    assert ["Someone", "2026-01-02", "plan.md"] == [
+        field.value for field in (review.reviewer, review.date, review.plan) if field
+    ]
+    assert ("abcdef1", "1234567") == (review.commits.base, review.commits.head)
+
+
+@pytest.mark.parametrize(
+    ("written", "base", "head"),
+    [
+        ("abcdef1 -> 1234567", "abcdef1", "1234567"),
+        ("`abcdef1..1234567`", "abcdef1", "1234567"),
+        ("abcdef1...1234567 (2 commits)", "abcdef1", "1234567"),
+        ("abcdef1 to 1234567", "abcdef1", "1234567"),
+        ("`abcdef1` (first), `1234567` (last)", "abcdef1", "1234567"),
+        ("1234567", None, "1234567"),
+    ],
+)
+def test_notations_of_commits(written: str, base: str | None, head: str) -> None:
+    """A range of commits in the notations of git and of prose."""
+    commits = short(f"**Commit Range:** {written}\n").commits
+    assert commits
+    assert (base, head) == (commits.base, commits.head)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Verdict:** \u2705 APPROVED\n",
+        "**Final Assessment:** APPROVED\n",
+        "**Recommendation:** Add a test.\n\n**Recommendation:** APPROVED\n",
+        "**Recommendation:** APPROVED\n\n## End\n\n**Recommendation:** Merge at night.\n",
+        "**Assessment:** rather good\n\n## End\n\n**Verdict:** APPROVED\n",
+        "## Verdict: \u2705 APPROVED\n\nFine.\n",
+        "## Final Verdict\n\n\u2705 **APPROVED**\n\nFine.\n",
+        "## End\n\n### \u2705 APPROVED\n",
+    ],
+)
+def test_verdict(text: str) -> None:
+    """A verdict stands in a key or in a heading, or only at the end; advice on details is none."""
+    verdict = short(text).verdict
+    assert verdict
+    assert "APPROVED" == verdict.value
+
+
+def test_a_table_of_requirements_in_other_words() -> None:
+    """Columns have other names and another order, and a mark is a word or a sign."""
+    review = short(
+        "## Compliance\n\n| # | Requirement | Met? | Notes |\n|---|---|---|---|\n| 1 | one | Yes | here |\n"
+        "| 2 | two | \u2717 | |\n| 3 | three | \U0001f7e1 half | |\n| 4 | four | Satisfied | |\n"
+        "| 5 | five | - | |\n"
+    )
+    assert [
+        ("one", "here", True),
+        ("two", "", False),
+        ("three", "", None),
+        ("four", "", True),
+        ("five", "", None),
+    ] == [(each.text, each.implementation, each.met) for each in review.requirements]
+
+
+def test_a_table_without_states_is_no_requirement() -> None:
+    """In a section on the plan, a table that says nothing of what was done is not one of requirements."""
+    assert () == short("## Plan\n\n| Task | Owner |\n|---|---|\n| one | Ann |\n").requirements
+
+
+def test_an_issue_below_its_own_heading() -> None:
+    """An issue under a heading has its details in labelled lines."""
+    review = short(
+        "## Issues\n\n### Minor\n\n#### M1. A name (a.py)\n\n**Location:** `b.py`\n**Issue:** long\n"
+    )
+    assert [("minor", "M1", "A name (a.py)", {"Location": "b.py", "Issue": "long"})] == [
+        (issue.severity, issue.id, issue.title, issue.details) for issue in review.issues
+    ]
+
+
+def test_artifacts_elsewhere() -> None:
+    """A section of files is a group of artifacts; in one of artifacts a line may announce the group."""
+    review = short(
+        "## Files Modified\n\n- `a.py` - waits once\n\n## Artifacts\n\n**Tests:**\n- `test_a.py`\n"
+    )
+    assert [("Files Modified", "a.py", "waits once"), ("Tests", "test_a.py", "")] == [
+        (artifact.group, artifact.name, artifact.remark) for artifact in review.artifacts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "document_id", "name"),
+    [
+        ("# Implementation Review: Task 7 - Faster", "TASK-7", "Task 7 - Faster"),
+        ("# Task 7 Code Review \u2014 Faster", "TASK-7", "Faster"),
+        ("# Review of Phase 2: Faster", "PHASE-2", "Faster"),
+    ],
+)
+def test_titles(title: str, document_id: str, name: str) -> None:
+    """The task may be named before or behind the words for the review."""
+    review = short("**Plan:** plan.md\n", title)
+    assert (document_id, name) == (review.id.value, review.title.value)
+
+
+def test_a_verdict_with_a_sign_in_a_heading() -> None:
+    """A sign before the words tells a verdict from a heading that only begins with such a word."""
+    verdict = short("## Accepted risks\n\nNone.\n\n### \u2705 Approved\n\nFine.\n").verdict
+    assert verdict
+    assert "Approved" == verdict.value
+
+
+def test_a_table_of_requirements_elsewhere() -> None:
+    """A column of requirements with their states is one in any section; a table of other things is not."""
+    table = "## Details\n\n| {} | Status |\n|---|---|\n| one | \u2705 |\n"
+    assert ["one"] == [each.text for each in short(table.format("Requirement")).requirements]
+    assert () == short(table.format("Task")).requirements

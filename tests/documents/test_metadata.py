@@ -1,0 +1,321 @@
+"""Metadata is read from tables and labelled lines; what is not of the vocabulary stays raw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.documents.conftest import Finding
+
+from finding_tickets.documents.reading import read_document
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Outcome, Severity, Status, Vocabulary, word_for
+
+TABLE = "## Ticket Metadata\n\n| Field | Value |\n|-------|-------|\n"
+
+
+def row(name: str, value: str) -> str:
+    """A metadata section with one row, on line 9."""
+    return f"{TABLE}| **{name}** | {value} |\n"
+
+
+@pytest.mark.parametrize(
+    "written", ["`P2`", "P2", "**P2**", "p2", "P2 (was P1)", "P1 \u2192 P2", "~~P1~~ P2", "Medium (P2)"]
+)
+def test_severity(finding: Finding, written: str) -> None:
+    """Any marking and case is the same severity; the raw text is kept."""
+    severity = finding(row("Severity", written)).ticket.severity
+    assert severity
+    assert (Severity.P2, written) == (severity.value, severity.raw)
+
+
+@pytest.mark.parametrize(
+    ("written", "status"),
+    [
+        ("`open`", Status.OPEN),
+        ("`Won't Fix`", Status.WONT_FIX),
+        ("wont_fix", Status.WONT_FIX),
+        ("FIXED", Status.FIXED),
+        ("open", Status.OPEN),
+        ("investigating", Status.INVESTIGATING),
+        ("fix-in-progress", Status.IN_PROGRESS),
+        ("in-review", Status.IN_REVIEW),
+        ("closed", Status.CLOSED),
+        ("fixed", Status.FIXED),
+        ("already-fixed", Status.FIXED),
+        ("wont-fix", Status.WONT_FIX),
+        ("wontfix", Status.WONT_FIX),
+        ("invalid", Status.INVALID),
+        ("closed (2024-12-28)", Status.CLOSED),
+        ("\u2705 Fixed in `abc1234`", Status.FIXED),
+        ("`open` \u2192 `closed`", Status.CLOSED),
+        ("Closed - Won't Fix", Status.CLOSED),
+    ],
+)
+def test_status(finding: Finding, written: str, status: Status) -> None:
+    """Spellings differ in case and punctuation; remarks and earlier states are left out."""
+    field = finding(row("Status", written)).ticket.status
+    assert field
+    assert status == field.value
+
+
+def test_an_unknown_word(finding: Finding) -> None:
+    """A word that is not of the vocabulary has no value, keeps its text, and is reported on its line."""
+    reading = finding(row("Status", "`limbo`"))
+    assert reading.ticket.status
+    assert (None, "`limbo`") == (reading.ticket.status.value, reading.ticket.status.raw)
+    # Line 5 is the section's heading, 7 the table's header, 8 its rule, 9 the row.
+    assert [("unknown-word", 9)] == reading.rules
+
+
+def test_further_spellings() -> None:
+    """A register's own spelling of a word means that word."""
+    vocabulary = Vocabulary(severities={"P0": ("blocker",)})
+    data = "# Finding Ticket: t\n\n**Ticket ID:** A-1\n**Severity:** Blocker\n"
+    ticket, problems = read_document(data.encode(), "a.md", vocabulary)
+    assert isinstance(ticket, Ticket)
+    assert ticket.severity
+    assert (Severity.P0, ()) == (ticket.severity.value, problems)
+
+
+def test_a_spelling_of_two_words() -> None:
+    """It means the first of them, whether the words are a vocabulary's or given as they are."""
+    words = {"open": ("New",), "reopened": ("new", "anew")}
+    assert ["open", "reopened", None] == [word_for(text, words) for text in ("NEW", "Anew!", "old")]
+    assert "open" == word_for("new", Vocabulary(statuses=words).statuses)
+
+
+@pytest.mark.parametrize(
+    ("written", "domains"),
+    [
+        ("`tolaria` / `simic`", ["tolaria", "simic"]),
+        ("`simic/agent`, `tamiyo/policy`", ["simic/agent", "tamiyo/policy"]),
+        ("simic/agent", ["simic/agent"]),
+        ("simic, tamiyo", ["simic", "tamiyo"]),
+        ("simic / tamiyo", ["simic", "tamiyo"]),
+        ("**simic** and tamiyo", ["simic", "tamiyo"]),
+        ("", []),
+    ],
+)
+def test_domains(finding: Finding, written: str, domains: list[str]) -> None:
+    """Several domains are listed; a slash within one does not split it."""
+    assert domains == [domain.value for domain in finding(row("Domain", written)).ticket.domains]
+
+
+@pytest.mark.parametrize("written", ["7", "`7`", "Batch 7", "B7", "7 (telemetry)"])
+def test_batch(finding: Finding, written: str) -> None:
+    """A batch is a number, or reported."""
+    reading = finding(row("Batch", written))
+    assert reading.ticket.batch
+    assert 7 == reading.ticket.batch.value
+    assert [("metadata-number", 9)] == finding(row("Batch", "seven")).rules
+
+
+def test_code_repository(finding: Finding) -> None:
+    """The row that says the code lives elsewhere."""
+    field = finding(row("Code Repository", "`esper-lite`")).ticket.code_repository
+    assert field
+    assert "esper-lite" == field.value
+
+
+def test_an_empty_value_is_absent(finding: Finding) -> None:
+    """A row without a value is kept among the rows and states nothing."""
+    reading = finding(row("Assignee", ""))
+    assert reading.ticket.assignee is None
+    assert "" == reading.ticket.metadata["Assignee"].raw
+
+
+def test_a_row_given_twice(finding: Finding) -> None:
+    """The first of two rows counts, the second is reported."""
+    reading = finding(row("Severity", "P1") + "| **Severity** | P3 |\n")
+    assert reading.ticket.severity
+    assert Severity.P1 == reading.ticket.severity.value
+    assert [("metadata-twice", 10)] == reading.rules
+
+
+def test_metadata_in_lines(finding: Finding) -> None:
+    """Labelled lines and list items state the same as a table."""
+    ticket = finding("## Metadata\n\n- **Severity:** P3\n- **Status**: open\n").ticket
+    assert ticket.severity
+    assert ticket.status
+    assert (Severity.P3, Status.OPEN) == (ticket.severity.value, ticket.status.value)
+
+
+def test_the_outcome_in_the_metadata(finding: Finding) -> None:
+    """A row Resolution states the outcome, remarks in brackets aside."""
+    outcome = finding(row("Resolution", "`won't fix (by design)`")).ticket.outcome
+    assert outcome
+    assert Outcome.WONT_FIX == outcome.value
+
+
+def test_every_value_knows_its_bytes() -> None:
+    """The span of a field is exactly its raw text."""
+    data = f"# Finding Ticket: Größe\n\n**Ticket ID:** A-1\n\n{row('Severity', '`P2`')}".encode()
+    ticket, _ = read_document(data, "a.md")
+    assert isinstance(ticket, Ticket)
+    assert ticket.severity
+    span = ticket.severity.span
+    assert b"`P2`" == data[span.start : span.end]
+    assert 9 == span.line
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("# Finding Ticket: It waits", "It waits"),
+        ("# Bug Ticket: It breaks: badly", "It breaks: badly"),
+        ("# Fix: Penalty", "Penalty"),
+        ("# Finding Ticket: A-1: It waits", "It waits"),
+        ("# Bug Ticket A-1 - It waits", "It waits"),
+        ("# [A-1] It waits", "It waits"),
+        ("# NaN: how it spreads", "NaN: how it spreads"),
+    ],
+)
+def test_title(written: str, title: str) -> None:
+    """The title loses the words for its kind and nothing else."""
+    ticket, _ = read_document(f"{written}\n\n**Ticket ID:** A-1\n".encode(), "a.md")
+    assert ticket
+    assert title == ticket.title.value
+
+
+def test_an_id_from_the_file_name() -> None:
+    """A ticket without an ID takes its file's name, which is reported."""
+    ticket, problems = read_document(b"# Finding Ticket: t\n", "tickets/a-7.md")
+    assert ticket
+    assert "A-7" == ticket.id.value
+    assert [("id-missing", 1)] == [(problem.rule, problem.line) for problem in problems]
+
+
+def test_an_id_in_the_title() -> None:
+    """A title may begin with the ID, if the file's name does too."""
+    data = b"# BUG-025: Stages are not checked\n\n- **Status:** Resolved\n"
+    ticket, problems = read_document(data, "BUG-025-P2-stages.md")
+    assert isinstance(ticket, Ticket)
+    assert ticket.status
+    assert ("BUG-025", "Stages are not checked", Status.CLOSED, ()) == (
+        ticket.id.value,
+        ticket.title.value,
+        ticket.status.value,
+        problems,
+    )
+
+
+def test_a_title_that_only_looks_like_an_id() -> None:
+    """Where the file's name says nothing of it, a title such as this makes no ticket."""
+    assert read_document(b"# UTF-8: what it is\n", "notes.md")[0] is None
+
+
+def test_an_id_before_the_title() -> None:
+    """The title does not repeat the ID of its own ticket, but keeps what only resembles one."""
+    own, _ = read_document(b"# A-1: It waits\n\n**Ticket ID:** A-1\n", "a.md")
+    other, _ = read_document(b"# UTF-8: It waits\n\n**Ticket ID:** A-1\n", "a.md")
+    assert own
+    assert other
+    assert ("It waits", "UTF-8: It waits") == (own.title.value, other.title.value)
+
+
+def test_an_id_of_another_form() -> None:
+    """An ID that does not match the register's pattern is kept and reported."""
+    ticket, problems = read_document(b"# Finding Ticket: t\n\n**Ticket ID:** `seven`\n", "a.md")
+    assert ticket
+    assert "SEVEN" == ticket.id.value
+    assert [("id-form", 3)] == [(problem.rule, problem.line) for problem in problems]
+
+
+def test_keys_in_another_order_and_beside_others(finding: Finding) -> None:
+    """The order of the rows and rows that mean nothing to us change nothing."""
+    reading = finding(
+        f"{TABLE}| **Fixed** | 2024-12-28 |\n| **Colour** | red |\n| **Status** | closed |\n"
+        f"| **Severity** | P1 |\n"
+    )
+    assert reading.ticket.severity
+    assert reading.ticket.closed
+    assert ("P1", "2024-12-28", "red") == (
+        reading.ticket.severity.value,
+        reading.ticket.closed.value,
+        reading.ticket.metadata["Colour"].raw,
+    )
+    assert [] == reading.rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Ticket ID:** B11-TELEM-01 | **Severity:** P1 | **Status:** open\n",
+        "Ticket ID: B11-TELEM-01\nSeverity: P1\nStatus: open\n",
+        "> **Ticket ID:** B11-TELEM-01\n> **Severity:** P1\n> **Status:** open\n",
+        "| Ticket ID | Severity | Status |\n|---|---|---|\n| `B11-TELEM-01` | **P1** | open |\n",
+        (
+            "| Field | Value | Note |\n|---|---|---|\n| ID | B11-TELEM-01 | |\n| Severity | P1 | hm |\n"
+            "| Status | open | |\n"
+        ),
+        "__Ticket ID:__ B11-TELEM-01  \n__Severity:__ P1  \n__Status:__ open\n",
+        "**Ticket ID: B11-TELEM-01**\n**Severity: P1**\n**Status: open**\n",
+    ],
+)
+def test_without_a_table_of_fields(text: str) -> None:
+    """Lines with and without bold labels, several on a line, quoted, or a column for each say the same."""
+    ticket, problems = read_document(f"# Finding Ticket: t\n\n{text}".encode(), "a.md")
+    assert isinstance(ticket, Ticket)
+    assert ticket.severity
+    assert ticket.status
+    assert ("B11-TELEM-01", "P1", "open", ()) == (
+        ticket.id.value,
+        ticket.severity.value,
+        ticket.status.value,
+        problems,
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "agent"),
+    [
+        ("`pytorch`", "pytorch"),
+        ("DRL Specialist", "drl"),
+        ("`ux-auditor`", "ux-auditor"),
+        ("`cr`, `drl`", "codereview"),
+    ],
+)
+def test_agent(finding: Finding, written: str, agent: str) -> None:
+    """An agent has the register's word where there is one; the first of several counts."""
+    field = finding(row("Agent", written)).ticket.agent
+    assert field
+    assert (agent, written) == (field.value, field.raw)
+
+
+@pytest.mark.parametrize("written", ["B-METRIC-01", "`b11-telem-01`", "B1-PT-07 (was B1-PT-02)"])
+def test_id(written: str) -> None:
+    """An ID has any number of parts; its case and what is said behind it do not matter."""
+    ticket, problems = read_document(f"# Finding Ticket: t\n\n**Ticket ID:** {written}\n".encode(), "a.md")
+    assert ticket
+    assert written.strip("`").split()[0].upper() == ticket.id.value
+    assert () == problems
+
+
+def test_a_pattern_of_the_register() -> None:
+    """The register's own pattern says what an ID is."""
+    vocabulary = Vocabulary(id_pattern=r"\d{4}")
+    ticket, problems = read_document(b"# Finding Ticket: t\n\n**Ticket ID:** 0042\n", "a.md", vocabulary)
+    assert ticket
+    assert ("0042", ()) == (ticket.id.value, problems)
+
+
+def test_without_metadata(finding: Finding) -> None:
+    """A ticket without any metadata has no severity and no status, and that is no mistake of reading."""
+    reading = finding("## Summary\n\nIt waits.\n")
+    assert (None, None, []) == (reading.ticket.severity, reading.ticket.status, reading.rules)
+
+
+def test_a_column_of_the_place(finding: Finding) -> None:
+    """What is not understood is reported where its value begins."""
+    # The row is `| **Status** | limbo |`: the value begins behind 15 characters.
+    assert [(9, 16)] == [(each.line, each.column) for each in finding(row("Status", "limbo")).problems]
+
+
+def test_a_title_is_no_section() -> None:
+    """The words of a title do not make it the section of that name."""
+    ticket, _ = read_document(b"# Fix: Decision heads\n\n**Ticket ID:** A-1\n**Status:** open\n", "a.md")
+    assert isinstance(ticket, Ticket)
+    assert (None, None) == (ticket.resolution, ticket.outcome)

@@ -1,0 +1,242 @@
+"""The Remediation block is read key by key, and each mistake is named on its own line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.model.problem import Level
+from finding_tickets.model.remediation import Remediation
+
+if TYPE_CHECKING:
+    from tests.documents.conftest import Finding, Reading
+
+# The section's heading is on line 5, its fence on 7: line n of the YAML is line 7 + n of the file.
+FENCE = 7
+
+
+def read(finding: Finding, *lines: str) -> Reading:
+    """A ticket with these lines of YAML."""
+    return finding("\n".join(["## Remediation", "", "```yaml", *lines, "```", ""]))
+
+
+def remediation(finding: Finding, *lines: str) -> Remediation:
+    """The remediation in these lines of YAML, which must be right."""
+    reading = read(finding, *lines)
+    assert () == reading.problems
+    assert reading.ticket.remediation
+    return reading.ticket.remediation
+
+
+def claims(finding: Finding, *lines: str) -> list[tuple[str, str]]:
+    """ID and value of each claim about ``found``."""
+    found = remediation(finding, "claims:", "  found:", *(f"    {line}" for line in lines))
+    return [(claim.id, claim.value) for claim in found.claims]
+
+
+def test_an_empty_block(finding: Finding) -> None:
+    """Every key is optional: the convention fills in what is not there."""
+    found = remediation(finding, "# nothing yet")
+    assert (None, {}, "fix", ()) == (found.verifier, found.variants, found.decision, found.claims)
+
+
+def test_no_section(finding: Finding) -> None:
+    """A ticket without the section has no remediation."""
+    assert finding("## Summary\n\nIt waits.\n").ticket.remediation is None
+
+
+def test_variants(finding: Finding) -> None:
+    """A variant is a function in a file or a module, perhaps at a revision, in the order of the block."""
+    found = remediation(
+        finding,
+        "verifier: verifiers/b1.py",
+        "variants:",
+        "  found: fixes/b1/found.py:check@v1.2",
+        "  applied: package.module:Class.method",
+    )
+    assert "verifiers/b1.py" == found.verifier
+    assert [
+        ("found", "fixes/b1/found.py", "check", "v1.2", FENCE + 3),
+        ("applied", "package.module", "Class.method", None, FENCE + 4),
+    ] == [(name, ref.module, ref.function, ref.revision, ref.line) for name, ref in found.variants.items()]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("syncs: 1", [("found.syncs", "1")]),
+        ("syncs: 4*params + 2", [("found.syncs", "4*params + 2")]),
+        ("syncs: <= 5", [("found.syncs", "<= 5")]),
+        ("syncs: '>= 2'", [("found.syncs", ">= 2")]),
+        ("syncs: 1..2", [("found.syncs", "1..2")]),
+        ("syncs: {is: O(params)}", [("found.syncs", "O(params)")]),
+        ("syncs: [<= 5, O(1)]", [("found.syncs[0]", "<= 5"), ("found.syncs[1]", "O(1)")]),
+        ("same_result_as: fix", [("found.same_result_as", "fix")]),
+    ],
+)
+def test_values(finding: Finding, line: str, expected: list[tuple[str, str]]) -> None:
+    """A value is kept as written; several values are several claims with a number each."""
+    assert expected == claims(finding, line)
+
+
+def test_a_claim_in_full(finding: Finding) -> None:
+    """A mapping says where a claim applies, what is expected of it, and why."""
+    [claim] = remediation(
+        finding,
+        "claims:",
+        "  recommended:",
+        "    syncs: {is: 1, at: {devices: 1, params: '>= 2'}, expect: refuted, why: it reads twice}",
+    ).claims
+    assert ("recommended", "syncs", "1", "refuted", "it reads twice", FENCE + 3) == (
+        claim.variant,
+        claim.metric,
+        claim.value,
+        claim.expect,
+        claim.why,
+        claim.line,
+    )
+    assert {"devices": "1", "params": ">= 2"} == claim.at
+
+
+def test_a_tolerance(finding: Finding) -> None:
+    """Equality of results may have a tolerance."""
+    [claim] = remediation(
+        finding, "claims:", "  fix:", "    same_result_as: {is: found, tolerance: 1e-6}"
+    ).claims
+    assert ("found", 1e-6) == (claim.value, claim.tolerance)
+
+
+def test_the_rest(finding: Finding) -> None:
+    """The decision, what is not measured, and what answers the checklist."""
+    found = remediation(
+        finding,
+        "decision: keep",
+        "unmeasured:",
+        "  - {claim: 10 us each, why: a time}",
+        "checklist:",
+        "  - {item: One sync, claims: [fix.syncs, 'fix.peak_bytes[0]']}",
+        "  - {item: A profile, why: a person reads it}",
+    )
+    assert "keep" == found.decision
+    assert [("10 us each", "a time", FENCE + 3)] == [
+        (each.claim, each.why, each.line) for each in found.unmeasured
+    ]
+    assert [
+        ("One sync", ("fix.syncs", "fix.peak_bytes[0]"), None),
+        ("A profile", (), "a person reads it"),
+    ] == [(answer.item, answer.claims, answer.why) for answer in found.checklist]
+
+
+MISTAKES = {
+    "a tab": (["claims:", "\tfound: 1"], "remediation-yaml", 2),
+    "a list that is not closed": (["claims:", "  found:", "    syncs: [1, 2"], "remediation-yaml", 3),
+    "a comparison that needs quotes": (["claims:", "  found:", "    syncs: >= 2"], "remediation-yaml", 3),
+    "a key given twice": (["decision: fix", "decision: keep"], "remediation-twice", 2),
+    "an unknown key": (["verifier: v.py", "claim:", "  found: {syncs: 1}"], "remediation-key", 2),
+    "an unknown key of a claim": (
+        ["claims:", "  f:", "    syncs: {is: 1, expects: refuted}"],
+        "remediation-key",
+        3,
+    ),
+    "a tolerance for a count": (
+        ["claims:", "  f:", "    syncs: {is: 1, tolerance: 2}"],
+        "remediation-key",
+        3,
+    ),
+    "a list for a mapping": (["claims:", "  - found"], "remediation-type", 2),
+    "a text for a mapping": (["claims:", "  found: 4*params"], "remediation-type", 2),
+    "a text for the whole block": (["syncs are bad"], "remediation-type", 1),
+    "a yes for a value": (["claims:", "  found:", "    syncs: yes"], "remediation-type", 3),
+    "nothing for a value": (["claims:", "  found:", "    syncs:"], "remediation-type", 3),
+    "no value in a list": (["claims:", "  found:", "    syncs: []"], "remediation-type", 3),
+    "a list within a list": (["claims:", "  found:", "    syncs: [[1]]"], "remediation-type", 3),
+    "no is": (["claims:", "  found:", "    syncs: {why: so}"], "remediation-missing", 3),
+    "no why": (["claims:", "  found:", "    syncs: {is: 1, expect: refuted}"], "remediation-why", 3),
+    "an unknown expectation": (
+        ["claims:", "  f:", "    syncs: {is: 1, expect: broken}"],
+        "remediation-type",
+        3,
+    ),
+    "an unknown decision": (["decision: maybe"], "remediation-type", 1),
+    "a tolerance in words": (
+        ["claims:", "  f:", "    same_result_as: {is: g, tolerance: a}"],
+        "remediation-type",
+        3,
+    ),
+    "an endless tolerance": (
+        ["claims:", "  f:", "    same_result_as: {is: g, tolerance: inf}"],
+        "remediation-type",
+        3,
+    ),
+    "a negative tolerance": (
+        ["claims:", "  f:", "    same_result_as: {is: g, tolerance: -1}"],
+        "remediation-type",
+        3,
+    ),
+    "no function": (["variants:", "  found: fixes/found.py"], "remediation-variant", 2),
+    "a variant outside": (["variants:", "  found: ../found.py:f"], "remediation-path", 2),
+    "a variant at the top": (["variants:", "  found: /etc/found.py:f"], "remediation-path", 2),
+    "a verifier outside": (["verifier: verifiers/../../v.py"], "remediation-path", 1),
+    "unmeasured without why": (["unmeasured:", "  - {claim: 10 us}"], "remediation-missing", 2),
+    "an answer without claims": (["checklist:", "  - item: One sync"], "remediation-answer", 2),
+    "deep nesting": (["claims:", "  found: " + "[" * 100_000], "remediation-yaml", 2),
+    "a tag": (["claims:", "  f:", "    syncs: !!python/name:os.getcwd 1"], "remediation-type", 3),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistake(finding: Finding, mistake: str) -> None:
+    """Each mistake is one error on the line where it stands."""
+    lines, rule, line = MISTAKES[mistake]
+    reading = read(finding, *lines)
+    assert [(rule, FENCE + line, Level.ERROR)] == [
+        (problem.rule, problem.line, problem.level) for problem in reading.problems
+    ]
+
+
+def test_what_is_right_is_kept(finding: Finding) -> None:
+    """Beside a mistake the other claims are still read."""
+    found = read(finding, "claims:", "  found:", "    syncs: yes", "    d2h: 2").ticket.remediation
+    assert found
+    assert ["found.d2h"] == [claim.id for claim in found.claims]
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("clams: {}", "did you mean 'claims'?"),
+        ("zzz: 1", "known are verifier, variants, decision, claims, unmeasured, checklist"),
+    ],
+)
+def test_hints(finding: Finding, line: str, hint: str) -> None:
+    """An unknown key gets a suggestion, or all that are known."""
+    assert [hint] == [problem.hint for problem in read(finding, line).problems]
+
+
+def test_a_tab_is_named(finding: Finding) -> None:
+    """YAML takes no tab for an indentation, and calls it a character: the hint says which and what to do."""
+    (problem,) = read(finding, "claims:", "\tfound: {syncs: 1}").problems
+    assert "indent with spaces: here is a tab" == problem.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("## Remediation\n\nLater.\n", 5),
+        ("## Remediation\n\n```python\nx = 1\n```\n", 5),
+        ("## Remediation\n\n```yaml\n```\n\n```yaml\n```\n", 10),
+    ],
+)
+def test_exactly_one_block(finding: Finding, text: str, line: int) -> None:
+    """A section without a YAML block, or with a second one, is an error."""
+    assert [("remediation-block", line)] == finding(text).rules
+
+
+def test_lines_are_those_of_the_file(finding: Finding) -> None:
+    """Carriage returns, and characters that end a line for YAML alone, shift no line number."""
+    text = (
+        "## Remediation\r\n\r\n```yaml\r\nunmeasured:\r\n  - {claim: a\u2028b, why: c}\r\nzzz: 1\r\n```\r\n"
+    )
+    # The four lines above the section end in LF alone.
+    assert [("line-ends", 1), ("remediation-key", FENCE + 3)] == finding(text).rules

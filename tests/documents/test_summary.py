@@ -1,0 +1,113 @@
+"""The summary and the categories, wherever they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.documents.conftest import Finding
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Summary\n\n**One-line summary:** It waits.\n\n**Category:**\n- [x] Test coverage gap\n",
+        "## Summary\n\nIt waits.\n\nFor long.\n",
+        "## One-Line Summary\n\nIt waits.\n",
+        "## Problem\n\nIt waits.\n",
+        "## Summary\n\n## Problem\n\nIt waits.\n",
+    ],
+)
+def test_summary(finding: Finding, text: str) -> None:
+    """The labelled line, else the first paragraph of the section that says what is wrong."""
+    summary = finding(text).ticket.summary
+    assert summary
+    assert "It waits." == summary.raw
+
+
+def test_categories(finding: Finding) -> None:
+    """Every category in order, ticked or not; check boxes elsewhere are none."""
+    ticket = finding("## Summary\n\n- [ ] A\n- [X] B `c`\n\n## Context\n\n- [x] D\n").ticket
+    assert [("A", False), ("B c", True)] == [(each.name, each.ticked) for each in ticket.categories]
+
+
+def test_checklist(finding: Finding) -> None:
+    """Items of the verification, nested ones and continued lines included; items without a box are none."""
+    ticket = finding("## Verification\n\n- [ ] Count\n  the waits\n  - [x] twice\n- Update tests\n").ticket
+    assert [("Count the waits", False), ("twice", True)] == [
+        (each.text, each.done) for each in ticket.checklist
+    ]
+
+
+def test_a_loose_checklist(finding: Finding) -> None:
+    """Empty lines between the items change nothing."""
+    ticket = finding("## Verification\n\n- [ ] One\n\n- [x] Two\n\n  in more words\n").ticket
+    assert [("One", False), ("Two", True)] == [(each.text, each.done) for each in ticket.checklist]
+
+
+def test_code(finding: Finding) -> None:
+    """Code of the description is evidence, with its language and the place its first comment names."""
+    ticket = finding(
+        "## Detailed Description\n\n```python\n# src/a.py:3-5\nx.item()\n```\n\n"
+        "## Recommended Fix\n\n```python\ny\n```\n"
+    ).ticket
+    assert [("python", "# src/a.py:3-5\nx.item()\n", "src/a.py:3-5")] == [
+        (block.language, block.code, block.location) for block in ticket.evidence
+    ]
+
+
+PLACES = {
+    "# src/a.py:3-5": [("src/a.py", [(3, 5)])],
+    "# /x/src/a.py:62-63, 93-104": [("/x/src/a.py", [(62, 63), (93, 104)])],
+    "# a.py lines 76-85": [("a.py", [(76, 85)])],
+    "# From a.py docstring (lines 21-37)": [("a.py", [(21, 37)])],
+    "# Lines 667-683": [(None, [(667, 683)])],
+    "# In f() - Lines 5-6 (alike)": [(None, [(5, 6)])],
+    "// src/a.cu:7": [("src/a.cu", [(7, 7)])],
+    "# src/a.py": [("src/a.py", [])],
+    "# src/a.py:1\nx\n\n# src/b.py:2\ny": [("src/a.py", [(1, 1)]), ("src/b.py", [(2, 2)])],
+    "x  # src/a.py:3": [],
+    "# as b.py does": [],
+    "# 3 lines more": [],
+}
+
+
+@pytest.mark.parametrize("code", PLACES)
+def test_places_of_code(finding: Finding, code: str) -> None:
+    """A comment on a line of its own names the place of what follows: a file, lines, or both."""
+    [block] = finding(f"## Detailed Description\n\n```python\n{code}\n```\n").ticket.evidence
+    assert PLACES[code] == [
+        (place.file, [(lines.first, lines.last) for lines in place.lines]) for place in block.places
+    ]
+
+
+@pytest.mark.parametrize("info", ["python:src/a.py:3-5", 'python title="src/a.py:3-5"'])
+def test_a_place_beside_the_language(finding: Finding, info: str) -> None:
+    """The line that opens a fence may name the place too."""
+    [block] = finding(f"## Detailed Description\n\n```{info}\nx\n```\n").ticket.evidence
+    assert ("python", "src/a.py:3-5") == (block.language, block.location)
+
+
+def test_code_in_a_list(finding: Finding) -> None:
+    """A fence may stand inside an item; what it holds is code, whatever it looks like."""
+    [block] = finding(
+        "## Detailed Description\n\n1. See:\n   ```python\n   # src/a.py:3\n   ## Resolution\n   ```\n"
+    ).ticket.evidence
+    assert ("# src/a.py:3\n## Resolution\n", ["src/a.py"]) == (
+        block.code,
+        [place.file for place in block.places],
+    )
+
+
+def test_checks_of_what_was_done(finding: Finding) -> None:
+    """Checks in a resolution, and below such a heading elsewhere, count; boxes in other text do not."""
+    ticket = finding(
+        "## Verification\n\n- [ ] one\n\n## Resolution\n\n**Status:** Fixed\n\n### Tests\n\n- [x] two\n\n"
+        "## Recommended Fix\n\n- [ ] a step\n\n### Acceptance Criteria\n\n- [ ] three\n\n"
+        "## System Context\n\n- [x] a principle\n"
+    ).ticket
+    assert [("one", False), ("two", True), ("three", False)] == [
+        (each.text, each.done) for each in ticket.checklist
+    ]

@@ -1,0 +1,70 @@
+"""What a measurement rests on: what is there, and what is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.ground.test_objects import commit
+
+from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.history.store import Unmeasured, WhyUnmeasured, stored_result
+
+if TYPE_CHECKING:
+    from tests.conftest import Git, Repository
+
+RESULT = Unmeasured(kind=WhyUnmeasured.UNKNOWN, why="so")
+
+
+def test_what_is_missing_is_known_by_the_first_part_that_is_missing(repository: Repository, git: Git) -> None:
+    """However much would be below it; a folder of sources alone is nothing that could be imported."""
+    repository.write("lib/pkg/mod.py", "1")
+    tree = commit(git)
+    paths = [
+        "lib/pkg/mod.py",
+        "lib/pkg/mod/__init__.py",
+        "lib/pkg/mod/deep.py",
+        "torch.py",
+        "torch/nn/__init__.py",
+        "src/torch/nn/__init__.py",
+        "src/torch.py",
+    ]
+    with Objects(repository.root) as objects:
+        kept = stored_result("key", RESULT, paths, Snapshot(objects, tree))
+    assert ["lib/pkg/mod.py"] == list(kept.files)
+    assert ("lib/pkg/mod", "src/torch", "src/torch.py", "torch", "torch.py") == kept.absent
+
+
+def test_a_commit_repeats_a_measurement_until_something_comes(repository: Repository, git: Git) -> None:
+    """In a folder that was there, or in one that was not; also through a link."""
+    repository.write("lib/pkg/mod.py", "1")
+    tree = commit(git)
+    with Objects(repository.root) as objects:
+        kept = stored_result("key", RESULT, ["lib/pkg/mod.py", "src/pkg/fast.py"], Snapshot(objects, tree))
+    fits = []
+    for step in ("beside", "broken link", "link", "gone", "file"):
+        if step == "beside":
+            repository.write("src/other.py", "1")
+        elif step == "gone":
+            (repository.root / "src/pkg").unlink()
+        elif step == "file":
+            repository.write("src/pkg/fast.py", "1")
+        else:
+            link = repository.root / "src/pkg"
+            link.unlink(missing_ok=True)
+            link.symlink_to("../lib/gone" if step == "broken link" else "../lib/pkg")
+        tree = commit(git, step)
+        with Objects(repository.root) as objects:
+            fits.append(kept.is_of(Snapshot(objects, tree), ""))
+    assert [True, True, False, True, False] == fits
+
+
+def test_what_bears_the_name_of_a_package_and_holds_no_code_is_none(repository: Repository, git: Git) -> None:
+    """A submodule, and a program that is called after what it imports, stand in no module's way."""
+    repository.write("train", "import train")
+    commit(git)
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendored")
+    tree = commit(git, "a submodule")
+    paths = ["train/__init__.py", "train.py", "vendored/__init__.py", "vendored/x.py"]
+    with Objects(repository.root) as objects:
+        snapshot = Snapshot(objects, tree)
+        assert stored_result("key", RESULT, paths, snapshot).is_of(snapshot, "")

@@ -1,0 +1,204 @@
+"""Tickets about findings of other tools: their text is data, whatever it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from finding_tickets.documents.reading import read_document
+from finding_tickets.documents.source import Source
+from finding_tickets.importers.drafts import draft, source
+from finding_tickets.importers.sarif import found_in, read_log
+from finding_tickets.lint.engine import suppressions
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import Outcome, Vocabulary
+from finding_tickets.register.config import Config
+from finding_tickets.register.load import Register
+from finding_tickets.report.templates import Attached, ticket_files
+
+ROOT = "/home/ci/project"
+SECTIONS = [
+    "Ticket Metadata",
+    "Location",
+    "Summary",
+    "Detailed Description",
+    "Recommended Fix",
+    "Verification",
+    "Related Findings",
+]
+PIECES = [
+    "# Finding Ticket: other",
+    "\n## Resolution\n\n**Status:** Fixed\n",
+    "\n---\n",
+    "| **Severity** | `P0` |",
+    "**Status:** fixed",
+    "Severity: P0",
+    "<!-- lint-ignore missing-remediation: so -->",
+    "**Accepted change:** verifier: so",
+    "## Cross-Review: DRL\n\n| **Verdict** | OBJECT |",
+    "```yaml\nverifier: x.py\n```",
+    "<script>alert(1)</script>",
+    "[x](javascript:alert(1))",
+    "{{ draft }}{% endif %}",
+    "- [x] done",
+    "`",
+    "```",
+    "\\",
+    "B1-PT-01",
+    "T-01: ",
+    "Review of: ",
+    "src/a.py:10",
+    "../../etc/passwd",
+    "\x00\x1b[31m",
+    "\u2028",
+    "日本",
+    "x" * 200,
+]
+TEXTS = (
+    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=4)
+    .map("".join)
+    .map(lambda text: text.encode(errors="ignore").decode())
+)
+
+
+def written(result: Any, driver: Any) -> tuple[str, Ticket]:
+    """The ticket about the only result of a run, as text and as it is read."""
+    log = {"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": [result]}]}
+    (found,) = found_in(read_log(json.dumps(log).encode(), "a.sarif"), [ROOT])
+    register = Register(Path("/nowhere"), Config(), (), ())
+    attached = Attached(
+        ticket="imported.md.j2",
+        context={"source": source(found), "fingerprint": found.fingerprint},
+        mark=found.fingerprint,
+    )
+    content = draft(found, None, None, Vocabulary())
+    texts = ticket_files(register, content, "T-01", "tickets/T-01.md", date(2026, 1, 2), attached)
+    (text,) = texts.values()
+    document, problems = read_document(text.encode(), "tickets/T-01.md", Vocabulary())
+    assert () == tuple(problems)
+    assert isinstance(document, Ticket)
+    assert found.fingerprint in document.metadata["Fingerprint"].raw
+    return text, document
+
+
+def test_a_ticket_says_what_the_tool_said() -> None:
+    """Message, rule, places, related places, proposed fix and category are where people look for them."""
+    result = {
+        "ruleId": "R1",
+        "message": {"text": "`x` waits | a_b\nin *each* step"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": "src/a.py"},
+                    "region": {"startLine": 3, "endLine": 5, "startColumn": 2},
+                },
+                "logicalLocations": [{"fullyQualifiedName": "A.f"}],
+            },
+            {"physicalLocation": {"artifactLocation": {"uri": "file:///else/b.py"}}},
+        ],
+        "relatedLocations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": "src/b.py"}, "region": {"startLine": 9}},
+                "message": {"text": "begins <here>"},
+            }
+        ],
+        "fixes": [{"description": {"text": "Do not wait"}}],
+    }
+    rule = {
+        "id": "R1",
+        "name": "NoWait",
+        "fullDescription": {"text": "Waiting costs."},
+        "helpUri": "https://example.com/R1",
+        "properties": {"tags": ["performance bottleneck"]},
+    }
+    text, ticket = written(result, {"name": "tool", "version": "3", "rules": [rule]})
+    assert "x waits | a_b in *each* step" == ticket.title.value
+    assert [("src/a.py", 3, 5, "A.f")] == [
+        (each.file, each.lines[0].first, each.lines[0].last, each.symbol) for each in ticket.locations
+    ]
+    assert ["Performance bottleneck"] == [each.name for each in ticket.categories if each.ticked]
+    assert "`x` waits `|` `a_b`\nin `*each*` step\n" in text
+    assert "Reported by tool 3, rule R1 (NoWait), at src/a.py:3:2, file:///else/b.py." in text
+    assert "file:///else/b.py is no path within this repository." in text
+    assert "\n- src/b.py:9: begins `<here>`\n" in text
+    assert "\nWaiting costs.\n\nMore about the rule: https://example.com/R1\n" in text
+    assert "## Recommended Fix\n\nDo not wait\n" in text
+    assert "- [ ] tool 3 does not report it any more" in text
+    assert "| **Source** | tool R1 |" in text
+
+
+@pytest.mark.parametrize("text", ["", ".", "`", "\n\n"])
+def test_a_finding_without_words_has_a_title(text: str) -> None:
+    """Where nothing can be said of a finding, the ticket says so."""
+    _, ticket = written({"message": {"text": text}}, {"name": text})
+    assert "A finding without words" == ticket.title.value
+    assert ticket.checklist[0].text.endswith(" does not report it any more")
+
+
+@pytest.mark.parametrize(
+    "uri", ["a b/c (1).py", "Makefile", "a|b.py", "a`b.py", "a:3.py", "a,b.py", "x/é.py"]
+)
+def test_a_file_of_any_name_is_named_or_left_out(uri: str) -> None:
+    """A location is understood as the file that was meant, or it is not written."""
+    place = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 3}}}
+    _, ticket = written({"message": {"text": "x"}, "locations": [place]}, {"name": "t"})
+    assert {uri} >= {location.file for location in ticket.locations}
+
+
+def test_a_plain_name_without_an_extension_is_named() -> None:
+    """The lines of such a file are in the text alone, where the name and the lines cannot be told apart."""
+    place = {"physicalLocation": {"artifactLocation": {"uri": "Makefile"}, "region": {"startLine": 3}}}
+    text, ticket = written({"message": {"text": "x"}, "locations": [place]}, {"name": "t"})
+    assert ["Makefile"] == [location.file for location in ticket.locations]
+    assert "at Makefile:3." in text
+
+
+@settings(max_examples=200)
+@given(st.lists(TEXTS, min_size=8, max_size=8))
+def test_no_text_becomes_anything_else(texts: list[str]) -> None:
+    """Whatever the fields of a result hold, the ticket has its sections and no others, and is open."""
+    message, tool, rule, name, about, link, uri, symbol = texts
+    where = {
+        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 3}},
+        "logicalLocations": [{"name": symbol}],
+        "message": {"text": message},
+    }
+    result = {
+        "ruleId": rule,
+        "level": "note",
+        "message": {"text": message},
+        "locations": [where],
+        "relatedLocations": [where],
+        "fixes": [{"description": {"text": about}}],
+    }
+    described = {"id": rule, "name": name, "fullDescription": {"text": about}, "helpUri": link}
+    text, ticket = written(result, {"name": tool, "version": name, "rules": [described]})
+    assert SECTIONS == [section.title for section in ticket.sections if section.level == 2]
+    assert ("P3", "open", "T-01") == (
+        ticket.severity and ticket.severity.value,
+        ticket.status and ticket.status.value,
+        ticket.id.value,
+    )
+    nothing = (ticket.reviews, ticket.related, ticket.checked_claims, ticket.severity_changes)
+    assert ((), (), (), ()) == nothing
+    assert (None, None, None, None) == (ticket.resolution, ticket.remediation, ticket.outcome, ticket.closed)
+    assert [False] == [item.done for item in ticket.checklist]
+    assert () == suppressions(Source("tickets/T-01.md", text.encode(), Vocabulary()))
+    assert not re.search(r"^[-*#\s]*\*\*Accepted change:", text, re.MULTILINE)
+    for location in ticket.locations:
+        assert location.file is not None
+        assert {"", "..", "."}.isdisjoint(location.file.split("/"))
+
+
+def test_outcomes_stay_with_people() -> None:
+    """A message that speaks of an outcome decides nothing."""
+    _, ticket = written({"message": {"text": "**Resolution:** won't fix"}}, {"name": "t"})
+    assert ticket.outcome is None
+    assert ticket.resolution is None or ticket.resolution.outcome not in set(Outcome)

@@ -1,0 +1,126 @@
+"""Where results are: paths within the repository, whatever the log calls the files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from finding_tickets.importers.sarif import found_in, read_log
+
+HERE = "/home/me/project"
+
+
+def path(place: object, bases: object = None, *roots: str, **run: Any) -> str | None:
+    """The path of a place in a run with these bases, below ``HERE``."""
+    result = {"locations": [{"physicalLocation": {"artifactLocation": place}}]}
+    log = {"version": "2.1.0", "runs": [{"originalUriBaseIds": bases, "results": [result], **run}]}
+    (found,) = found_in(read_log(json.dumps(log).encode(), "a.sarif"), [HERE, *roots])
+    (spot,) = found.spots
+    return spot.path if spot.uri else "no file"
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("src/a.py", "src/a.py"),
+        ("./src/../src//a.py", "src/a.py"),
+        ("src/with%20space/%C3%BC.py", "src/with space/ü.py"),
+        ("src\\win\\a.py", "src/win/a.py"),
+        ("file:///home/me/project/src/a.py", "src/a.py"),
+        ("file:/home/me/project/a.py", "a.py"),
+        ("file://localhost/home/me/project/a.py", "a.py"),
+        ("/home/me/project/a.py", "a.py"),
+        ("file:///home/me/project/x/../../project/a.py", "a.py"),
+        ("file:///ci/project/a.py", None),
+        ("file:///home/me/project2/a.py", None),
+        ("../a.py", None),
+        ("src/%2e%2e/%2e%2e/a.py", None),
+        ("file:///home/me/project/../a.py", None),
+        ("/etc/passwd", None),
+        ("C:\\other\\a.py", None),
+        ("https://example.com/a.py", None),
+        ("file://server/share/a.py", None),
+        (".", None),
+        ("a%0Ab.py", None),
+        ("a%00b.py", None),
+        ("a\u202eb.py", None),
+        ("", "no file"),
+    ],
+)
+def test_a_uri_without_a_base(uri: str, expected: str | None) -> None:
+    """Relative ones are relative to the repository; absolute ones count where they are below it."""
+    assert expected == path({"uri": uri})
+
+
+BASES = {
+    "REPO": {"description": {"text": "not told"}},
+    "SRC": {"uri": "src/", "uriBaseId": "REPO"},
+    "%SRCROOT%": {"uri": "file:///ci/project/"},
+    "GEN": {"uri": "file:///ci/project/gen"},
+    "LOGS": {"uri": "file:///C:/logs/"},
+    "LOOP": {"uri": "x/", "uriBaseId": "LOOP"},
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "bases", "expected"),
+    [
+        ({"uri": "a.py", "uriBaseId": "%SRCROOT%"}, None, "a.py"),
+        ({"uri": "a.py", "uriBaseId": "%SRCROOT%"}, BASES, "a.py"),
+        ({"uri": "a.py", "uriBaseId": "GEN"}, BASES, "gen/a.py"),
+        ({"uri": "a.py", "uriBaseId": "LOGS"}, BASES, None),
+        ({"uri": "file:///ci/project/src/a.py"}, BASES, "src/a.py"),
+        ({"uri": "a.py", "uriBaseId": "SRC"}, {name: BASES[name] for name in ("REPO", "SRC")}, "src/a.py"),
+        ({"uri": "a.py", "uriBaseId": "ODD"}, {"ODD": {"uri": "file:///ci/odd/"}}, "a.py"),
+        ({"uri": "a.py", "uriBaseId": "ROOTPATH"}, {"ROOTPATH": {"uri": "file:///"}}, "a.py"),
+        ({"uri": "file:///etc/passwd"}, {"ROOTPATH": {"uri": "file:///"}}, None),
+        ({"uri": "a.py", "uriBaseId": "SRCROOT"}, {"SRCROOT": {"uri": f"file://{HERE}/src/"}}, "src/a.py"),
+        ({"uri": "a.py", "uriBaseId": "LOOP"}, BASES, None),
+        ({"uri": "a.py", "uriBaseId": "UNTOLD"}, None, "a.py"),
+        ({"uri": "a.py", "uriBaseId": "UNTOLD"}, BASES, None),
+        ({"uri": "../a.py", "uriBaseId": "SRC"}, {name: BASES[name] for name in ("REPO", "SRC")}, "a.py"),
+    ],
+)
+def test_a_uri_with_a_base(place: object, bases: object, expected: str | None) -> None:
+    """Bases are followed upwards to the one that is the repository's root; others are elsewhere."""
+    assert expected == path(place, bases)
+
+
+def test_the_root_may_have_been_elsewhere() -> None:
+    """The user may say where the tool saw the repository, as a path or a URI, also one of Windows."""
+    for root, uri in [
+        ("/ci/project", "file:///ci/project/a.py"),
+        ("file:///ci/project/", "/ci/project/a.py"),
+        ("c:\\ci\\project", "file:///C:/ci/project/a.py"),
+    ]:
+        assert "a.py" == path({"uri": uri}, None, root)
+
+
+def test_the_log_may_say_which_base_is_the_root() -> None:
+    """The base that a version control system's repository is mapped to comes before all names."""
+    mapped = {"versionControlProvenance": [{"mappedTo": {"uriBaseId": "GEN"}}]}
+    assert "a.py" == path({"uri": "a.py", "uriBaseId": "GEN"}, BASES, **mapped)
+
+
+def test_a_file_may_be_an_index() -> None:
+    """A place names a file of the run's list by its index; an index of none is no file."""
+    artifacts = {"artifacts": [{"location": {"uri": "a.py"}}, {}]}
+    places = [{"index": index} for index in (0, 1, 2, -1)]
+    assert ["a.py", "no file", "no file", "no file"] == [path(place, **artifacts) for place in places]
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.sampled_from([None, "%SRCROOT%", "SRC", "GEN", "LOGS", "LOOP"]),
+)
+def test_no_path_leads_out_of_the_repository(uri: str, base: str | None) -> None:
+    """Whatever a URI is, its path is relative, without detours, and on one line."""
+    found = path({"uri": uri, "uriBaseId": base}, BASES)
+    if found and found != "no file":
+        assert found.isprintable()
+        assert not found.startswith("/")
+        assert {"", ".", ".."}.isdisjoint(found.split("/"))

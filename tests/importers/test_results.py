@@ -1,0 +1,222 @@
+"""Results as findings: rules, messages, severity, places, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finding_tickets.importers.sarif import Found, found_in, read_log
+from finding_tickets.model.vocabulary import Severity
+
+LOGS = Path(__file__).parent / "logs"
+Made = Callable[..., Found]
+
+
+def log(*runs: object) -> bytes:
+    """A log of these runs."""
+    return json.dumps({"version": "2.1.0", "runs": runs}).encode()
+
+
+def every(*runs: object) -> list[Found]:
+    """What is found in a log of these runs."""
+    return list(found_in(read_log(log(*runs), "a.sarif"), ["/home/ci/project"]))
+
+
+def one(result: Mapping[str, object], driver: Mapping[str, object] | None = None, **run: object) -> Found:
+    """The only finding of a run with this result."""
+    tool = {"driver": {"name": "t", **(driver or {})}}
+    (found,) = every({"tool": tool, "results": [result], **run})
+    return found
+
+
+RULE = {
+    "id": "R1",
+    "name": "NoWait",
+    "shortDescription": {"text": "Short."},
+    "fullDescription": {"text": "Full."},
+    "helpUri": "https://example.com/R1",
+    "messageStrings": {"default": {"text": "{1} waits for {0} {{twice}}"}},
+    "defaultConfiguration": {"level": "error"},
+    "properties": {"tags": ["performance", 4]},
+}
+OTHER = {"id": "X/1", "defaultConfiguration": {"level": "note"}}
+
+
+@pytest.mark.parametrize(
+    ("result", "rule", "level"),
+    [
+        ({"ruleId": "R1"}, "R1", Severity.P1),
+        ({"ruleIndex": 0}, "R1", Severity.P1),
+        ({"rule": {"id": "R1"}}, "R1", Severity.P1),
+        ({"rule": {"index": 0}}, "R1", Severity.P1),
+        ({"ruleId": "R1/special"}, "R1/special", Severity.P1),
+        ({"ruleId": "R1", "ruleIndex": 7}, "R1", Severity.P1),
+        ({"ruleId": "odd", "ruleIndex": 0}, "odd", Severity.P1),
+        ({"rule": {"index": 0, "toolComponent": {"index": 0}}}, "X/1", Severity.P3),
+        ({"rule": {"index": 0, "toolComponent": {"name": "more"}}}, "X/1", Severity.P3),
+        ({"ruleId": "X/1"}, "X/1", Severity.P3),
+        ({"ruleId": "none"}, "none", Severity.P2),
+        ({}, "", Severity.P2),
+        ({"ruleId": "R1", "level": "note"}, "R1", Severity.P3),
+        ({"ruleId": "R1", "level": "none"}, "R1", Severity.P4),
+        ({"ruleId": "R1", "level": "odd"}, "R1", Severity.P2),
+        ({"ruleId": "R1", "kind": "open"}, "R1", Severity.P4),
+        ({"ruleId": "R1", "properties": {"security-severity": "9.0"}}, "R1", Severity.P0),
+        ({"ruleId": "R1", "properties": {"security-severity": 7}}, "R1", Severity.P1),
+        ({"ruleId": "R1", "properties": {"security-severity": "4.0"}}, "R1", Severity.P2),
+        ({"ruleId": "R1", "properties": {"security-severity": "3.9"}}, "R1", Severity.P3),
+        ({"ruleId": "X/1", "properties": {"security-severity": "high"}}, "X/1", Severity.P3),
+        ({"ruleId": "X/1", "properties": {"security-severity": "0.0"}}, "X/1", Severity.P3),
+        ({"ruleId": "R1", "properties": {"security-severity": "0.0"}}, "R1", Severity.P1),
+        ({"ruleId": "X/1", "properties": {"security-severity": "inf"}}, "X/1", Severity.P3),
+        ({"ruleId": "R1", "properties": {"security-severity": "nan"}}, "R1", Severity.P1),
+    ],
+)
+def test_rule_and_severity(result: Mapping[str, object], rule: str, level: Severity) -> None:
+    """A rule is found by ID or index, also in an extension; its score or the level makes the severity."""
+    tool = {"driver": {"name": "t", "rules": [RULE]}, "extensions": [{"name": "more", "rules": [OTHER]}]}
+    (found,) = every({"tool": tool, "results": [result]})
+    assert (rule, level) == (found.rule, found.severity)
+
+
+def test_what_a_rule_says() -> None:
+    """Name, description, link and tags of the rule come along."""
+    found = one({"ruleId": "R1", "message": {"text": "x"}}, {"rules": [RULE], "version": "3"})
+    assert ("NoWait", "Full.", "https://example.com/R1", ("performance",), "3") == (
+        found.name,
+        found.about,
+        found.link,
+        found.tags,
+        found.version,
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"text": "plain {0} {{x}}"}, "plain {0} {{x}}"),
+        ({"text": "{0} of {1}, {9}", "arguments": ["one", "{0}"]}, "one of {0}, {9}"),
+        ({"id": "default", "arguments": ["a", "b"]}, "b waits for a {twice}"),
+        ({"id": "default"}, "{1} waits for {0} {twice}"),
+        ({"id": "common", "arguments": ["a"]}, "everywhere a"),
+        ({"id": "nowhere"}, "Full."),
+        ({"markdown": "**so**"}, "**so**"),
+        ({"text": "see [the \\[list\\]](3), not a[0](1)"}, "see the [list], not a[0](1)"),
+        ({}, "Full."),
+        (None, "Full."),
+    ],
+)
+def test_messages(message: object, expected: str) -> None:
+    """A message is a text, or one of the rule's with its gaps filled; links to places are their text."""
+    driver = {"rules": [RULE], "globalMessageStrings": {"common": {"text": "everywhere {0}"}}}
+    result = {"ruleId": "R1", "message": message, "relatedLocations": [{"id": 3}]}
+    assert expected == one(result, driver).text
+
+
+def test_a_result_that_says_nothing_has_its_rule_for_a_text() -> None:
+    """Without message and metadata the ID of the rule is what there is to say."""
+    assert "R9" == one({"ruleId": "R9"}).text
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ({"kind": "pass"}, "kind pass"),
+        ({"kind": "notApplicable"}, "kind notApplicable"),
+        ({"kind": "informational"}, "kind informational"),
+        ({"kind": "fail"}, ""),
+        ({"kind": "review"}, ""),
+        ({"baselineState": "absent"}, "baseline state absent"),
+        ({"baselineState": "unchanged"}, ""),
+        ({"suppressions": [{"kind": "inSource"}]}, "suppressed"),
+        ({"suppressions": [{"kind": "external", "status": "accepted"}]}, "suppressed"),
+        ({"suppressions": [{"kind": "external"}, {"kind": "external", "status": "rejected"}]}, ""),
+        ({"suppressions": [{"kind": "external", "status": "underReview"}]}, ""),
+        ({"suppressions": []}, ""),
+        ({"suppressions": None}, ""),
+    ],
+)
+def test_what_is_left_out(result: Mapping[str, object], why: str) -> None:
+    """What passed, is gone or was suppressed makes no ticket; a suppression must be accepted to count."""
+    assert why == one(result).left_out
+
+
+def place(uri: str, **region: int) -> dict[str, Any]:
+    """A location."""
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
+
+
+@pytest.mark.parametrize(
+    ("location", "shown", "symbol"),
+    [
+        (place("a.py", startLine=3, endLine=5, startColumn=2), "a.py:3:2", None),
+        (place("a.py", startLine=0), "a.py", None),
+        (place("a.py", startLine=10**12), "a.py", None),
+        (place("a.py", charOffset=9), "a.py", None),
+        (place("file:///elsewhere/a.py", startLine=3), "file:///elsewhere/a.py:3", None),
+        ({"logicalLocations": [{"name": "f", "fullyQualifiedName": "A.f"}]}, "", "A.f"),
+        ({"logicalLocations": [{"index": 0}]}, "", "listed"),
+        ({"physicalLocation": {"address": {"absoluteAddress": 5}}}, "", None),
+        ({"physicalLocation": None}, "", None),
+    ],
+)
+def test_spots(location: object, shown: str, symbol: str | None) -> None:
+    """A place has what the log says of it: file, lines, symbol, or nothing at all."""
+    found = one({"locations": [location]}, logicalLocations=[{"name": "listed"}])
+    assert [(shown, symbol)] == [(str(spot), spot.symbol) for spot in found.spots]
+
+
+def test_a_result_without_a_place() -> None:
+    """Results about a whole project have none."""
+    assert () == one({"message": {"text": "x"}}).spots
+
+
+def test_runs_that_say_the_same_are_one() -> None:
+    """Runs of one tool with several settings find most things again; those of another tool are others."""
+    run = {"tool": {"driver": {"name": "t"}}, "results": [{"message": {"text": "x"}}] * 2}
+    other = {**run, "tool": {"driver": {"name": "u"}}}
+    assert ["t", "u"] == [found.tool for found in every(run, run, other)]
+
+
+def test_results_that_moved_are_known_again() -> None:
+    """Neither lines nor numbers in the message are part of the fingerprint; two equal results are two."""
+
+    def prints(shift: int) -> list[str]:
+        results = [
+            {
+                "ruleId": "R",
+                "message": {"text": f"see line {line}"},
+                "locations": [place("a.py", startLine=line)],
+            }
+            for line in (3 + shift, 9 + shift)
+        ]
+        return [found.fingerprint for found in every({"results": results})]
+
+    assert prints(0) == prints(40)
+    assert 2 == len(set(prints(0)))
+
+
+# Counted by hand in the files: how many results, the first one's rule, severity and place.
+REAL = {
+    "bandit": (5, "B403", Severity.P3, "src/loader.py:2:1"),
+    "eslint": (3, "no-var", Severity.P1, "web/view.js:2:3"),
+    "ruff": (3, "F401", Severity.P1, "src/loader.py:1:8"),
+    "semgrep": (2, "no-pickle", Severity.P1, "src/loader.py:9:16"),
+    "zizmor": (5, "zizmor/artipacked", Severity.P2, ".github/workflows/ci.yml:7:9"),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_logs_of_real_tools(name: str) -> None:
+    """What five tools write is read as it is: every result is a finding of its own, within the repository."""
+    text = (LOGS / f"{name}.sarif").read_bytes()
+    found = list(found_in(read_log(text, name), ["/home/ci/project"]))
+    first = found[0]
+    assert REAL[name] == (len(found), first.rule, first.severity, str(first.spots[0]))
+    assert len(found) == len({each.fingerprint for each in found})
+    assert all(spot.path for each in found for spot in each.spots)
+    assert all(each.text and not each.left_out for each in found)

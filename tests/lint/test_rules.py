@@ -1,0 +1,455 @@
+"""Every lint rule finds what it is for, at its line, and leaves what is right alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from finding_tickets.errors import ExitCode
+from finding_tickets.lint.engine import exit_code, lint
+from finding_tickets.lint.rules import RULES
+from finding_tickets.lint.rules.page import explanations
+from finding_tickets.model.problem import Level, Problem
+
+if TYPE_CHECKING:
+    from tests.conftest import Repository
+
+# Lines of a ticket that the fixture writes: 1 title, 7 ID, 8 severity, 9 status, 15 file, 26 the checklist's
+# item, 28 where `more` begins. A Remediation's YAML begins 3 lines later.
+ID, STATUS, FILE, ITEM, MORE = 7, 9, 15, 26, 28
+YAML = MORE + 3
+
+
+def remediation(*lines: str) -> str:
+    """A Remediation section with these lines of YAML."""
+    return "\n".join(["## Remediation", "", "```yaml", *lines, "```", ""])
+
+
+def found(repository: Repository) -> list[tuple[str, str, int]]:
+    """Rule, file and line of every problem."""
+    return [(problem.rule, problem.file, problem.line) for problem in lint(repository.load())]
+
+
+def test_a_complete_ticket_has_no_problem(repository: Repository) -> None:
+    """The ticket that the other tests break is itself right."""
+    repository.ticket()
+    assert [] == found(repository)
+
+
+@pytest.mark.parametrize("name", ["Severity", "Status"])
+def test_missing_field(repository: Repository, name: str) -> None:
+    """A metadata row that is not there is missed at the ticket's ID."""
+    file = repository.ticket()
+    kept = [line for line in file.read_text().splitlines() if f"**{name}**" not in line]
+    file.write_text("\n".join(kept))
+    assert [("missing-field", "tickets/B1-PT-01.md", ID)] == found(repository)
+
+
+@pytest.mark.parametrize("heading", ["Location", "Summary", "Verification"])
+def test_missing_section(repository: Repository, heading: str) -> None:
+    """A section that is not there is missed at the title."""
+    file = repository.ticket()
+    before, _, after = file.read_text().partition(f"## {heading}\n")
+    rest = after.partition("\n## ")[2]
+    file.write_text(before + (f"## {rest}" if rest else ""))
+    assert ("missing-section", "tickets/B1-PT-01.md", 1) in found(repository)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    # The headings Location, Summary and Verification stand on lines 11, 17 and 24.
+    [
+        ("| **File(s)** | `code.py` |", 11),
+        ("**One-line summary:** It waits.", 17),
+        ("- [ ] Count the waits", 24),
+    ],
+)
+def test_empty_section(repository: Repository, content: str, line: int) -> None:
+    """A heading without what belongs below it is noted at the heading."""
+    file = repository.ticket()
+    file.write_text(file.read_text().replace(content, ""))
+    assert [("empty-section", "tickets/B1-PT-01.md", line)] == found(repository)
+
+
+def test_missing_file(repository: Repository) -> None:
+    """A location that is not in the repository is found, unless the code lives in another one."""
+    repository.ticket(file="src/gone.py")
+    assert [("missing-file", "tickets/B1-PT-01.md", FILE)] == found(repository)
+    repository.ticket(file="src/gone.py", rows="| **Code Repository** | elsewhere |\n")
+    assert [] == found(repository)
+
+
+def test_duplicate_id_names_both_places(repository: Repository) -> None:
+    """Two documents with one ID are each told of the other, in any case of the ID."""
+    repository.ticket(path="tickets/a/B1-PT-01.md")
+    repository.ticket("b1-pt-01", path="tickets/b/B1-PT-01.md")
+    problems = lint(repository.load())
+    assert [
+        ("tickets/a/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/b/B1-PT-01.md:7"),
+        ("tickets/b/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/a/B1-PT-01.md:7"),
+    ] == [(problem.file, problem.line, problem.message) for problem in problems]
+    assert ExitCode.BAD_DATA == exit_code(problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"), [("B1-PT-01-it-waits", True), ("b1-pt-01", True), ("B1-PT-010", False)]
+)
+def test_file_name(repository: Repository, name: str, fits: bool) -> None:
+    """A ticket's file is called after its ID, which more words may follow."""
+    repository.ticket(path=f"tickets/{name}.md")
+    expected = [] if fits else [("file-name", f"tickets/{name}.md", ID)]
+    assert expected == found(repository)
+
+
+@pytest.mark.parametrize(
+    ("rule", "row"),
+    [("unknown-agent", "**Agent** | `pytroch`"), ("unknown-domain", "**Domain** | `trianing`")],
+)
+def test_unknown_word(repository: Repository, rule: str, row: str) -> None:
+    """A word that the register does not have is found, with the one that was meant."""
+    repository.write("tickets.toml", 'domains = ["training"]\nagents = ["pytorch"]\n')
+    repository.ticket(rows=f"| {row} |\n")
+    (problem,) = lint(repository.load())
+    assert (rule, STATUS + 1) == (problem.rule, problem.line)
+    assert "did you mean" in (problem.hint or "")
+    assert (problem.hint or "").endswith("; the configuration may name others")
+
+
+def test_agents_of_ones_own_need_no_configuration(repository: Repository) -> None:
+    """Who found and who reviewed something is not looked at unless the register says who its agents are."""
+    review = "## Cross-Review\n\n| Reviewer | Verdict | Why |\n|---|---|---|\n| kim | ENDORSE | Yes. |\n"
+    repository.ticket(rows="| **Agent** | `gpt-7` |\n", more=review)
+    assert [] == found(repository)
+    repository.write("tickets.toml", 'agents = ["ada"]\n')
+    assert {"unknown-agent", "unknown-word"} == {rule for rule, _, _ in found(repository)}
+
+
+def test_unknown_category(repository: Repository) -> None:
+    """A category counts only where it is ticked."""
+    file = repository.ticket()
+    file.write_text(
+        file.read_text().replace("[x] Performance", "[x] Preformance").replace("Numerical", "Odd")
+    )
+    # The summary's heading is on line 17, its sentence on 19, the first category on 21.
+    assert [("unknown-category", "tickets/B1-PT-01.md", 21)] == found(repository)
+
+
+def test_dangling_relation(repository: Repository) -> None:
+    """A relation to an ID that is nowhere is found, unless the ticket's context is another repository."""
+    more = "## Related Findings\n\n- B9-PT-09: the same\n"
+    repository.ticket(more=more)
+    assert [("dangling-relation", "tickets/B1-PT-01.md", MORE + 2)] == found(repository)
+    repository.ticket(more=more, rows="| **Code Repository** | elsewhere |\n")
+    assert [] == found(repository)
+
+
+def test_one_way_relation(repository: Repository) -> None:
+    """A relation that the other ticket does not return is noted, with what to write there."""
+    repository.ticket(
+        more="## Related Findings\n\n| Ticket ID | Relationship | Notes |\n|---|---|---|\n"
+        "| B1-PT-02 | blocks | it |\n"
+    )
+    repository.ticket("B1-PT-02")
+    (problem,) = lint(repository.load())
+    # The heading, an empty line, the header and its rule come before the row.
+    assert (
+        "one-way-relation",
+        MORE + 4,
+        "tickets relate B1-PT-01 B1-PT-02 --as blocks adds it there as blocked-by",
+    ) == (
+        problem.rule,
+        problem.line,
+        problem.hint,
+    )
+    repository.ticket("B1-PT-02", more="## Related Findings\n\n- b1-pt-01: it\n")
+    assert [] == found(repository)
+
+
+def test_self_relation(repository: Repository) -> None:
+    """A ticket that relates to itself is found once, and not as one-way."""
+    repository.ticket(more="## Related Findings\n\n- B1-PT-01: itself\n")
+    assert [("self-relation", "tickets/B1-PT-01.md", MORE + 2)] == found(repository)
+
+
+@pytest.mark.parametrize(
+    ("status", "resolution", "contradicts"),
+    [
+        ("open", "FIXED", True),
+        ("fixed", "WONT-FIX", True),
+        ("wont-fix", "ACCEPTABLE", False),
+        ("invalid", "FIXED", True),
+    ],
+)
+def test_contradiction(repository: Repository, status: str, resolution: str, contradicts: bool) -> None:
+    """A status that does not fit the resolution is found at the status."""
+    repository.ticket(status=status, more=f"## Resolution\n\n### Status: {resolution}\n")
+    problems = [problem for problem in found(repository) if problem[0] == "contradiction"]
+    assert ([("contradiction", "tickets/B1-PT-01.md", STATUS)] if contradicts else []) == problems
+
+
+def test_a_recommendation_is_no_resolution(repository: Repository) -> None:
+    """What the author of an open ticket proposes contradicts nothing; a row of the metadata does."""
+    more = "## Resolution\n\n**Acceptable as-is** - measure it before anything is changed.\n"
+    repository.ticket(status="open", more=more)
+    assert [("missing-remediation", "tickets/B1-PT-01.md", ID)] == found(repository)
+    repository.ticket(status="open", rows="| **Resolution** | `fixed` |\n", more=more)
+    assert "contradiction" in [rule for rule, *_ in found(repository)]
+
+
+@pytest.mark.parametrize(
+    ("folder", "status", "message"),
+    [
+        ("wontfix", "open", "the status is open, the folder wontfix"),
+        ("triaged", "wont-fix", "the status is wont-fix, the folder triaged"),
+        ("backlog", "wont-fix", "the status is wont-fix, the folder backlog"),
+        ("in-review", "wont-fix", "the status is wont-fix, the folder in-review"),
+        ("fixed", "wont-fix", "the ticket is wont-fix, the folder fixed"),
+        ("triaged", "open", None),
+        ("closed", "wont-fix", None),
+        # What was not fixed may be told apart as invalid or not: the folder of either will do.
+        ("not-a-bug", "wont-fix", None),
+        ("2025", "open", None),
+    ],
+)
+def test_folder(repository: Repository, folder: str, status: str, message: str | None) -> None:
+    """A folder called after a status or an outcome is compared with the ticket, at its status."""
+    repository.ticket(status=status, path=f"tickets/{folder}/B1-PT-01.md")
+    problems = [problem for problem in lint(repository.load()) if problem.rule == "folder"]
+    assert ([message] if message else []) == [problem.message for problem in problems]
+    assert {STATUS} >= {problem.line for problem in problems}
+
+
+@pytest.mark.parametrize(("second", "rejected"), [("ENDORSE", False), ("REFINE", False), ("NEUTRAL", True)])
+def test_unanswered_objection(repository: Repository, second: str, rejected: bool) -> None:
+    """An objection counts unless somebody agrees with the finding; a neutral review takes no side."""
+    repository.ticket(
+        status="open",
+        more="## Cross-Review\n\n| Reviewer | Verdict | Evaluation |\n|---|---|---|\n"
+        f"| drl | OBJECT | No. |\n| pytorch | {second} | Perhaps. |\n",
+    )
+    assert rejected is ("unanswered-objection" in [rule for rule, *_ in found(repository)])
+
+
+def test_a_circle_of_three(repository: Repository) -> None:
+    """Tickets that block one another by way of others are each found; one that they block is not."""
+    for number, blocked in ((1, (2,)), (2, (3,)), (3, (1, 4)), (4, ())):
+        lines = [f"- B1-PT-0{other} (blocks): first" for other in blocked] or ["None."]
+        repository.ticket(f"B1-PT-0{number}", more="\n".join(["## Related Findings", "", *lines]))
+    circle = [file for rule, file, _ in found(repository) if rule == "blocking-cycle"]
+    assert [f"tickets/B1-PT-0{number}.md" for number in (1, 2, 3)] == circle
+
+
+def test_missing_remediation(repository: Repository) -> None:
+    """An open ticket that cannot be measured is noted, which fails nothing."""
+    repository.ticket(status="open")
+    problems = lint(repository.load())
+    assert [("missing-remediation", Level.NOTE)] == [(problem.rule, problem.level) for problem in problems]
+    assert ExitCode.OK == exit_code(problems)
+    assert "tickets new --with-verifier writes a ticket that has one" == problems[0].hint
+
+
+def test_a_remediation_that_is_there_is_not_missed(repository: Repository) -> None:
+    """A misspelt heading is named; a block that is not understood is said to be that, and no more."""
+    # The ticket's own text ends on line 26.
+    repository.ticket(status="open", more="## Remedation\n\n```yaml\n```\n")
+    (problem,) = lint(repository.load())
+    assert ("missing-remediation", "did you mean line 28: Remedation?") == (problem.rule, problem.hint)
+    repository.ticket(status="open", more="## Remediation\n\n```\nclaims: {}\n```\n")
+    (problem,) = lint(repository.load())
+    assert ("remediation-block", "its fence begins with ```yaml") == (problem.rule, problem.hint)
+
+
+@pytest.mark.parametrize(
+    ("status", "path"), [("fixed", "tickets/B1-PT-01.md"), ("closed", "tickets/fixed/B1-PT-01.md")]
+)
+def test_closed_without_evidence(repository: Repository, status: str, path: str) -> None:
+    """A ticket that is fixed by somebody's word, its status or its folder, is found at its status."""
+    repository.ticket(status=status, path=path)
+    assert [("closed-without-evidence", path, STATUS)] == found(repository)
+
+
+ANSWER = ("checklist:", "  - {item: Count the waits, why: by hand}")
+
+
+def measured(repository: Repository, *lines: str) -> list[tuple[str, int]]:
+    """Rules and lines of the problems of a ticket with a verifier, a variant and this Remediation."""
+    repository.write("verifiers/b1_pt_01.py", "")
+    repository.write("fixes/b1_pt_01/found.py", "def slow(): ...\n")
+    repository.ticket(more=remediation(*lines))
+    return [(rule, line) for rule, _, line in found(repository)]
+
+
+def test_a_remediation_by_convention_has_no_problem(repository: Repository) -> None:
+    """Verifier and variants where they are expected need not be named."""
+    assert [] == measured(repository, "claims:", "  found: {syncs: 4*params}", *ANSWER)
+
+
+def test_claim_syntax(repository: Repository) -> None:
+    """A claim, or the condition under which it is made, that does not parse is found at its line."""
+    problems = measured(
+        repository,
+        "claims:",
+        "  found:",
+        "    syncs: 4*params +",
+        "    h2d: {is: 1, at: {params: '=> 2'}}",
+        *ANSWER,
+    )
+    assert [("claim-syntax", YAML + 2), ("claim-syntax", YAML + 3)] == problems
+    assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
+
+
+def test_a_claim_about_time_compares(repository: Repository) -> None:
+    """A time by itself is found at its line, with how to write it; a variant in the usual folder is known."""
+    repository.write("fixes/b1_pt_01/fix.py", "def slow(): ...\n")
+    problems = measured(
+        repository,
+        "claims:",
+        "  fix:",
+        "    seconds: [<= 0.5*found, <= 0.002]",
+        "  found: {seconds: '>= 2*gone'}",
+        *ANSWER,
+    )
+    assert [("claim-syntax", YAML + 2), ("claim-syntax", YAML + 3)] == problems
+    first, second = lint(repository.load())
+    assert first.message.startswith("claim fix.seconds[1]: '<= 0.002' compares with no other variant")
+    assert "state a multiple of another variant's time, as in <= 0.5*found" == first.hint
+    assert "'>= 2*gone' compares with no other variant" in second.message
+
+
+def test_unknown_metric(repository: Repository) -> None:
+    """A misspelt metric is found, with the one that was meant."""
+    problems = measured(repository, "claims:", "  found:", "    sinks: 1", *ANSWER)
+    assert [("unknown-metric", YAML + 2)] == problems
+    (problem,) = lint(repository.load())
+    assert "did you mean 'syncs'?" in (problem.hint or "")
+
+
+def test_unknown_variant(repository: Repository) -> None:
+    """A claim about a variant that is nowhere, and the comparison with one, are found."""
+    problems = measured(
+        repository, "claims:", "  found: {same_result_as: gone}", "  fix: {syncs: 1}", *ANSWER
+    )
+    assert [("unknown-variant", YAML + 1), ("unknown-variant", YAML + 2)] == problems
+
+
+def test_what_is_misspelt_in_remediation_is_guessed(repository: Repository) -> None:
+    """A variant or a function that is there under nearly the same name is named."""
+    measured(
+        repository,
+        "variants:",
+        "  found: fixes/b1_pt_01/found.py:slwo",
+        "claims:",
+        "  foundd: {syncs: 1}",
+        *ANSWER,
+    )
+    function, variant = lint(repository.load())
+    assert ("missing-variant", "did you mean 'slow'?") == (function.rule, function.hint)
+    assert ("unknown-variant", "did you mean 'found'?") == (variant.rule, variant.hint)
+
+
+def test_missing_variant(repository: Repository) -> None:
+    """A variant without a file, or without its function in it, is found by reading alone."""
+    problems = measured(
+        repository,
+        "variants:",
+        "  found: fixes/b1_pt_01/found.py:fast",
+        "  fix: fixes/b1_pt_01/fix.py:slow",
+        "  dotted: package.module:slow",
+        *ANSWER,
+    )
+    assert [("missing-variant", YAML + 1), ("missing-variant", YAML + 2)] == problems
+
+
+def test_variants_that_are_there(repository: Repository) -> None:
+    """A function may be imported or assigned; one at a revision is not looked for in the working tree."""
+    repository.write("fixes/b1_pt_01/fix.py", "from found import slow as imported\nassigned = imported\n")
+    problems = measured(
+        repository,
+        "variants:",
+        "  found: fixes/b1_pt_01/fix.py:imported",
+        "  fix: fixes/b1_pt_01/fix.py:assigned",
+        "  before: fixes/b1_pt_01/gone.py:slow@HEAD~1",
+        *ANSWER,
+    )
+    assert [] == problems
+
+
+def test_missing_verifier(repository: Repository) -> None:
+    """A verifier that is named and not there is found where the block begins."""
+    problems = measured(repository, "verifier: verifiers/gone.py", *ANSWER)
+    assert [("missing-verifier", YAML - 1)] == problems
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines", "line"),
+    [
+        ("remediation-path", ["verifier: ../outside.py", "claims: {found: {syncs: 1}}"], YAML),
+        ("remediation-path", ["variants:", "  fix: ../fix.py:slow", "claims: {fix: {syncs: 1}}"], YAML + 1),
+        ("remediation-variant", ["variants:", "  fix: fix.py", "claims: {fix: {syncs: 1}}"], YAML + 1),
+    ],
+)
+def test_one_cause_is_one_problem(repository: Repository, rule: str, lines: list[str], line: int) -> None:
+    """What the reader refused is not missed once more as a verifier or a variant that is not there."""
+    assert [(rule, line)] == [
+        problem for problem in measured(repository, *lines, *ANSWER) if problem[0] != "unknown-claim"
+    ]
+
+
+def test_a_link_out_of_the_repository(
+    repository: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A path that looks inside and is a link to the outside is refused as bad data."""
+    outside = tmp_path_factory.mktemp("outside") / "verifier.py"
+    outside.write_text("")
+    repository.write("verifiers/readme", "")
+    (repository.root / "verifiers/linked.py").symlink_to(outside)
+    problems = measured(repository, "verifier: verifiers/linked.py", *ANSWER)
+    assert [("outside-repository", YAML - 1)] == problems
+    assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
+
+
+def test_unanswered_and_unknown_items(repository: Repository) -> None:
+    """An item without an answer is found at the item, an answer without an item at the answer."""
+    problems = measured(repository, "checklist:", "  - {item: Something else, why: nobody asked}")
+    assert [("unanswered-item", ITEM), ("unknown-item", YAML + 1)] == problems
+
+
+def test_unknown_claim(repository: Repository) -> None:
+    """An answer may name a claim or all values of a metric, but none that the ticket does not make."""
+    problems = measured(
+        repository,
+        "claims:",
+        "  found: {syncs: [<= 9, O(params)]}",
+        "checklist:",
+        "  - {item: Count the waits, claims: [found.syncs, 'found.syncs[1]', fix.syncs]}",
+    )
+    assert [("unknown-claim", YAML + 3)] == problems
+    assert ExitCode.GATE_FAILED == exit_code(lint(repository.load()))
+
+
+def test_warnings_and_notes_fail_nothing() -> None:
+    """Only errors have a code of their own; an error that no rule stands for is bad data."""
+
+    def problem(level: Level, rule: str) -> Problem:
+        return Problem(level=level, rule=rule, file="a.md", line=1, message="")
+
+    assert ExitCode.OK == exit_code([problem(Level.WARNING, "file-name"), problem(Level.NOTE, "unreadable")])
+    assert ExitCode.GATE_FAILED == exit_code([problem(Level.ERROR, "missing-verifier")])
+    assert ExitCode.BAD_DATA == exit_code(
+        [problem(Level.ERROR, "missing-verifier"), problem(Level.ERROR, "unreadable")]
+    )
+
+
+def test_every_rule_explains_itself() -> None:
+    """A rule says in a sentence what is asked for, and why."""
+    stated = explanations()
+    assert set(RULES) == set(stated)
+    assert [] == [name for name, each in stated.items() if not re.fullmatch(r"[A-Z].{15,}\.", each.reason)]
+
+
+def test_quoted_code_without_a_place(repository: Repository) -> None:
+    """Code that names no place is compared with no file."""
+    repository.ticket(more="## Detailed Description\n\n```python\nfast()\n```\n")
+    assert [] == found(repository)

@@ -1,0 +1,173 @@
+"""What isolated code may do to the process it runs in; tests start these functions as tasks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+
+def answer(payload: Any) -> Any:
+    """Return what came in, and something about the process."""
+    return {"payload": payload, "cwd": str(Path.cwd()), "flavour": os.environ.get("FLAVOUR")}
+
+
+def hang(_: Any) -> None:
+    """Never return."""
+    while True:
+        time.sleep(60)
+
+
+def leave(_: Any) -> None:
+    """Look like a success to anyone who asks for the exit code alone."""
+    os._exit(0)
+
+
+def leave_with(code: int) -> None:
+    """End with an exit code, past every handler."""
+    os._exit(code)
+
+
+def call_exit(_: Any) -> None:
+    """End as a script would."""
+    sys.exit(5)
+
+
+def fail(_: Any) -> None:
+    """Raise an exception with a message of several lines."""
+    raise ValueError("not like this\nnor like that")
+
+
+def crash(_: Any) -> None:
+    """Read at address 0."""
+    ctypes.string_at(0)
+
+
+def litter(_: Any) -> str:
+    """Leave temporary files behind, as many libraries do; where they are."""
+    tempfile.mkdtemp()
+    return subprocess.run(["mktemp"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def kill_itself(number: int | None) -> None:
+    """End by a signal; as if the system had run out of memory, if no other is named."""
+    os.kill(os.getpid(), number or 9)
+
+
+def fail_with(text: str) -> None:
+    """Raise an exception with a message of the caller's."""
+    raise ValueError(text)
+
+
+def forge(text: str) -> None:
+    """Leave a result of one's own and be gone."""
+    _result().write_text(text, encoding="utf-8")
+    os._exit(0)
+
+
+def forge_pipes(number: int) -> None:
+    """Leave what to read never ends in place of the result and the log, and end by a signal, or by none."""
+    (_result().parent / "output.log").unlink()
+    os.mkfifo(_result().parent / "output.log")
+    os.mkfifo(_result())
+    os.kill(os.getpid(), number)
+    os._exit(0)
+
+
+def _result() -> Path:
+    return Path(os.environ["TMPDIR"]).parent / "result.json"
+
+
+def eat_memory(_: Any) -> None:
+    """Allocate until something gives."""
+    eaten = []
+    while True:
+        eaten.append(bytes(32 << 20))
+
+
+def talk(_: Any) -> str:
+    """Print what looks like an answer, and what is no text at all."""
+    print('{"id": 0, "reason": "mine"}\n' * 1000)
+    os.write(1, b"\0\xff" * 100_000)
+    os.write(2, b"Traceback: nothing\n")
+    return "heard"
+
+
+def flood(_: Any) -> str:
+    """Write a file without end, sparsely so that the test is quick."""
+    with Path("/dev/stdout").open("wb") as stream:
+        os.truncate(stream.fileno(), 2 << 30)
+    return "flooded"
+
+
+def no_json(_: Any) -> Any:
+    """Return what JSON cannot carry."""
+    return object()
+
+
+def spawn(note: str) -> None:
+    """Leave two processes behind in sessions of their own, one of them an orphan, and hang."""
+    own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    if not (middle := os.fork()):
+        os.setsid()
+        if orphan := os.fork():
+            aside = Path(f"{note}.part")
+            aside.write_text(f"{own.pid} {orphan}", encoding="ascii")
+            aside.replace(note)
+            os._exit(0)
+        time.sleep(600)
+    os.waitpid(middle, 0)
+    hang(None)
+
+
+def kill_the_watcher(note: str) -> None:
+    """Start a process in a session of its own, and kill the one that would end it."""
+    own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    Path(note).write_text(str(own.pid), encoding="ascii")
+    os.kill(os.getppid(), 9)
+    hang(None)
+
+
+def descriptors(_: Any) -> list[int]:
+    """The numbers of the open files, but for the first three."""
+    return [number for number in range(3, 1024) if Path(f"/dev/fd/{number}").exists()]
+
+
+def write(path: str) -> str:
+    """Write a file; why that was not possible, or nothing."""
+    try:
+        Path(path).write_text("was here", encoding="utf-8")
+    except OSError as error:
+        return str(error.strerror)
+    return ""
+
+
+def connect(port: int) -> bool:
+    """Whether a port of this machine answers."""
+    with socket.socket() as line:
+        return line.connect_ex(("127.0.0.1", port)) == 0
+
+
+def processes(_: Any) -> list[int]:
+    """The processes that can be seen."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def gpus(_: Any) -> str:
+    """Say which GPUs CUDA would see."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
+def meet(order: dict[str, Any]) -> str:
+    """Wait until as many tasks as are to meet are at work, then say which GPUs CUDA would see."""
+    folder = Path(order["folder"])
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < order["guests"]:
+        time.sleep(0.02)
+    return gpus(None)

@@ -1,0 +1,85 @@
+"""Code of a ticket can write what it likes where its process answers: what is no answer becomes a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Git, Repository
+from tests.verify.conftest import TakesGpu, add, verify_all
+
+from finding_tickets.errors import UsageError
+from finding_tickets.history.bisect import BisectState, bisect
+from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
+from finding_tickets.measure.probing import ProbeRequest, probe
+from finding_tickets.verify.verify import Settings, times_of
+
+
+class Answers(Isolation):
+    """Stands for processes that all answer the same."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__(at_once=False)
+        self._answer = answer
+
+    def verify_all(
+        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
+    ) -> Iterator[tuple[K, TaskOutcome]]:
+        """Answer every task, without a process."""
+        del on_start
+        yield from ((name, TaskOutcome(value=self._answer)) for name in tasks)
+
+
+@pytest.mark.parametrize("answer", [None, 5, "text", ["wrong"], {"points": "none"}])
+def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
+    """Whatever its process writes, the probe ends with a reason."""
+    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
+    with Answers(answer) as machine:
+        said = probe(wanted, machine)
+    assert isinstance(said, str)
+    assert said.startswith("what came back is no measurement: ")
+
+
+def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
+    """It may not be a text."""
+    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
+    with Answers({"wrong": 5}) as machine, pytest.raises(UsageError, match=r"^5"):
+        probe(wanted, machine)
+
+
+@pytest.mark.parametrize("answer", [None, 5, [5], [{"variant": "fix"}]])
+def test_times_that_are_none_decide_nothing(answer: Any) -> None:
+    """They are not there, for a reason, and claims about them stay open."""
+    times = times_of(TaskOutcome(value=answer), "NVIDIA H200")
+    assert (times.why or "").startswith("what came back are no times: ")
+    assert () == times.timings
+
+
+@pytest.mark.parametrize("answer", [None, 5, ["measured"], {}, {"measured": 5, "code": 5}])
+def test_a_commit_that_answers_for_itself_is_skipped(repository: Repository, git: Git, answer: Any) -> None:
+    """Whatever its process writes, the search ends with a reason."""
+    add(repository, "A-1")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "first")
+    (document,) = repository.load().documents
+    settings = Settings(
+        root=repository.root, evidence="evidence", meter="simulated", timeout=9.0, memory=2 << 30
+    )
+    with Answers(answer) as machine:
+        done = bisect(document, machine, settings, variant="found", good=None, bad="HEAD", tell=print)
+    (step,) = done.steps
+    assert step.state is BisectState.SKIPPED
+    assert step.reason.startswith("what came back is no measurement: ")
+
+
+@pytest.mark.parametrize("answer", ["two", [], {}])
+def test_a_workload_that_wants_nothing_that_can_be_counted_has_one_gpu(
+    repository: Repository, answer: Any
+) -> None:
+    """Where there are two of them."""
+    add(repository, "A-1")
+    with TakesGpu(("0", "1"), {"verifiers/a_1.py": answer}) as machine:
+        verify_all(repository, machine, meter="auto")
+    assert {"verifiers/a_1.py": (("0", "1"), False)} == machine.slots

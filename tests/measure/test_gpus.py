@@ -1,0 +1,68 @@
+"""Which GPUs are there to share out, with stand-ins for the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from finding_tickets.measure.loading import devices_needed
+from finding_tickets.measure.meter import gpu_names, gpus_called, visible_gpus
+
+VERIFIER = """
+from finding_tickets.workload import Point, Workload
+
+workload = Workload(
+    ticket="A-1",
+    build=lambda point, device, generator: (),
+    devices=lambda point: point.copies,
+    sweep=[Point(copies=1), Point(copies=3), Point(copies=2)],
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "count", "expected"),
+    [
+        (None, 2, ["0", "1"]),
+        ("", 0, []),
+        ("5, 2", 2, ["5", "2"]),
+        # CUDA sees nothing from the first name on that is none of a GPU.
+        ("5,-1,2", 1, ["5"]),
+    ],
+)
+def test_gpus_have_the_names_that_cuda_takes(
+    monkeypatch: pytest.MonkeyPatch, named: str | None, count: int, expected: list[str]
+) -> None:
+    """A choice that the user made stays a choice; without one they are numbered."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    assert expected == visible_gpus()
+
+
+def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the visible ones, in a machine that has several kinds; none where none has the name."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,2,5")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4", "NVIDIA H200"].__getitem__
+    )
+    assert ["7", "5"] == gpus_called("NVIDIA H200")
+    assert [] == gpus_called("NVIDIA H100")
+
+
+def test_devices_are_named_as_evidence_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them, with the version of CUDA that torch was built for."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4"].__getitem__)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    assert ["NVIDIA H200, CUDA 13.0", "NVIDIA L4, CUDA 13.0"] == gpu_names()
+
+
+def test_the_point_that_needs_most_decides(tmp_path: Path) -> None:
+    """A sweep over 1, 3 and 2 devices needs three."""
+    (tmp_path / "verifier.py").write_text(VERIFIER, encoding="utf-8")
+    assert 3 == devices_needed({"verifier": "verifier.py", "root": str(tmp_path), "code": str(tmp_path)})

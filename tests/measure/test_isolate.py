@@ -1,0 +1,301 @@
+"""Code that misbehaves ends with a reason, leaves nothing behind and disturbs nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+
+HERE = Path(__file__).parent
+MEBIBYTE = 1024**2
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """A server that can import ``bad_targets`` and has nothing preloaded, so that it starts at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        patch.setenv("FLAVOUR", "caller's own")
+        with Isolation(preload=(), workers=4) as server:
+            yield server
+
+
+def task(function: str, payload: Any = None, timeout: float = 20.0, **more: Any) -> Task:
+    """A call of a function of ``bad_targets``."""
+    target = f"bad_targets:{function}"
+    return Task(target=target, payload=payload, root=HERE, timeout=timeout, memory=256 * MEBIBYTE, **more)
+
+
+def run(isolation: Isolation, one: Task) -> TaskOutcome:
+    """The outcome of a single task."""
+    ((_, outcome),) = isolation.run({"one": one})
+    return outcome
+
+
+def line_of(text: str) -> int:
+    """The line of ``bad_targets.py`` that contains ``text``."""
+    lines = (HERE / "bad_targets.py").read_text(encoding="utf-8").split("\n")
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_result_comes_back(isolation: Isolation) -> None:
+    """The payload goes in, the value comes out, in the caller's directory and environment."""
+    expected = {"payload": {"n": [1, 2]}, "cwd": str(Path.cwd()), "flavour": "caller's own"}
+    assert TaskOutcome(expected) == run(isolation, task("answer", {"n": [1, 2]}))
+
+
+BAD = {
+    "leave": "ended with exit code 0 before it had a result",
+    "call_exit": "bad_targets.py:{sys.exit(5)} called sys.exit(5)",
+    "fail": "bad_targets.py:{raise ValueError}: ValueError: not like this",
+    "crash": "killed by SIGSEGV at bad_targets.py:{ctypes.string_at}",
+    "kill_itself": "killed by SIGKILL",
+    "flood": "bad_targets.py:{os.truncate}: OSError: [Errno 27] File too large",
+    "eat_memory": "bad_targets.py:{eaten.append} needs more memory than the 256 MiB allowed",
+}
+
+
+@pytest.mark.parametrize("function", BAD)
+def test_a_bad_ending_is_explained(isolation: Isolation, function: str) -> None:
+    """The reason says what happened and, where that is known, on which line."""
+    before, _, rest = BAD[function].partition("{")
+    text, _, after = rest.partition("}")
+    expected = f"{before}{line_of(text)}{after}" if text else before
+    assert expected == run(isolation, task(function)).reason
+
+
+def test_an_exit_code_without_a_result_is_reported(isolation: Isolation) -> None:
+    """A process that ends in a way nobody could catch still says with which code."""
+    assert "ended with exit code 7 before it had a result" == run(isolation, task("leave_with", 7)).reason
+
+
+def test_what_is_no_json_is_no_result(isolation: Isolation) -> None:
+    """A value that cannot be carried back ends as if there were none."""
+    assert "ended with exit code 1 before it had a result" == run(isolation, task("no_json")).reason
+
+
+def test_a_signal_without_a_name_is_told_by_its_number(isolation: Isolation) -> None:
+    """Of the signals for real time only the first and the last have names."""
+    number = signal.SIGRTMIN + 1
+    assert f"killed by signal {number}" == run(isolation, task("kill_itself", number)).reason
+
+
+def test_what_has_no_encoding_is_told_without_it(isolation: Isolation) -> None:
+    """Half a surrogate pair, or a byte of a name that is no UTF-8, comes back as what can be written."""
+    where = f"bad_targets.py:{line_of('raise ValueError(text)')}"
+    text = "\ud800 and \udcff"
+    assert f"{where}: ValueError: ? and ?" == run(isolation, task("fail_with", text)).reason
+    assert "? and ?" == run(isolation, task("answer", text)).value["payload"]
+
+
+FORGED = {
+    "no JSON": "{",
+    "nothing": "",
+    "no object": "[]",
+    "another object": '{"verdict": "verified"}',
+    "a reason that is no text": '{"error": 5}',
+    "no encoding": '{"error": "\\ud800"}',
+    "too deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
+def test_what_a_task_leaves_in_place_of_a_result_is_none(isolation: Isolation, text: str) -> None:
+    """Code that writes where its result would be, and is gone, ends with a reason as all others do."""
+    assert TaskOutcome(reason="what came back is no result") == run(isolation, task("forge", text))
+
+
+def test_a_pipe_in_place_of_a_result_or_a_log_is_not_waited_for(isolation: Isolation) -> None:
+    """Nobody will ever write to it."""
+    assert "ended with exit code 0 before it had a result" == run(isolation, task("forge_pipes", 0)).reason
+    assert "killed by SIGKILL" == run(isolation, task("forge_pipes", int(signal.SIGKILL))).reason
+
+
+def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:
+    """A task that never returns ends when its time is up."""
+    assert TaskOutcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))
+
+
+def test_output_reaches_nobody(isolation: Isolation, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a task prints, answers to our own protocol included, is neither shown nor believed."""
+    assert TaskOutcome("heard") == run(isolation, task("talk"))
+    assert ("", "") == tuple(capfd.readouterr())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
+def test_nothing_outlives_a_task(isolation: Isolation, tmp_path: Path) -> None:
+    """Processes that a task started, also those in sessions of their own, are gone when it has ended."""
+    note = tmp_path / "pids"
+    assert "still running after 1 s" == run(isolation, task("spawn", str(note), timeout=1.0)).reason
+    left = [pid for pid in map(int, note.read_text(encoding="ascii").split()) if alive(pid)]
+    assert [] == left
+
+
+def test_temporary_files_go_with_the_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a task, or a program that it starts, leaves in the folder for such files is gone in the end."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with Isolation(preload=()) as server:
+        left = run(server, task("litter")).value
+        assert Path(left).is_relative_to(tmp_path)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
+def test_nothing_outlives_the_process_that_watches_over_a_task(isolation: Isolation, tmp_path: Path) -> None:
+    """What a task leaves that kills its watcher is ended all the same, and other tasks are left alone."""
+    note = tmp_path / "pid"
+    outcomes = dict(
+        isolation.run({"bad": task("kill_the_watcher", str(note)), "other": task("hang", timeout=1.0)})
+    )
+    assert "the process that watched over it was killed" == outcomes["bad"].reason
+    assert "still running after 1 s" == outcomes["other"].reason
+    assert not alive(int(note.read_text(encoding="ascii")))
+
+
+def test_the_others_go_on(isolation: Isolation) -> None:
+    """Whatever some tasks do, each of the others has its result."""
+    tasks = {name: task(name, timeout=1.0) for name in ["hang", "crash", "leave", "fail"]}
+    tasks |= {f"good {number}": task("answer", number) for number in range(6)}
+    outcomes = dict(isolation.run(tasks))
+    assert set(tasks) == set(outcomes)
+    payloads = [outcomes[f"good {number}"].value["payload"] for number in range(6)]
+    assert [0, 1, 2, 3, 4, 5] == payloads
+
+
+def test_no_file_of_the_server_is_open_in_a_task(isolation: Isolation) -> None:
+    """However many there are: a task that keeps a pipe of the server open has it wait for ever."""
+    assert TaskOutcome([]) == run(isolation, task("descriptors"))
+
+
+def test_a_server_that_cannot_start_says_why() -> None:
+    """A module that cannot be preloaded, a misspelt one for instance, is the reason of every task."""
+    with Isolation(preload=("no_such_module",)) as server:
+        outcome = run(server, task("answer"))
+    expected = "the measuring process ended: ModuleNotFoundError: No module named 'no_such_module'"
+    assert TaskOutcome(reason=expected, never_ran=True) == outcome
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from finding_tickets.measure.isolation import Isolation, Task
+
+with Isolation(preload=()) as server:
+    print("ready", flush=True)
+    note = sys.argv[1]
+    task = Task(
+        target="bad_targets:spawn", payload=note, root=Path(), timeout=600, memory=1 << 30
+    )
+    list(server.run({"one": task}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_the_caller(tmp_path: Path, how: signal.Signals) -> None:
+    """When the caller is interrupted or killed, server, task, what it started and all files are gone."""
+    note, temporary = tmp_path / "pids", tmp_path / "tmp"
+    temporary.mkdir()
+    command = [sys.executable, "-c", INTERRUPTED, str(note)]
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as caller:
+        wait_for(note.exists)
+        caller.send_signal(how)
+        caller.wait(20)
+    started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
+    wait_for(lambda: not any(map(alive, started)) and not any(temporary.iterdir()))
+    assert [] == [pid for pid in started if alive(pid)]
+    assert [] == list(temporary.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+def test_nothing_outlives_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the server is killed, its tasks and what they started are gone too, and the caller hears of it."""
+    note = tmp_path / "pids"
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    with Isolation(preload=()) as server:
+        killer = threading.Thread(target=kill_once_started, args=(server, note))
+        killer.start()
+        outcome = run(server, task("spawn", str(note), timeout=600.0))
+        killer.join()
+    started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
+    wait_for(lambda: not any(map(alive, started)))
+    assert (True, []) == (outcome.never_ran, [pid for pid in started if alive(pid)])
+
+
+def kill_once_started(server: Isolation, note: Path) -> None:
+    """Kill a server when its task has left its note."""
+    wait_for(note.exists)
+    assert server._server is not None
+    server._server.kill()
+
+
+def wait_for(condition: Any, seconds: float = 20.0) -> None:
+    """Wait until a condition is true, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def test_the_caller_is_told_when_a_task_begins() -> None:
+    """Each task is named once, in the order in which processes begin, before its outcome is there."""
+    told: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        with Isolation(preload=(), workers=1) as one_at_a_time:
+            for name, outcome in one_at_a_time.run({"a": task("talk"), "b": task("talk")}, told.append):
+                assert (name, None) == (told[-1], outcome.reason)
+    assert ["a", "b"] == told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which processors a process may use")
+def test_no_more_tasks_run_at_once_than_there_are_processors_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one processor of a large machine each task begins when the one before it has ended."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    told: list[str] = []
+    with Isolation(preload=()) as on_one:
+        for name, _ in on_one.run({"a": task("talk"), "b": task("talk")}, told.append):
+            assert name == told[-1]
+    assert ["a", "b"] == told
+
+
+def test_each_task_has_a_gpu_of_its_own(isolation: Isolation, tmp_path: Path) -> None:
+    """Two tasks on two GPUs are at work at once, and neither sees the GPU of the other."""
+    meeting = {"folder": str(tmp_path), "guests": 2}
+    tasks = {name: task("meet", meeting, gpus=("4", "7")) for name in ("a", "b")}
+    assert ["4", "7"] == sorted(outcome.value for _, outcome in isolation.run(tasks))
+
+
+@pytest.mark.parametrize("gpus", [("4",), ("4", "7")], ids=["the only one", "all of them"])
+def test_a_task_waits_for_its_gpus(isolation: Isolation, gpus: tuple[str, ...]) -> None:
+    """With one GPU, or where a task needs all of them, nothing else runs until they are free again."""
+    told: list[str] = []
+    tasks = {name: task("gpus", gpus=gpus, alone=len(gpus) > 1) for name in ("a", "b", "c")}
+    seen = []
+    for name, outcome in isolation.run(tasks, told.append):
+        assert name == told[-1]
+        seen.append(outcome.value)
+    assert [",".join(gpus)] * 3 == seen

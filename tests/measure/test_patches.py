@@ -1,0 +1,97 @@
+"""A run that replaces parts of torch is noticed, and torch is put back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.measure.conftest import workload
+
+from finding_tickets.measure import results
+from finding_tickets.measure.loading import unpatched
+from finding_tickets.measure.meter import SimulatedMeter
+from finding_tickets.measure.run import run
+from finding_tickets.measure.tasks import CannotMeasureError
+from simcuda.cost.rules import without_rule
+from simcuda.ledger import Ledger
+
+
+def answer(*_: object) -> float:
+    """What stands in for a function of torch."""
+    return 0.0
+
+
+NAMES: list[tuple[Any, str]] = [
+    # ``item`` is inherited: replacing it adds a name to the class.
+    (torch.Tensor, "item"),
+    (torch.Tensor, "backward"),
+    (torch.cuda, "synchronize"),
+    (torch.nn.functional, "relu"),
+    # What counts and compares.
+    (results, "difference"),
+    (Ledger, "count"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), NAMES)
+def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> None:
+    """The full name is in the error, and afterwards everything is as before."""
+    before, own = getattr(owner, name), name in vars(owner)
+    of_class = isinstance(owner, type)
+    prefix = f"{owner.__module__}.{owner.__qualname__}" if of_class else owner.__name__
+    with pytest.raises(CannotMeasureError, match=f"^replaces {prefix}.{name}, which"), unpatched():
+        setattr(owner, name, answer)
+    assert (before, own) == (getattr(owner, name), name in vars(owner))
+
+
+def test_a_replaced_constant_is_named_and_put_back() -> None:
+    """The tables by which the device counts are as good as its functions."""
+    before = without_rule.NEVER_WAITING
+    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.cost\.rules\.without_rule\.N"), unpatched():
+        vars(without_rule)["NEVER_WAITING"] = {}
+    assert before is without_rule.NEVER_WAITING
+
+
+def test_a_deleted_function_is_put_back() -> None:
+    """Others may need it."""
+    before = torch.nn.functional.relu
+    with pytest.raises(CannotMeasureError, match=r"torch\.nn\.functional\.relu"), unpatched():
+        del torch.nn.functional.relu
+    assert before is torch.nn.functional.relu
+
+
+def test_what_is_no_function_may_change() -> None:
+    """Torch itself keeps state in its modules."""
+    with unpatched():
+        torch.cuda._queued_calls = []
+        torch.a_module_of_tests = torch  # type: ignore[attr-defined] # as an import would
+    del torch.a_module_of_tests  # type: ignore[attr-defined] # see above
+    assert [] == torch.cuda._queued_calls
+
+
+def test_what_torch_replaces_itself_may_change() -> None:
+    """Its compiler wraps functions when it is loaded."""
+    own: dict[str, Any] = {}
+    exec(compile("def synchronize(device=None): ...", torch.cuda.__file__, "exec"), own)  # noqa: S102 - torch's
+    before = torch.cuda.synchronize
+    with unpatched():
+        vars(torch.cuda)["synchronize"] = own["synchronize"]
+    kept = torch.cuda.synchronize
+    vars(torch.cuda)["synchronize"] = before
+    assert own["synchronize"] is kept
+
+
+def test_a_variant_that_patches_is_not_measured() -> None:
+    """The simulated device's own hooks are looked at too: replacing them would hide a wait."""
+
+    def hide(values: torch.Tensor) -> torch.Tensor:
+        vars(torch.cuda)["synchronize"] = answer
+        torch.cuda.synchronize()
+        return values
+
+    with pytest.raises(CannotMeasureError) as caught:
+        run(workload(2), {"found": torch.sum, "fix": hide}, SimulatedMeter(), Path("/repository"))
+    assert str(caught.value).startswith("fix at n=2: replaces torch.cuda.synchronize, which")
+    assert answer is not vars(torch.cuda)["synchronize"]

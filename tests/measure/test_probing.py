@@ -1,0 +1,367 @@
+"""Probing a target: what it costs by line, with laws, and how every bad target ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finding_tickets.errors import UsageError
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.probing import PRELOAD, Probed, ProbeRequest, points, probe
+
+FILES = {
+    "src/pkg/__init__.py": "",
+    "src/pkg/mod.py": """\
+import torch
+
+
+def norms(n, size=8):
+    tensors = [torch.ones(size, device="cuda") for _ in range(n)]
+    total = 0.0
+    for tensor in tensors:
+        total += tensor.norm().item()
+    return total
+
+
+def once():
+    return torch.ones(3, device="cuda").sum().item()
+
+
+def named(*, n):
+    return norms(n)
+
+
+class Model:
+    @staticmethod
+    def step(n):
+        return norms(n)
+
+
+def uneven():
+    torch.ones(2, device="cuda").sum().item()
+    norms(3)
+
+
+def raises(n):
+    norms(n)
+    raise ValueError("no")
+
+
+def yields(n):
+    yield n
+
+
+def prints(n):
+    print("x" * 1_000_000)
+
+
+def leaves(n):
+    import os
+
+    os._exit(4)
+
+
+def hangs(n):
+    while True:
+        pass
+""",
+    "train.py": """\
+import sys
+
+from pkg.mod import norms
+
+if __name__ == "__main__":
+    print(norms(int(sys.argv[1])))
+    sys.exit(int(sys.argv[2]))
+""",
+    "src/pkg/__main__.py": """\
+import sys
+
+from pkg.mod import norms
+
+norms(len(sys.argv))
+""",
+    "tests/test_it.py": """\
+import pytest
+import torch
+from pkg.mod import norms
+
+
+@pytest.fixture
+def data():
+    assert torch.ones(4).cuda().sum().item() == 4
+    return torch.ones(4).cuda()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_it(data, n):
+    assert norms(n) > 0
+
+
+def test_fails(data):
+    assert norms(1) < 0
+
+
+def test_fails_on_a_tensor(data):
+    assert (data * norms(1)).shape == (5,)
+
+
+def test_counts(gpu):
+    with gpu.measure() as cost:
+        norms(4)
+    assert cost.syncs == 4
+
+
+@pytest.mark.skip(reason="not today")
+def test_skipped():
+    pass
+""",
+    "verifiers/v.py": """\
+from finding_tickets.workload import Point, Workload
+
+
+def build(point, device, generator):
+    return (2 * point.n,)
+
+
+workload = Workload(ticket="V", build=build, sweep=[Point(n=n) for n in (1, 2, 4, 8)])
+""",
+}
+LINE, WAIT = "src/pkg/mod.py", "total += tensor.norm().item()"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a package, a script, a test and a verifier."""
+    folder = tmp_path_factory.mktemp("probed")
+    for name, text in FILES.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def isolation(root: Path) -> Iterator[Isolation]:
+    """One server for all targets, started in the repository."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        # Whoever runs the tests may have asked for what the tool sees to by itself.
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        with Isolation(PRELOAD) as server:
+            yield server
+
+
+@pytest.fixture(autouse=True)
+def _here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+
+
+def run(isolation: Isolation, target: str, **more: Any) -> Probed | str:
+    """The probe of a target in the current folder."""
+    return probe(
+        ProbeRequest(target=target, root=Path.cwd(), **{"meter": "simulated", "timeout": 60.0, **more}),
+        isolation,
+    )
+
+
+def probed(isolation: Isolation, target: str, **more: Any) -> Probed:
+    """The probe of a target that can be measured."""
+    found = run(isolation, target, **more)
+    assert not isinstance(found, str), found
+    return found
+
+
+def waits(found: Probed) -> list[tuple[str, int, str, str, str]]:
+    """Place, text and cost of the lines that wait."""
+    return [
+        (site.file, site.line, site.function, site.text, str(site.cost))
+        for site in found.sites
+        if site.what == "stream_syncs"
+    ]
+
+
+def test_a_script(isolation: Isolation) -> None:
+    """A script runs once as __main__, with its arguments and what it imports; each item() waits once."""
+    found = probed(isolation, "train.py", arguments=["5", "0"])
+    assert [(LINE, 8, "norms", WAIT, "5")] == waits(found)
+    assert ("script", ({"run": 1},), ()) == (found.kind, found.points, found.errors)
+    # A number of at most 17 digits, its point and the end of the line.
+    assert 2 < found.printed <= 19
+
+
+def test_a_module(isolation: Isolation) -> None:
+    """A module runs as with python -m; with two arguments, argv has three entries."""
+    assert [(LINE, 8, "norms", WAIT, "3")] == waits(probed(isolation, "pkg", arguments=["a", "b"]))
+
+
+def test_a_function_over_a_sweep(isolation: Isolation) -> None:
+    """Every combination of the values is a point, and each line has the law by which it grows."""
+    found = probed(isolation, "pkg.mod:norms", sweep=["n=1,2,3,5", "size=8,100"])
+    assert [(LINE, 8, "norms", WAIT, "n")] == waits(found)
+    assert 8 == len(found.points)
+    # One item() copies one float of 4 bytes; ones and norm launch and allocate once each per tensor.
+    expected = {"syncs": "n", "d2h_bytes": "4*n", "launches": "2*n", "allocations": "2*n"}
+    assert expected == {name: str(found.metrics[name]) for name in expected}
+    assert ("src/pkg/mod.py:norms", True) == (found.function, found.positional)
+    assert {"src/pkg/__init__.py", "src/pkg/mod.py"} == set(found.files)
+
+
+def test_a_function_is_warmed_up(isolation: Isolation, root: Path) -> None:
+    """What a function does in its first call alone is not counted, as it is not when it is verified."""
+    (root / "first.py").write_text(
+        "import torch\nkept = []\ndef f():\n    if not kept:\n        kept.append(torch.ones(2).cuda())\n"
+    )
+    assert () == probed(isolation, "first:f").sites
+
+
+@pytest.mark.parametrize(
+    ("target", "function", "positional"),
+    [
+        ("pkg.mod:named", "src/pkg/mod.py:named", False),
+        ("pkg.mod:Model.step", "src/pkg/mod.py:Model.step", True),
+        ("src/pkg/mod.py:norms", "src/pkg/mod.py:norms", True),
+    ],
+)
+def test_functions_of_all_kinds(isolation: Isolation, target: str, function: str, positional: bool) -> None:
+    """Methods, functions named by their file, and arguments that have to be named."""
+    found = probed(isolation, target, sweep=["n=1,2,4,8"])
+    assert (function, positional) == (found.function, found.positional)
+    assert [(LINE, 8, "norms", WAIT, "n")] == waits(found)
+
+
+def test_a_function_without_arguments(isolation: Isolation) -> None:
+    """It runs at one point, and costs numbers instead of laws."""
+    found = probed(isolation, "pkg.mod:once")
+    assert [(LINE, 13, "once", 'return torch.ones(3, device="cuda").sum().item()', "1")] == waits(found)
+
+
+def test_a_verifier_builds_the_arguments(isolation: Isolation) -> None:
+    """The sweep is the workload's, which builds twice the size here."""
+    found = probed(isolation, "pkg.mod:norms", verifier=Path("verifiers/v.py"))
+    assert [(LINE, 8, "norms", WAIT, "2*n")] == waits(found)
+
+
+def test_a_node_of_pytest(isolation: Isolation) -> None:
+    """All its tests count as one run, 2 + 3 waits; the wait in the fixture does not count."""
+    found = probed(isolation, "tests/test_it.py::test_it")
+    assert [(LINE, 8, "norms", WAIT, "5")] == waits(found)
+    assert () == found.errors
+
+
+def test_a_test_that_counts_itself(isolation: Isolation) -> None:
+    """The fixture gpu of simcuda has the devices of the probe: both count the four waits."""
+    found = probed(isolation, "tests/test_it.py::test_counts")
+    assert ((), [(LINE, 8, "norms", WAIT, "4")]) == (found.errors, waits(found))
+
+
+def test_the_heaviest_comes_first(isolation: Isolation) -> None:
+    """Waiting comes before copying, and that before allocating; of one kind the larger count comes first."""
+    found = probed(isolation, "train.py", arguments=["2", "0"])
+    assert ["stream_syncs", "d2h", "allocations", "allocations"] == [site.what for site in found.sites]
+    # One wait in a line of the function itself, three in the line that it calls.
+    assert [(8, "3"), (27, "1")] == [
+        (place[1], place[4]) for place in waits(probed(isolation, "pkg.mod:uneven"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "error"),
+    [
+        ("pkg.mod:raises", {"sweep": ["n=2"]}, "src/pkg/mod.py:33: ValueError: no"),
+        ("train.py", {"arguments": ["2", "3"]}, "train.py:7 called sys.exit(3)"),
+        ("tests/test_it.py::test_fails", {}, "tests/test_it.py:18: AssertionError"),
+        # What pytest would say of the tensor took it 19 waits.
+        ("tests/test_it.py::test_fails_on_a_tensor", {}, "tests/test_it.py:22: AssertionError"),
+    ],
+)
+def test_a_target_that_does_not_end_well(
+    isolation: Isolation, target: str, more: dict[str, Any], error: str
+) -> None:
+    """What it cost up to there is kept, and how it ended."""
+    found = probed(isolation, target, **more)
+    assert found.errors[0].startswith(error)
+    assert [LINE] == [place[0] for place in waits(found)]
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "reason"),
+    [
+        ("pkg.mod:yields", {"sweep": ["n=1"]}, "returned a generator"),
+        ("pkg.mod:leaves", {"sweep": ["n=1"]}, "ended with exit code 4 before it had a result"),
+        ("pkg.mod:hangs", {"sweep": ["n=1"], "timeout": 1.0}, "still running after 1 s"),
+        ("tests/test_it.py::test_skipped", {}, "no test ran: Skipped: not today"),
+        ("pkg.mod:once", {"meter": "cuda"}, "no real GPU can be measured here"),
+    ],
+)
+def test_a_target_that_cannot_be_measured(
+    isolation: Isolation, target: str, more: dict[str, Any], reason: str
+) -> None:
+    """There is no probe, and the reason says why."""
+    found = run(isolation, target, **more)
+    assert isinstance(found, str)
+    assert reason in found
+
+
+def test_what_is_printed_is_counted(isolation: Isolation) -> None:
+    """A million characters and a line end, in the warm-up and in the run, go to a file of the process."""
+    assert 2 * 1_000_001 == probed(isolation, "pkg.mod:prints", sweep=["n=1"]).printed
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "message"),
+    [
+        ("pkg.mod:norms", {}, "missing a required argument: 'n'; it takes --sweep n=1,2,5,9"),
+        ("pkg.mod:norms", {"sweep": ["n=1", "k=1"]}, "got an unexpected keyword argument 'k'"),
+        ("pkg.mod:nothing", {}, "pkg.mod: has no function nothing"),
+        ("nomod:f", {}, "there is no module nomod"),
+        ("pkg.nomod", {}, "there is no module pkg.nomod"),
+        ("none.py", {}, "there is no file none.py"),
+        ("none.py:f", {}, "there is no file none.py"),
+        ("../else.py:f", {}, "there is no file ../else.py"),
+        ("a b", {}, "there is no file a b"),
+        ("train.py", {"sweep": ["n=1"]}, "train.py is a script"),
+        ("pkg.mod:once", {"arguments": ["1"]}, "a function takes no arguments"),
+        (
+            "pkg.mod:norms",
+            {"sweep": ["n=1"], "verifier": Path("verifiers/v.py")},
+            "give --sweep or --verifier",
+        ),
+        ("pkg.mod:norms", {"verifier": Path("verifiers/w.py")}, "there is no file verifiers/w.py"),
+        ("tests/test_it.py::test_none", {}, "pytest finds no test tests/test_it.py::test_none"),
+    ],
+)
+def test_wrong_usage(isolation: Isolation, target: str, more: dict[str, Any], message: str) -> None:
+    """What does not exist, or cannot be called like that, is the user's to correct."""
+    with pytest.raises(UsageError) as error:
+        run(isolation, target, **more)
+    assert message in str(error.value)
+
+
+def test_nothing_is_left_beside_the_code(isolation: Isolation, root: Path) -> None:
+    """Neither compiled files nor caches of pytest: the repository has the files that it had."""
+    before = sorted(root.rglob("*"))
+    probed(isolation, "tests/test_it.py::test_it")
+    probed(isolation, "pkg.mod:once")
+    assert before == sorted(root.rglob("*"))
+    assert [] == [file for file in before if file.name in {"__pycache__", ".pytest_cache"}]
+
+
+@pytest.mark.parametrize("text", ["n", "n=", "n=a", "n=1,", "=1", "1n=1", "n=1.5", "n=" + "9" * 30])
+def test_a_sweep_that_is_none(text: str) -> None:
+    """A sweep is a name and integers."""
+    with pytest.raises(UsageError, match="not a name and integers"):
+        points([text])
+
+
+def test_the_points_of_a_sweep() -> None:
+    """Values combine with one another, a repeated one counts once; too many, or a name twice, are refused."""
+    assert [{"a": 1, "b": 5}, {"a": 1, "b": -6}] == points(["a=1,1", "b=5,-6"])
+    assert [] == points([])
+    with pytest.raises(UsageError, match="given twice"):
+        points(["a=1", "a=2"])
+    with pytest.raises(UsageError, match="1100 points"):
+        points([f"a={','.join(map(str, range(1100)))}"])

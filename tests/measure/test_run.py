@@ -1,0 +1,160 @@
+"""The loop over points and variants, the same for every meter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.measure.conftest import TallyMeter, workload
+
+from finding_tickets.measure.run import run
+from finding_tickets.measure.tasks import CannotMeasureError, ResultPair
+from finding_tickets.workload import Point
+
+ROOT = Path("/repository")
+SAME = ResultPair("fix", "found")
+
+
+def total(values: torch.Tensor) -> torch.Tensor:
+    """A result to compare."""
+    return values.sum()
+
+
+def spoil(values: torch.Tensor) -> torch.Tensor:
+    """The same result, with the argument changed on the way."""
+    result = values.sum()
+    values.zero_()
+    return result
+
+
+def fail(values: torch.Tensor) -> torch.Tensor:
+    """No result at the second point."""
+    if values.numel() == 2:
+        raise RuntimeError("two is too many")
+    return values.sum()
+
+
+def test_every_variant_runs_at_every_point(meter: TallyMeter) -> None:
+    """The report has a run for each variant at each point, in the order of the sweep."""
+    report = run(workload(1, 2, 4), {"found": total, "fix": total}, meter, ROOT)
+    counts = {name: [run.metrics["syncs"] for run in runs] for name, runs in report.runs.items()}
+    assert {"found": [1, 2, 4], "fix": [1, 2, 4]} == counts
+    assert ({"n": 1}, {"n": 2}, {"n": 4}) == report.sweep
+
+
+def test_every_variant_gets_equal_and_fresh_data(meter: TallyMeter) -> None:
+    """What one variant does to its arguments is not seen by the next one, and the points differ."""
+    report = run(workload(3, 3), {"found": spoil, "fix": total}, meter, ROOT, [SAME])
+    assert meter.built[0] == meter.built[1]
+    assert [None, None] == [agreement["difference"] for agreement in report.agreements]
+
+
+def test_the_warm_up_gets_other_data(meter: TallyMeter) -> None:
+    """A variant that remembers its arguments gains nothing: the measured values are new."""
+    seen: list[list[float]] = []
+
+    def remember(values: torch.Tensor) -> None:
+        seen.append(values.tolist())
+
+    run(workload(3), {"found": remember}, meter, ROOT)
+    warm, measured = seen
+    assert warm != measured
+
+
+def test_unseeded_randomness_of_build_is_the_same_for_all(meter: TallyMeter) -> None:
+    """Modules draw their weights from the global generator; they too are equal for every variant."""
+
+    def from_a_module(point: Point, _device: str, _generator: torch.Generator) -> tuple[torch.Tensor]:
+        return (torch.nn.Linear(point.n, 1).weight.detach(),)
+
+    jobs = workload(4)
+    object.__setattr__(jobs, "build", from_a_module)
+    run(jobs, {"found": total, "fix": total}, meter, ROOT)
+    assert meter.built[0] == meter.built[1]
+
+
+def test_what_the_caller_reads_is_compared(meter: TallyMeter) -> None:
+    """``read`` is part of the run, and its value is the result."""
+    report = run(workload(2, read=lambda _: 7), {"found": total, "fix": torch.neg}, meter, ROOT, [SAME])
+    (agreement,) = report.agreements
+    assert ({"n": 2}, None, False) == tuple(agreement[key] for key in ("at", "difference", "skipped"))
+
+
+def test_an_exception_is_data(meter: TallyMeter) -> None:
+    """The error is kept with its point, comparisons with it fail, and the other points go on."""
+    report = run(workload(1, 2, 3), {"found": total, "fix": fail}, meter, ROOT, [SAME])
+    assert [None, "RuntimeError: two is too many", None] == [run.error for run in report.runs["fix"]]
+    differences = [agreement["difference"] for agreement in report.agreements]
+    assert [None, "raised RuntimeError: two is too many", None] == differences
+
+
+def test_a_target_that_raised_is_skipped(meter: TallyMeter) -> None:
+    """There is nothing to compare with where the other variant has no result."""
+    reverse = ResultPair("found", "fix")
+    report = run(workload(1, 2), {"found": total, "fix": fail}, meter, ROOT, [reverse])
+    assert [False, True] == [agreement["skipped"] for agreement in report.agreements]
+
+
+def test_a_workload_may_compare_in_its_own_way(meter: TallyMeter) -> None:
+    """``same`` decides where the workload has one."""
+
+    def parity(expected: Any, actual: Any) -> str | None:
+        return None if expected % 2 == actual % 2 else "odd and even"
+
+    variants = {"found": lambda values: values.numel(), "fix": lambda values: values.numel() + 3}
+    report = run(workload(2, same=parity), variants, meter, ROOT, [SAME])
+    assert ["odd and even"] == [agreement["difference"] for agreement in report.agreements]
+
+
+def test_a_comparison_that_gives_no_words_is_an_error(meter: TallyMeter) -> None:
+    """A ``same`` that returns True for equal results would make all of them differ."""
+    jobs = workload(2, same=lambda expected, actual: bool(expected == actual))
+    with pytest.raises(TypeError, match="same must return None or the difference in words, not True"):
+        run(jobs, {"found": total, "fix": total}, meter, ROOT, [SAME])
+
+
+def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:
+    """It stays in the sweep, has no run, and the reason is kept."""
+    jobs = workload(1, 3, devices=lambda point: point.n)
+    report = run(jobs, {"found": total}, meter, ROOT)
+    assert ({"at": {"n": 3}, "why": "too many devices"},) == report.not_measured
+    assert [{"n": 1}] == [run.at for run in report.runs["found"]]
+
+
+def test_graph_breaks_are_counted_on_one_device(meter: TallyMeter) -> None:
+    """Only variants that are to be traced have the metric, and only where one device is enough."""
+    jobs = workload(1, 2, devices=lambda point: point.n)
+    report = run(jobs, {"found": total, "fix": total}, meter, ROOT, traced=["fix"])
+    for name, expected in [("found", [None, None]), ("fix", [0, None])]:
+        breaks = [run.metrics.get("graph_breaks") for run in report.runs[name]]
+        assert expected == breaks
+
+
+async def later(_: torch.Tensor) -> None:
+    """Nothing happens until somebody awaits it."""
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (lambda values: (value.item() for value in values), "a generator"),
+        (lambda values: {"items": [map(torch.neg, values)]}, "an iterator"),
+        (later, "a coroutine"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")  # that is the point
+def test_a_promise_is_no_result(meter: TallyMeter, function: Any, kind: str) -> None:
+    """Code that has not run yet would cost nothing; the variant and its point are named."""
+    with pytest.raises(CannotMeasureError) as caught:
+        run(workload(2), {"found": total, "fix": function}, meter, ROOT)
+    hint = "give the workload a read that consumes it"
+    assert f"fix at n=2: returned {kind}, which has not run; {hint}" == str(caught.value)
+
+
+def test_a_promise_that_is_read_is_a_result(meter: TallyMeter) -> None:
+    """The workload's ``read`` runs the generator inside the measured region."""
+    jobs = workload(2, read=list)
+    report = run(jobs, {"found": lambda values: (2 * value for value in values)}, meter, ROOT)
+    assert [None] == [one.error for one in report.runs["found"]]

@@ -1,0 +1,163 @@
+"""Reports and documents as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from jsonschema import Draft202012Validator
+from tests.report.conftest import ROWS, claim, report, row
+
+from finding_tickets.documents.reading import read_document
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.report.json import Item, full_item, report_schema, ticket_item, write_json
+from finding_tickets.report.rows import ReportRow
+from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
+from finding_tickets.report.text import MeasuredDocument
+
+PUBLISHED = Path(__file__).parents[2] / "docs/report.schema.json"
+STRICT = Draft202012Validator(
+    json.loads(
+        json.dumps(report_schema()).replace(
+            '"type": "object",', '"type": "object", "additionalProperties": false,'
+        )
+    )
+)
+"""The schema without room for further keys, which a later version may have and this one has not."""
+
+
+def read(made: StatusReport) -> Any:
+    """The report as JSON, which is valid."""
+    value = json.loads("".join(write_json(made)))
+    STRICT.validate(value)
+    return value
+
+
+def test_the_published_schema_is_current() -> None:
+    """docs/report.schema.json is what ``python -m finding_tickets.report.json`` prints."""
+    Draft202012Validator.check_schema(report_schema())
+    made = "python -m finding_tickets.report.json > docs/report.schema.json"
+    assert report_schema() == json.loads(PUBLISHED.read_text(encoding="utf-8")), f"make it with {made}"
+
+
+def test_what_is_in_a_report() -> None:
+    """Tables, lists, and an item for each document, in their order."""
+    rows = [row("T-1", verdict=Verdict.REFUTED, claims=[claim("a", holds=False)]), row("T-2", status="fixed")]
+    value = read(report(rows))
+    assert (1, "report", 2) == (value["schema_version"], value["kind"], value["status"]["total"])
+    assert ["T-1", "T-2"] == [item["id"] for item in value["data"]]
+    first = value["data"][0]
+    assert ("refuted", "open", "It waits") == (first["verdict"], first["disposition"], first["reason"])
+    assert [("fix.a", False)] == [(each["id"], each["holds"]) for each in first["claims"]]
+    assert [{"metric": "It waits", "before": "It waits", "after": None}] == first["laws"]
+    refuted = {"ticket": "T-1", "claim": "fix.a", "claimed": "a", "measured": "a", "as_expected": False}
+    assert [refuted] == value["status"]["refuted"]
+    assert ["T-1"] == [step["id"] for step in value["status"]["open_work"]]
+    assert {"name": "sum", "counts": [1, 1, 2]} == value["status"]["tables"]["by_disposition"]["rows"][-1]
+
+
+def test_a_report_since_a_revision() -> None:
+    """What is different is there, and what became of documents is counted."""
+    rows = (row("T-1"),)
+    facts = report(rows).facts
+    since = Since("v1", "abc", ("T-1",), ("T-0",), (StatedChange("T-2", "severity", "P1", "P2"),))
+    value = read(StatusReport(facts, status_of_rows(rows, facts, "", since)))["status"]
+    assert {
+        "revision": "v1",
+        "commit": "abc",
+        "added": ["T-1"],
+        "removed": ["T-0"],
+        "changed": [{"id": "T-2", "what": "severity", "before": "P1", "now": "P2"}],
+    } == value["since"]
+    assert ["added", "sum"] == value["tables"]["by_fate"]["columns"]
+
+
+def test_no_documents() -> None:
+    """A report on nothing has all tables, and no item."""
+    value = read(report([]))
+    assert (0, []) == (value["status"]["total"], value["data"])
+
+
+@given(ROWS)
+def test_any_text_is_valid(rows: list[ReportRow]) -> None:
+    """Whatever documents say, the report is valid, in ASCII, with every document and each text as it is."""
+    made = report(rows)
+    assert "".join(write_json(made)).isascii()
+    assert [each.title for each in rows] == [item["title"] for item in read(made)["data"]]
+
+
+@given(ROWS)
+def test_the_same_report_is_the_same_text(rows: list[ReportRow]) -> None:
+    """Nothing but the rows decides what is written."""
+    assert list(write_json(report(rows))) == list(write_json(report(rows)))
+
+
+TICKET = b"""\
+# Finding Ticket: It waits
+
+**Ticket ID:** B1-PT-01
+**Severity:** P3 (was P1)
+
+## Cross-Review: DRL
+
+| Verdict | Evaluation |
+|---|---|
+| NEUTRAL | Rarely. |
+
+**Recommendation:** Wait.
+
+## Resolution
+
+**Status:** Won't Fix (duplicate of B1-PT-02)
+**Closed:** 2024-12-28
+
+| Claim | Status | Evidence |
+|---|---|---|
+| it waits | TRUE | `a.py:3` |
+
+## Correction
+
+**Status:** It does not wait.
+"""
+
+
+def item(data: bytes) -> Item:
+    """Everything known of the ticket in ``data``."""
+    document, _ = read_document(data, "a.md")
+    assert document
+    return full_item(MeasuredDocument(document, Verdict.UNVERIFIED))
+
+
+def test_what_was_done() -> None:
+    """The values of the record, without the places that they were read from."""
+    found = item(TICKET)
+    assert ("2024-12-28", False, "B1-PT-02") == (found["closed"], found["proposed"], found["duplicate_of"])
+    assert [{"original": "P1", "revised": "P3"}] == found["severity_changes"]
+    assert [{"claim": "it waits", "holds": True, "status": "TRUE", "evidence": "a.py:3"}] == found[
+        "checked_claims"
+    ]
+    assert [{"title": "Correction", "date": None, "statement": "It does not wait."}] == found["corrections"]
+
+
+def test_nothing_was_done() -> None:
+    """A ticket that says nothing of its end, and a review, have the same keys."""
+    ticket = item(b"# Finding Ticket: t\n\n**Ticket ID:** A-1\n")
+    review = item(b"# Task 1 Implementation Review: t\n")
+    assert set(ticket) == set(review)
+    assert (None, None, None, []) == (
+        ticket["closed"],
+        ticket["proposed"],
+        review["proposed"],
+        ticket["corrections"],
+    )
+
+
+def test_all_that_a_reviewer_writes() -> None:
+    """The evaluation of a list's item has the remarks beside it too."""
+    document, _ = read_document(TICKET, "a.md")
+    assert document
+    assert [
+        {"reviewer": "drl", "verdict": "NEUTRAL", "evaluation": "Rarely.\n\n**Recommendation:** Wait."}
+    ] == ticket_item(MeasuredDocument(document, Verdict.UNVERIFIED))["reviews"]

@@ -1,0 +1,374 @@
+"""Verifying documents from end to end on the simulated device."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import pytest
+from tests.conftest import Repository
+from tests.verify.conftest import (
+    BUFFER,
+    CLAIMS,
+    COPIES,
+    FIX,
+    VERIFIER,
+    TakesGpu,
+    add,
+    alive,
+    report,
+    run,
+    verify_all,
+)
+
+from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.tasks import FunctionPath
+from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.verification import Evidence, MeasuredTicket
+from finding_tickets.register.staleness import ABSENT
+from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.plan import Plan
+from finding_tickets.verify.verify import Settings, join, verify
+from simcuda.real import why_not
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[Isolation]:
+    """One server for all tests of this file: it takes a second to load torch."""
+    with Isolation() as server:
+        yield server
+
+
+def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: Isolation) -> None:
+    """The law of each variant, the line that waits, and every claim beside what was measured."""
+    add(repository, "A-1")
+    found = verify_all(repository, isolation)["A-1"].verification
+    assert found is not None
+    # The build, such as +cpu, changes no count.
+    torch = version("torch").partition("+")[0]
+    assert (Verdict.VERIFIED, "simulated", torch) == (found.verdict, found.meter, found.torch)
+    # ``found`` reads each of the sums; ``fix`` reads one.
+    assert ("tensors", "1") == tuple(found.variants[name].laws["syncs"] for name in ("found", "fix"))
+    waits = [site for site in found.variants["found"].sites if site.what == "stream_syncs"]
+    assert [("fixes/a_1/found.py", 5, "check", "tensors")] == [
+        (s.file, s.line, s.function, s.law) for s in waits
+    ]
+    assert [True, True, True] == [claim.holds for claim in found.claims]
+    assert 6 == len(found.variants["fix"].samples)
+
+
+def test_memory_of_the_host_is_claimed_and_measured(repository: Repository, isolation: Isolation) -> None:
+    """A list of copies on the host grows with their number; a buffer that is used again does not."""
+    # Each copy has 4 bytes an element, and the sum of one 4 bytes more; the list keeps all copies.
+    claims = """claims:
+  found: {host_peak_bytes: [4*tensors*size + 4, O(tensors*size)]}
+  fix:
+    host_peak_bytes: [4*size + 4, {is: O(1), expect: refuted, why: one copy is needed}]
+    same_result_as: found
+"""
+    add(repository, "A-1", claims, found=COPIES, fix=BUFFER)
+    found = verify_all(repository, isolation, meter="simulated")["A-1"].verification
+    assert found is not None
+    laws = [found.variants[name].laws["host_peak_bytes"] for name in ("found", "fix")]
+    assert ["4*tensors*size + 4", "4*size + 4"] == laws
+    assert [True, True, True, False, True] == [claim.holds for claim in found.claims]
+
+
+def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, isolation: Isolation) -> None:
+    """A read slipped into the loop of the fix is counted, and its line has the law."""
+    slipped = FIX.replace("    return", "    for tensor in tensors:\n        tensor[0].item()\n    return")
+    add(repository, "A-1", fix=slipped)
+    found = verify_all(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert Verdict.FAILED is found.verdict
+    assert "fix.syncs: claimed 1, measured tensors + 1" == found.reason
+    waits = [site for site in found.variants["fix"].sites if site.what == "stream_syncs"]
+    assert [(7, "tensors"), (8, "1")] == [(site.line, site.law) for site in waits]
+
+
+def test_the_verdict_is_kept_as_evidence(repository: Repository, isolation: Isolation) -> None:
+    """The same run leaves the same bytes, and the verdict is read from there until something changes."""
+    add(repository, "A-1")
+    verify_all(repository, isolation)
+    (file,) = repository.root.glob("evidence/A-1/*.json")
+    before = file.read_bytes()
+    verify_all(repository, isolation)
+    assert before == file.read_bytes()
+    assert str(repository.root).encode() not in before
+    document = repository.load().find("A-1")
+    assert Verdict.VERIFIED is current_verdict(document, repository.root).verdict
+    repository.write("fixes/a_1/fix.py", FIX + "\n")
+    assert Verdict.STALE is current_verdict(document, repository.root).verdict
+
+
+BAD = {
+    "verifiers/b_1.py:2: ModuleNotFoundError: No module named 'no_such_module'": {
+        "verifier": "\nimport no_such_module\n"
+    },
+    "verifiers/b_1.py: defines no 'workload' that is a finding_tickets.workload.Workload": {
+        "verifier": "a = 1\n"
+    },
+    "still running after 3 s": {"verifier": "import time\ntime.sleep(600)\n"},
+    "ended with exit code 0 before it had a result": {"verifier": "import os\nos._exit(0)\n"},
+    "verifiers/b_1.py:2 called sys.exit(0)": {"verifier": "import sys\nsys.exit(0)\n"},
+    "found at tensors=3, size=64: fixes/b_1/found.py:4: ValueError: three": {
+        "found": "def check(tensors):\n    total = sum(t.sum().item() for t in tensors)\n"
+        "    if len(tensors) == 3:\n        raise ValueError('three')\n    return total\n"
+    },
+}
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_what_cannot_be_measured_is_inconclusive(
+    repository: Repository, isolation: Isolation, reason: str
+) -> None:
+    """The reason is given, no claim has an outcome, and the next ticket is verified all the same."""
+    add(repository, "B-1", **BAD[reason])
+    add(repository, "C-1")
+    done = verify_all(repository, isolation, timeout=3.0)
+    bad, good = done["B-1"].verification, done["C-1"].verification
+    assert bad is not None
+    assert good is not None
+    assert (Verdict.INCONCLUSIVE, reason) == (bad.verdict, bad.reason)
+    assert not [claim for claim in bad.claims if claim.variant == "found" and claim.holds is not None]
+    assert Verdict.VERIFIED is good.verdict
+
+
+def test_a_claim_about_an_unknown_variable_is_bad_data(repository: Repository, isolation: Isolation) -> None:
+    """Only the sweep knows the variables, so it shows after measuring; file and line are the claim's."""
+    add(repository, "B-1", claims="claims:\n  found:\n    syncs: 4*tensor")
+    add(repository, "C-1")
+    done = verify_all(repository, isolation)
+    error = done["B-1"].error
+    assert error is not None
+    lines = (repository.root / "tickets/B-1.md").read_text(encoding="utf-8").split("\n")
+    assert ("tickets/B-1.md", "    syncs: 4*tensor") == (error.file, lines[(error.line or 0) - 1])
+    assert "did you mean 'tensors'? known: tensors, size" == error.hint
+    assert [] == list(repository.root.glob("evidence/B-1/*"))
+    assert done["C-1"].verification is not None
+
+
+@pytest.mark.skipif(why_not() is None, reason="there is a GPU that can be measured")
+def test_a_real_gpu_is_not_pretended(repository: Repository, isolation: Isolation) -> None:
+    """Without one the verdict is inconclusive, says what is missing, and leaves no evidence."""
+    add(repository, "A-1")
+    found = verify_all(repository, isolation, meter="cuda")["A-1"].verification
+    assert found is not None
+    assert (Verdict.INCONCLUSIVE, "cuda") == (found.verdict, found.meter)
+    assert f"no real GPU can be measured here: {why_not()}" == found.reason
+    assert not (repository.root / "evidence").exists()
+
+
+def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Repository) -> None:
+    """With ``auto`` the meter is settled before measuring: a failure of a GPU is none of the simulation."""
+    add(repository, "A-1")
+    with TakesGpu() as machine:
+        found = verify_all(repository, machine, meter="auto")["A-1"].verification
+    assert found is not None
+    assert ("cuda", "the GPU fell off the bus", ["cuda"]) == (found.meter, found.reason, machine.meters)
+    assert not (repository.root / "evidence").exists()
+
+
+def test_real_runs_share_out_the_gpus(repository: Repository) -> None:
+    """Each may have any one GPU of the machine; a workload for two devices has all of them to itself."""
+    add(repository, "A-1")
+    add(repository, "A-2")
+    with TakesGpu(["4", "7"], wanted={"verifiers/a_2.py": 2}) as machine:
+        verify_all(repository, machine, meter="cuda")
+    both = ("4", "7")
+    assert {"verifiers/a_1.py": (both, False), "verifiers/a_2.py": (both, True)} == machine.slots
+
+
+def test_a_tool_that_does_not_start_leaves_the_evidence_alone(repository: Repository) -> None:
+    """A broken installation says nothing about the code that was verified before."""
+    add(repository, "A-1")
+    with Isolation(preload=("no_such_module",)) as broken:
+        found = verify_all(repository, broken)["A-1"].verification
+    assert found is not None
+    assert Verdict.INCONCLUSIVE is found.verdict
+    assert not (repository.root / "evidence").exists()
+
+
+def test_evidence_that_cannot_be_written_is_an_error(repository: Repository, isolation: Isolation) -> None:
+    """The result is shown all the same, with the reason why it was not kept."""
+    add(repository, "A-1")
+    repository.write("evidence", "a file where the folder should be")
+    done = verify_all(repository, isolation)["A-1"]
+    assert done.verification is not None
+    assert done.error is not None
+    assert (Verdict.VERIFIED, "evidence") == (done.verification.verdict, done.error.file)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (errno.ENOSPC, "there is no room for its temporary files"),
+        (errno.EACCES, "it cannot be prepared: Permission denied"),
+    ],
+)
+def test_a_document_without_room_for_its_results_leaves_the_others_alone(
+    repository: Repository,
+    isolation: Isolation,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: int,
+    reason: str,
+) -> None:
+    """Its folder is the last thing that fits on the disk or not; nothing is recorded of it."""
+    add(repository, "A-1")
+    add(repository, "A-2")
+    full = iter((True,))
+    actual = Path.mkdir
+
+    def mkdir(path: Path, *arguments: Any, **more: Any) -> None:
+        if path.is_relative_to(isolation.folder) and next(full, False):
+            raise OSError(trouble, os.strerror(trouble))
+        actual(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    done = verify_all(repository, isolation)
+    first, second = (done[name].verification for name in ("A-1", "A-2"))
+    assert first is not None
+    assert second is not None
+    assert reason == first.reason
+    assert (Verdict.INCONCLUSIVE, Verdict.VERIFIED) == (first.verdict, second.verdict)
+    assert ["A-2"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
+
+
+BROKEN = {"helpers/__init__.py": "", "helpers/sizes.py": "from helpers.units import BLOCK\n"}
+
+
+@pytest.mark.parametrize(
+    ("mended", "text"), [("helpers/units.py", "BLOCK = 512\n"), ("helpers/sizes.py", "BLOCK = 512\n")]
+)
+def test_code_that_cannot_be_imported_is_stale_once_that_may_have_changed(
+    repository: Repository, isolation: Isolation, mended: str, text: str
+) -> None:
+    """Nobody knows what it would have imported: all that its text names counts, what is not there too."""
+    add(repository, "A-1", verifier=f"from helpers import sizes\n{VERIFIER.format(ticket='A-1')}")
+    for path, content in BROKEN.items():
+        repository.write(path, content)
+    found = verify_all(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert "No module named 'helpers.units'" in found.reason
+    document = repository.load().find("A-1")
+    assert Verdict.INCONCLUSIVE is current_verdict(document, repository.root).verdict
+    repository.write(mended, text)
+    current = current_verdict(document, repository.root)
+    assert (Verdict.STALE, (mended,)) == (current.verdict, current.changed)
+
+
+EDITING = """
+from pathlib import Path
+
+file = Path(__file__).parents[1] / "fixes/a_1/found.py"
+file.write_text(file.read_text() + "# Edited.\\n")
+"""
+MENDING = """
+from pathlib import Path
+
+Path(__file__).write_text("# Mended.\\n")
+raise ValueError("not yet mended")
+"""
+MENDING_A_HELPER = """
+from pathlib import Path
+
+import helper
+
+Path(helper.__file__).write_text("# Mended.\\n")
+raise ValueError("not yet mended")
+"""
+EDITED_MEANWHILE = VERIFIER.format(ticket="A-1").replace(
+    "    return ([", f"{indent(EDITING, '    ')}\n    return (["
+)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "verdict", "edited"),
+    [
+        (EDITED_MEANWHILE, Verdict.VERIFIED, "fixes/a_1/found.py"),
+        (MENDING, Verdict.INCONCLUSIVE, "verifiers/a_1.py"),
+        (MENDING_A_HELPER, Verdict.INCONCLUSIVE, "helper.py"),
+    ],
+    ids=["code that was measured", "code that could not be imported", "what that imported"],
+)
+def test_evidence_is_of_code_as_it_was_measured(
+    repository: Repository, isolation: Isolation, verifier: str, verdict: Verdict, edited: str
+) -> None:
+    """A file that is edited while the measurement runs makes its evidence stale, and is never certified."""
+    add(repository, "A-1", verifier=verifier)
+    repository.write("helper.py", "")
+    found = verify_all(repository, isolation)["A-1"].verification
+    current = current_verdict(repository.load().find("A-1"), repository.root)
+    assert found is not None
+    assert (verdict, Verdict.STALE, (edited,)) == (found.verdict, current.verdict, current.changed)
+
+
+@pytest.mark.parametrize("edited", [None, CLAIMS.replace("syncs: 1", "syncs: 2")], ids=["removed", "edited"])
+def test_evidence_is_of_the_claims_that_were_checked(
+    repository: Repository, isolation: Isolation, edited: str | None
+) -> None:
+    """A ticket that is edited or removed while it is measured ends no run; edited, it is stale."""
+    add(repository, "A-1")
+    (document,) = repository.load().documents
+
+    def edit(_: object) -> None:
+        file = repository.root / document.path
+        file.unlink() if edited is None else add(repository, "A-1", claims=edited)
+
+    settings = Settings(
+        root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
+    )
+    (done,) = verify([document], isolation, settings, edit)
+    assert done.verification is not None
+    assert (Verdict.VERIFIED, None) == (done.verification.verdict, done.error)
+    add(repository, "A-1", claims=edited or CLAIMS)
+    current = current_verdict(repository.load().find("A-1"), repository.root)
+    assert (("Remediation",) if edited else ()) == current.changed
+
+
+def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:
+    """Nothing was run, and the verdict says so."""
+    repository.ticket("A-1")
+    found = verify_all(repository, isolation)["A-1"].verification
+    assert found is not None
+    assert (Verdict.UNVERIFIED, "it has no verifier") == (found.verdict, found.reason)
+
+
+def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isolation) -> None:
+    """Of thousands of tickets, memory holds the plans that are still to be measured, and one measurement."""
+    # What was planned first ends last, so that the last of the plans is not at hand by chance.
+    slow = VERIFIER.format(ticket="A-0") + "\nimport time\ntime.sleep(3)\n"
+    add(repository, "A-0", verifier=slow)
+    for number in range(1, 5):
+        add(repository, f"A-{number}")
+    settings = Settings(
+        root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
+    )
+    kinds = (Plan, Task, TaskOutcome, MeasuredTicket, Evidence)
+    before = alive(*kinds)
+    left = [
+        [now - then for now, then in zip(alive(*kinds), before, strict=True)]
+        for _ in verify(repository.load().documents, isolation, settings)
+    ]
+    # What was done last is still at hand, its task alone is not.
+    assert [[5 - done, 4 - done, 1, 1, 1] for done in range(5)] == left
+
+
+def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured() -> None:
+    """Evidence that names it so is stale, whichever it is now; the other files are as they were."""
+    here = Path()
+    variants = {name: FunctionPath(f"{name}.py", "check") for name in ("found", "fix")}
+    todo = Plan("A-1", "tickets/A-1.md", here, here, here, "verifiers/a_1.py", variants)
+    files = ({"a.py": "1", "same.py": "5"}, {"a.py": "2", "same.py": "5", "b.py": "3"})
+    parts = [
+        report({name: [run({"n": 1}, syncs=1)]}).model_copy(update={"files": each})
+        for name, each in zip(variants, files, strict=True)
+    ]
+    whole = join(todo, parts)
+    assert isinstance(whole, MeasuredTicket)
+    assert {"a.py": ABSENT, "same.py": "5", "b.py": "3"} == whole.files
