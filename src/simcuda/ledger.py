@@ -79,7 +79,12 @@ class Ledger:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
     def count(self, what: str, amount: int = 1) -> None:
-        """Count something that a source line is to answer for."""
+        """Count something that a source line is to answer for.
+
+        Args:
+            what: One of ``COUNTED``.
+            amount: How often; of 0, no line is noted.
+        """
         if not self._open or not amount:
             return
         known = self._known_line
@@ -101,7 +106,12 @@ class Ledger:
             self._known_line = None
 
     def copy(self, kind: str, nbytes: int) -> None:
-        """Count one copy of ``nbytes``."""
+        """Count one copy of ``nbytes``.
+
+        Args:
+            kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
+            nbytes: Bytes that move.
+        """
         self.count(kind)
         name = kind + "_bytes"
         if self._open:
@@ -146,12 +156,14 @@ class Ledger:
             m.ooms += 1
 
     def doubt(self, operation: str, *, is_modelled: bool) -> None:
-        """Name an operation that is only modelled, or else has no rule."""
-        name = "approximate" if is_modelled else "unknown"
+        """Name an operation that is only modelled, or else has no rule.
+
+        Args:
+            operation: Its name with overload, such as ``aten.mm.default``.
+            is_modelled: Whether a library chooses its kernels; else nobody knows what it waits for.
+        """
         for m in self._open:
-            named = getattr(m, name)
-            if operation not in named:
-                setattr(m, name, tuple(sorted((*named, operation))))
+            (m._approximate if is_modelled else m._unknown).add(operation)
 
 
 def user_line(within: int = _WITHIN) -> tuple[str, int, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from simcuda.profile import Profile
 
@@ -66,10 +66,7 @@ class Measurement:
     Attributes:
         unknown: Operations that could make the host wait and have no rule: they are not counted.
         approximate: Operations whose kernels or workspaces a library chooses, so that they are modelled.
-        not_counted: Metrics that a real device does not tell: reading one raises ``AttributeError``.
     """
-
-    not_counted: ClassVar[tuple[str, ...]] = ()
 
     stream_syncs: int = 0
     event_syncs: int = 0
@@ -91,10 +88,10 @@ class Measurement:
     host_peak_bytes: int = 0
     hazards: int = 0
     ooms: int = 0
-    unknown: tuple[str, ...] = field(default=(), repr=False)
-    approximate: tuple[str, ...] = field(default=(), repr=False)
     _usage: Callable[[], Usage] = field(default=lambda: (0, 0, 0), repr=False)
-    _entry: Usage = field(default=(0, 0, 0), repr=False)
+    _entry: Usage = field(default=(0, 0, 0), repr=False, compare=False)
+    _unknown: set[str] = field(default_factory=set, repr=False)
+    _approximate: set[str] = field(default_factory=set, repr=False)
     _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
 
     @property
@@ -111,6 +108,21 @@ class Measurement:
     def sites(self) -> tuple[Site, ...]:
         """The source lines behind the counts, in the order of files and lines."""
         return tuple(sorted(Site(*place, count) for place, count in self._sites.items()))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Operations that could make the host wait and have no rule."""
+        return tuple(sorted(self._unknown))
+
+    @property
+    def approximate(self) -> tuple[str, ...]:
+        """Operations that are only modelled."""
+        return tuple(sorted(self._approximate))
+
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """Metrics that a real device does not tell: reading one raises ``AttributeError``."""
+        return ()
 
     def report(self, rows: int = 30) -> str:
         """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""

@@ -100,7 +100,7 @@ def device(
     # Everything that is put in place is first given its way back: entering may fail half-way.
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
-        stack.callback(_set_default_device, _default_device())
+        stack.enter_context(_default_device_kept())
         # Which module answers for the accelerator is remembered.
         stack.callback(torch.get_device_module.cache_clear)
         stack.callback(patches.restore)
@@ -147,14 +147,16 @@ def _fail_for_want_of_cuda(*_: Any, **__: Any) -> Any:
     raise AssertionError("Torch not compiled with CUDA enabled")
 
 
-def _default_device() -> torch.device | None:
-    context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
-    return None if context is None else context.device
-
-
-def _set_default_device(device: torch.device | None) -> None:
-    if device != _default_device():
-        torch.set_default_device(device)
+@contextmanager
+def _default_device_kept() -> Iterator[None]:
+    """Let the default device of before hold again, whatever it is set to within."""
+    before = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    try:
+        yield
+    finally:
+        now = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+        if now is not before:
+            torch.set_default_device(None if before is None else before.device)
 
 
 def _start_real_cuda() -> None:

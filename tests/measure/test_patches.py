@@ -49,7 +49,8 @@ def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> Non
 def test_a_replaced_constant_is_named_and_put_back() -> None:
     """The tables by which the device counts are as good as its functions."""
     before = without_rule.NEVER_WAITING
-    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.cost\.rules\.without_rule\.N"), unpatched():
+    message = r"^replaces simcuda\.cost\.rules\.without_rule\.N"
+    with pytest.raises(CannotMeasureError, match=message), unpatched():
         vars(without_rule)["NEVER_WAITING"] = {}
     assert before is without_rule.NEVER_WAITING
 

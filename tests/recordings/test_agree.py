@@ -15,6 +15,9 @@ from simcuda.recording import file
 from simcuda.recording.comparison import RecordingAgreement, compare
 from simcuda.recording.file import Recording
 
+pytestmark = pytest.mark.slow
+
+
 CASE = "rule/read-one-value"
 """It costs one wait and one copy, and no launch."""
 

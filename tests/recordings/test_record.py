@@ -42,6 +42,7 @@ def test_a_case_holds_what_its_measurement_counts(small: Recording) -> None:
     assert {"stream_syncs": 1, "d2h": 1, "d2h_bytes": 4} == counts
 
 
+@pytest.mark.slow
 def test_the_same_recording_is_the_same_file(small: Recording, again: Recording, tmp_path: Path) -> None:
     """Two recordings of the same cases have the same bytes."""
     file.write(small, tmp_path / "one.json.gz")
@@ -76,6 +77,7 @@ def test_another_file_is_no_recording(tmp_path: Path, content: str) -> None:
         file.read(tmp_path / "x.json")
 
 
+@pytest.mark.slow
 def test_a_case_that_ends_its_process_loses_no_other(battered: tuple[Recording, list[str]]) -> None:
     """Cases that are killed or exit are lost with the reason; all before and after them are there."""
     recording, told = battered
@@ -94,6 +96,7 @@ def test_a_case_that_ends_its_process_loses_no_other(battered: tuple[Recording, 
     assert [costs] * 7 == counted
 
 
+@pytest.mark.slow
 def test_an_error_is_how_a_case_ends(battered: tuple[Recording, list[str]]) -> None:
     """An exception is recorded with its type and first line."""
     case = battered[0].cases["verifier/mine/raises/n=1"]
@@ -351,6 +354,7 @@ def test_samples_reach_the_device_with_their_strides() -> None:
             assert (sample.stride(), sample.tolist()) == (moved.stride(), moved.tolist())
 
 
+@pytest.mark.slow
 def test_an_operator_runs_forward_and_backward(profile: Profile) -> None:
     """Both are cases of their own, with the summary of the same sample; a product needs one kernel."""
     recording = record(Selection(1, ("op/mul/*",)), profile, say=str)
@@ -400,12 +404,14 @@ def composites(profile: Profile) -> dict[str, Any]:
     return {id_.removeprefix("workload/"): case for id_, case in recording.cases.items()}
 
 
+@pytest.mark.slow
 def test_workloads_run_and_are_known(composites: dict[str, Any]) -> None:
     """More than twenty workloads run on the simulated device, and no operation in them is unknown."""
     assert len(composites) > 20
     assert {"digest", "counts"} == set.union(*(case.keys() - {"approximate"} for case in composites.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAITS)
 def test_workloads_wait_as_often_as_they_ask(composites: dict[str, Any], name: str) -> None:
     """The host waits once for each value or tensor that a workload brings over."""

@@ -55,7 +55,17 @@ class Charges:
                 machine.wait_for_stream(machine.current.streams[device])
 
     def on_device(self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int) -> None:
-        """Charge an operation on a device."""
+        """Charge an operation on a device.
+
+        Args:
+            traits: The kind of operation.
+            call: The operation, which has run on the CPU.
+            tags: The tag of each of its inputs.
+            device: Index of the device.
+
+        Raises:
+            torch.OutOfMemoryError: The device has no room for results, temporaries or workspaces.
+        """
         machine = self._machine
         cost = self._cost(traits, call)
         if traits.resizes:

@@ -29,7 +29,12 @@ def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
 
 
 def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
-    """A copy within a device: bytes where both are laid out alike, else a kernel."""
+    """A copy within a device: bytes where both are laid out alike, else a kernel.
+
+    Args:
+        to: What is written; no elements, no copy.
+        source: What is read, of a shape that broadcasts to that.
+    """
     if not to.numel():
         return FREE
     if same_bytes(to, source):
@@ -38,7 +43,10 @@ def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
 
 
 def contiguous(tensor: torch.Tensor) -> OpCost:
-    """``tensor.contiguous()``: nothing, or a kernel and a temporary."""
+    """``tensor.contiguous()``: nothing, or a kernel and a temporary.
+
+    The temporary has the bytes of the tensor's elements.
+    """
     if tensor.is_contiguous():
         return FREE
     return OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
@@ -83,7 +91,9 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     else:
         machine.ledger.copy("p2p", to.numel() * source.element_size())
         machine.ledger.launch(0 if same_bytes(to, source) else 1)
-        machine.copy_across(here, there, *reads, *writes)
+        streams = machine.current.streams
+        conflicts = machine.ordering.copy_across(streams[here], streams[there], *reads, *writes)
+        machine.ledger.count("hazards", len(conflicts))
 
 
 def _within(

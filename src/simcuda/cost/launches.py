@@ -43,7 +43,10 @@ def elementwise(elements: int, itemsize: int) -> int:
 
 
 def kernels_over(tensor: torch.Tensor) -> int:
-    """Kernels of an elementwise operation with this result."""
+    """Kernels of an elementwise operation with this result.
+
+    Its elements are taken to be the widest among those that are read and written.
+    """
     return elementwise(tensor.numel(), tensor.element_size())
 
 

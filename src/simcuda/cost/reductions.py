@@ -87,7 +87,13 @@ def arithmetic(family: str, itemsize: int, *, half: bool = False) -> Arithmetic:
 
 
 def reduce_all(elements: int, how: Arithmetic, profile: Profile) -> Reduction:
-    """Reduce all elements of dense memory to one result."""
+    """Reduce all elements of dense memory to one result.
+
+    Args:
+        elements: How many there are.
+        how: The reduction's arithmetic.
+        profile: The kind of device, whose size decides how many blocks share the work.
+    """
     return reduction((elements,), (1,), (0,), how, profile)
 
 

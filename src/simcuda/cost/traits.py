@@ -103,7 +103,11 @@ class OperationTraits:
 
 @cache
 def traits_of(operation: Any) -> OperationTraits:
-    """The traits of an operator overload."""
+    """The traits of an operator overload.
+
+    Args:
+        operation: An ``OpOverload``, such as ``torch.ops.aten.add.Tensor``.
+    """
     schema, tag = operation._schema, torch.Tag
     op = f"{operation.namespace}.{schema.name.partition('::')[2]}.{operation._overloadname}"
     packet = op.rpartition(".")[0]

@@ -81,7 +81,10 @@ class MemoryBlock:
     after: MemoryBlock | None = None
 
     def split_off(self, size: int) -> MemoryBlock:
-        """Keep ``size`` bytes; the rest becomes a block of its own, which is returned."""
+        """Keep ``size`` bytes; the rest becomes a block of its own, which is returned.
+
+        The rest is of the same pool, and not yet offered for reuse.
+        """
         # The rest is a neighbour, with which it merges when both are free.
         rest = MemoryBlock(
             self.address + size, self.size - size, self.stream, self.pool, before=self, after=self.after
@@ -200,7 +203,10 @@ class Allocator:
         return taken
 
     def free(self, block: MemoryBlock) -> None:
-        """Take a block back; where other streams use it, it is reused only after they have finished."""
+        """Take a block back; where other streams use it, it is reused only after they have finished.
+
+        What counts as using it is what ``record_stream`` was told.
+        """
         if not block.used_by:
             for stats in block.pool.stats:
                 stats.take_back(block.size, block.requested)
@@ -213,7 +219,12 @@ class Allocator:
         block.used_by = None
 
     def record_stream(self, block: MemoryBlock, stream: int) -> None:
-        """Note that ``stream`` uses the block, besides the one it was allocated on."""
+        """Note that ``stream`` uses the block, besides the one it was allocated on.
+
+        Args:
+            block: A block that is handed out.
+            stream: The stream, by its number on the machine.
+        """
         if stream != block.stream:
             block.used_by = (block.used_by or set()) | {stream}
 

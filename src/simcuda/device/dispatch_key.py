@@ -59,7 +59,10 @@ def watched() -> Iterator[None]:
 
 
 def unwatched(function: Callable[P, R]) -> Callable[P, R]:
-    """Let torch run the operations of ``function`` itself, also where this thread is watched."""
+    """Let torch run the operations of ``function`` itself, also where this thread is watched.
+
+    For what looks at simulated tensors on the simulation's own account.
+    """
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -139,7 +139,11 @@ class Machine:
             self.current.streams[device] = stream
 
     def leave_backward(self, streams: list[int]) -> None:
-        """Make the streams current that a backward pass was started on, and let them come after it."""
+        """Make the streams current that a backward pass was started on, and let them come after it.
+
+        Args:
+            streams: The stream of every device that was current before the pass.
+        """
         for before, last in zip(streams, self.current.streams, strict=True):
             if before != last:
                 self.ordering.wait(before, self.ordering.record(last))
@@ -189,7 +193,15 @@ class Machine:
             self.malloc(device, nbytes)
 
     def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[MemoryBlock]:
-        """Blocks for an operation's temporaries; the caller frees them by ``free``."""
+        """Blocks for an operation's temporaries; the caller frees them by ``free``.
+
+        Args:
+            device: Index of the device.
+            sizes: Bytes of each; nothing is allocated for 0.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
         return [block for size in sizes if (block := self.malloc(device, size)) is not None]
 
     def free(self, device: int, blocks: Collection[MemoryBlock]) -> None:
@@ -198,7 +210,11 @@ class Machine:
             self.allocators[device].free(block)
 
     def place(self, storage: torch.UntypedStorage, device: int) -> Tag:
-        """Give a new storage its place on a device, charging its bytes there."""
+        """Give a new storage its place on a device, charging its bytes there.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
         nbytes = storage.nbytes()
         block = self.malloc(device, nbytes)
         tag = self.storages.add(storage, device, nbytes, block)
@@ -210,7 +226,13 @@ class Machine:
     def place_on_host(
         self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
     ) -> Tag:
-        """Note a storage that was made in host memory."""
+        """Note a storage that was made in host memory.
+
+        Args:
+            storage: The storage.
+            pinned: Whether it is page-locked, so that copies need not wait for the host.
+            floating: Whether it may turn out to belong to a device; see ``Tag``.
+        """
         nbytes = storage.nbytes()
         self.host_bytes += nbytes
         self.ledger.usage_rose()
@@ -245,21 +267,25 @@ class Machine:
         self._owns(tag)
 
     def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
-        """Launch kernels on the current stream of a device, over data known by serial number."""
+        """Launch kernels on the current stream of a device, over data known by serial number.
+
+        Args:
+            device: Index of the device.
+            kernels: How many; 0 for a copy, which is ordered as a kernel is.
+            reads: Data that they read.
+            writes: Data that they write.
+        """
         self.ledger.launch(kernels)
         conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
         if conflicts:
             self.ledger.count("hazards", len(conflicts))
 
     def host_touches(self, data: int, *, writes: bool) -> None:
-        """Let the host read, or write, data that it shares with the devices."""
-        self.ledger.count("hazards", len(self.ordering.host_touches(data, writes=writes)))
+        """Let the host read, or write, data that it shares with the devices.
 
-    def copy_across(self, source: int, destination: int, read: int, written: int) -> None:
-        """Copy between two devices, whose current streams wait for each other."""
-        streams = self.current.streams
-        conflicts = self.ordering.copy_across(streams[source], streams[destination], read, written)
-        self.ledger.count("hazards", len(conflicts))
+        An access that no wait orders after those of the devices counts as a hazard.
+        """
+        self.ledger.count("hazards", len(self.ordering.host_touches(data, writes=writes)))
 
     def wait_for_stream(self, stream: int) -> None:
         """The host waits for a stream.

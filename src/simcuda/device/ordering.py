@@ -85,7 +85,13 @@ class Ordering:
     _left_behind: dict[int, dict[tuple[int, int], Clock]] = field(default_factory=dict)
 
     def launch(self, stream: int, reads: Iterable[int] = (), writes: Collection[int] = ()) -> list[Conflict]:
-        """Queue a kernel or a copy; at most one conflict for each piece of data it touches."""
+        """Queue a kernel or a copy; at most one conflict for each piece of data it touches.
+
+        Args:
+            stream: The stream.
+            reads: Data it reads.
+            writes: Data it writes; what it both reads and writes may be in both.
+        """
         # Each launch is a tick of its stream's own clock.
         clock = self._clock(stream)
         clock[stream] = tick = clock.get(stream, 0) + 1
@@ -147,7 +153,11 @@ class Ordering:
         return self._host.get(mark.stream, 0) >= mark.tick
 
     def allocate(self, data: int, owner: int, start: int, end: int) -> None:
-        """Give the memory from ``start`` to ``end``, in blocks of stream ``owner``, to ``data``."""
+        """Give the memory from ``start`` to ``end``, in blocks of stream ``owner``, to ``data``.
+
+        Uses of that memory by its last owner's other streams go on: a write that has not waited for them is a
+        ``reuse`` conflict.
+        """
         ranges = self._left_behind.get(owner)
         if not ranges:
             return

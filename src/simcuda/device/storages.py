@@ -113,7 +113,16 @@ class Storages:
         pinned: bool = False,
         floating: bool = False,
     ) -> Tag:
-        """Remember a new storage until it is gone."""
+        """Remember a new storage until it is gone.
+
+        Args:
+            storage: The storage.
+            device: Index of its device, or ``HOST``.
+            nbytes: Bytes that were asked for.
+            block: Where it lies on the device.
+            pinned: See ``Tag``.
+            floating: See ``Tag``.
+        """
         # The tag is the weak reference itself: one object for each storage instead of two.
         tag = Tag(storage, self._gone)
         tag.key = storage._cdata

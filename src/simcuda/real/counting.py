@@ -144,7 +144,11 @@ class _Window:
         self._next = {one: following for of_op in by_op.values() for one, following in pairwise(of_op)}
 
     def check(self, what: str, names: tuple[str, ...], recorded: Collection[int]) -> None:
-        """Every call of these names must have left a record of what it made the device do."""
+        """Every call of these names must have left a record of what it made the device do.
+
+        Raises:
+            IncompleteTraceError: One has not.
+        """
         made = [call for call in self.calls if call.name.startswith(names)]
         lost = sum(1 for call in made if call.correlation not in recorded)
         if lost:

@@ -26,11 +26,16 @@ class RealMeasurement(Measurement):
     What is ``not_counted`` is not 0, it is not known.
     """
 
-    not_counted = NEVER_COUNTED  # of several devices, one more
+    _not_counted: tuple[str, ...] = NEVER_COUNTED
+
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """Metrics that these devices do not tell: reading one raises ``AttributeError``."""
+        return self._not_counted
 
     def __getattribute__(self, name: str) -> Any:
         """Refuse what was not counted."""
-        if name in super().__getattribute__("not_counted"):
+        if name in super().__getattribute__("_not_counted"):
             raise AttributeError(f"{name} is not counted on a real device")
         return super().__getattribute__(name)
 
@@ -142,7 +147,7 @@ def _fill(measurement: RealMeasurement, seen: Observation) -> None:
     in_use = [place for place, entries in enumerate(seen.entries) if entries]
     if len(in_use) > 1:
         measurement.peak_bytes = made.peak
-        object.__setattr__(measurement, "not_counted", (*NEVER_COUNTED, "peak_allocated_bytes"))
+        measurement._not_counted = (*NEVER_COUNTED, "peak_allocated_bytes")
     elif in_use:
         before, after = seen.statistics[in_use[0]]
         measurement.peak_bytes = after.requested_peak - before.requested

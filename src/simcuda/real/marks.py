@@ -111,7 +111,12 @@ class Marks:
                 frame.f_trace = None
 
     def leave(self, kind: str, place: Place) -> None:
-        """Leave a mark of a place."""
+        """Leave a mark of a place.
+
+        Args:
+            kind: ``LINE``, or the metric that PyTorch announced.
+            place: The place, which the trace knows by a number.
+        """
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)

@@ -50,7 +50,11 @@ class Group:
 
 
 def digest(*parts: str) -> str:
-    """Eight hexadecimal digits that differ where the parts do."""
+    """Eight hexadecimal digits that differ where the parts do.
+
+    Args:
+        *parts: What a case is made of, as text.
+    """
     return f"{zlib.crc32(chr(0).join(parts).encode()):08x}"
 
 

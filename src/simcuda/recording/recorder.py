@@ -88,5 +88,8 @@ def record(
 
 
 def say_on_stderr(text: str) -> None:
-    """Tell people how far it is, apart from what a command prints."""
+    """Tell people how far it is, apart from what a command prints.
+
+    What it prints may be piped to a file or to another program.
+    """
     print(text, file=sys.stderr, flush=True)

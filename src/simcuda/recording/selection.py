@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording import operators, optimizers, rule_examples, verifiers, workloads
-from simcuda.recording.case import Group
+from simcuda.cost.rules import RULES, CostRule, example_names, run_example
+from simcuda.recording import operators, optimizers, verifiers, workloads
+from simcuda.recording.case import Case, Group, Work, digest, seed_all
 
 WILDCARD = re.compile(r"[*?[]")
 
@@ -76,7 +77,7 @@ class Selection:
             case "operators":
                 groups = operators.groups(self.samples)
             case "rules":
-                groups = [Group("rule", rule_examples.cases)]
+                groups = [Group("rule", _rule_cases)]
             case "optimizers":
                 groups = [Group("optimizer", optimizers.cases)]
             case "workloads":
@@ -89,3 +90,14 @@ class Selection:
 
 GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimizer", "operators": "op"}
 """How the names of groups begin, by suite; the long one comes last, where time may run out."""
+
+
+def _rule_cases() -> list[Case]:
+    return [Case(f"rule/{rule.id}", partial(_prepare_rule, rule), digest(rule.example)) for rule in RULES]
+
+
+def _prepare_rule(rule: CostRule, seed: int) -> Work:
+    seed_all(seed)
+    # The tensors that the example uses are made before it is measured.
+    names = example_names()
+    return lambda: run_example(rule, names)

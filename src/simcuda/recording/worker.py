@@ -69,7 +69,12 @@ class SuiteOrder:
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
-    """Run what is ordered and tell of each case."""
+    """Run what is ordered and tell of each case.
+
+    Args:
+        order: What to run.
+        tell: Called with each message.
+    """
     devices: Devices = (
         RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
     )

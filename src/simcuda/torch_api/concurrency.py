@@ -115,7 +115,11 @@ def _locked(lock: threading.RLock, function: Function, *args: Any, **kwargs: Any
 
 @contextmanager
 def refused_in_children(dispatcher: Dispatcher) -> Iterator[None]:
-    """Let processes that are forked in this block run on the host alone."""
+    """Let processes that are forked in this block run on the host alone.
+
+    Args:
+        dispatcher: What runs the operations of this process.
+    """
     _forking.append(dispatcher)
     try:
         yield

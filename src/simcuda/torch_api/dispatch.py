@@ -51,7 +51,18 @@ class Dispatcher:
         self._last_device = HOST
 
     def run(self, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        """Run one operation, placing its results where CUDA would."""
+        """Run one operation, placing its results where CUDA would.
+
+        Args:
+            func: The operator overload.
+            args: Its positional arguments.
+            kwargs: Its arguments by name.
+
+        Raises:
+            RuntimeError: The tensors lie on several devices.
+            NotImplementedError: CUDA has no kernel for it.
+            torch.OutOfMemoryError: The device has no room.
+        """
         traits = self._traits.get(id(func))
         if traits is None:
             traits = self._traits[id(func)] = traits_of(func)

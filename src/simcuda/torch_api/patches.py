@@ -33,7 +33,12 @@ class Patches:
     _is_suspended: bool = False
 
     def set(self, owner: Any, **values: Any) -> None:
-        """Give a module or class these attributes until ``restore``."""
+        """Give a module or class these attributes until ``restore``.
+
+        Args:
+            owner: The module or class.
+            **values: The attributes by name; a name may be set again.
+        """
         for name, value in values.items():
             # An inherited attribute is not the owner's: it comes back by deleting the one set here.
             self.replaced.append((owner, name, vars(owner).get(name, _MISSING)))

@@ -182,7 +182,14 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
 def refuse_if(
     is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
 ) -> Callable[..., Any]:
-    """The original, but for calls that ``is_refused``, given their arguments, is true for."""
+    """The original, but for calls that ``is_refused``, given their arguments, is true for.
+
+    Args:
+        is_refused: Takes the arguments of a call.
+        original: What runs where it says no.
+        what: What does not run, as the subject of a sentence.
+        instead: What to do instead, as a command.
+    """
     refused = refuse(what, instead)
 
     def function(*args: Any, **kwargs: Any) -> Any:

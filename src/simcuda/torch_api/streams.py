@@ -185,7 +185,14 @@ def current(machine: Machine, device: int | None = None) -> int:
 
 
 def run_backward(machine: Machine, engine: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run the autograd engine; afterwards the streams are current again that were before it."""
+    """Run the autograd engine; afterwards the streams are current again that were before it.
+
+    Args:
+        machine: The machine.
+        engine: What runs the engine.
+        *args: Its positional arguments.
+        **kwargs: Its arguments by name.
+    """
     if not machine.has_side_streams:
         return engine(*args, **kwargs)
     streams = list(machine.current.streams)

@@ -110,7 +110,14 @@ class TensorApi:
         return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
-        """The tensor on a device, itself where nothing changes."""
+        """The tensor on a device, itself where nothing changes.
+
+        Args:
+            tensor: The tensor.
+            device: Index of the device, or ``HOST``.
+            how: Arguments of ``aten._to_copy``.
+            copy: Whether it is to be another tensor in any case.
+        """
         # A lazy module's parameter refuses almost every function until its first use.
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
             with torch._C.DisableTorchFunctionSubclass():

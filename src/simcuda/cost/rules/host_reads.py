@@ -13,7 +13,12 @@ ANSWER = ("d2h", TRUTH_BYTES)
 
 
 def read_all(elements: int, profile: Profile) -> OpCost:
-    """Whether all, or any, of that many truth values hold, and the wait for the answer."""
+    """Whether all, or any, of that many truth values hold, and the wait for the answer.
+
+    Args:
+        elements: How many truth values there are.
+        profile: The kind of device.
+    """
     if elements == 1:
         # Nothing is to be reduced: the value is copied into the result.
         return OpCost(waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,))

@@ -33,7 +33,15 @@ HALVES = (torch.float16, torch.bfloat16)
 def reduce(
     family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
 ) -> OpCost:
-    """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``."""
+    """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``.
+
+    Args:
+        family: One of those that ``arithmetic`` knows.
+        tensor: What is reduced; only its layout counts.
+        dimensions: Those that are reduced, from 0 on.
+        result: The result, whose type may differ.
+        profile: The kind of device.
+    """
     if not tensor.numel():
         return OpCost(kernels_over(result))
     return _cost(family, tensor.shape, tensor.stride(), dimensions, tensor.dtype, result.dtype, profile)

@@ -21,7 +21,13 @@ INDEX_BYTES = 8
 
 
 def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
-    """Sort ``tensor`` along ``dim`` into ``values`` and their indices, which are not included."""
+    """Sort ``tensor`` along ``dim`` into ``values`` and their indices, which are not included.
+
+    Args:
+        tensor: What is sorted.
+        values: Where the values go; its layout decides whether they are rearranged.
+        dim: The dimension, from 0 on.
+    """
     if not tensor.numel():
         return FREE
     if not tensor.dim():

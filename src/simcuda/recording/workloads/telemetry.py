@@ -107,16 +107,12 @@ def prefetch_on_a_side_stream(generator: torch.Generator) -> Steps:
     batches = [torch.rand(32, 8, generator=generator).pin_memory() for _ in range(3)]
     weight = uniform(generator, 8, 8)
     side = torch.cuda.Stream()
-
-    def fetch(batch: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event]:
-        with torch.cuda.stream(side):
-            moved = batch.to("cuda", non_blocking=True)
-            return moved, side.record_event()
-
     yield
     total = torch.zeros(32, 8, device="cuda")
     for batch in batches:
-        moved, ready = fetch(batch)
+        with torch.cuda.stream(side):
+            moved = batch.to("cuda", non_blocking=True)
+            ready = side.record_event()
         torch.cuda.current_stream().wait_event(ready)
         moved.record_stream(torch.cuda.current_stream())
         total += moved @ weight
