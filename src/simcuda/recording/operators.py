@@ -28,6 +28,15 @@ def groups(most: int) -> list[Group]:
     Raises:
         ImportError: ``op_db`` cannot be imported; it needs numpy.
     """
+    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in op_db()]
+
+
+def op_db() -> list[Any]:
+    """PyTorch's own list of operators, each with samples of its arguments.
+
+    Raises:
+        ImportError: It cannot be imported; it needs numpy.
+    """
     stands_in = "expecttest" not in sys.modules and find_spec("expecttest") is None
     if stands_in:
         # Torch's test helpers derive a class from it, and use no more of it than unittest has.
@@ -35,11 +44,11 @@ def groups(most: int) -> list[Group]:
         module.TestCase = unittest.TestCase
         sys.modules["expecttest"] = module
     try:
-        from torch.testing._internal.common_methods_invocations import op_db
+        from torch.testing._internal.common_methods_invocations import op_db as operators
     finally:
         if stands_in:
             del sys.modules["expecttest"]
-    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in op_db]
+    return operators
 
 
 def spread(count: int, most: int) -> list[int]:

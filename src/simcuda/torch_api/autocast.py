@@ -141,7 +141,7 @@ class Autocast:
                     self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)
         torch._C._dispatch_tls_set_dispatch_key_included(KEY, enabled)
 
-    def _cast_all(self, name: str, operation: Any, *args: Any, **kwargs: Any) -> Any:
+    def _cast_all(self, name: str, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run an operation with all arguments in one type, which its name decides."""
         with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
             dtype = torch.float32
@@ -152,7 +152,7 @@ class Autocast:
             named = {key: self._cast(value, dtype) for key, value in kwargs.items()}
             return operation(*[self._cast(value, dtype) for value in args], **named)
 
-    def _single_result(self, place: int, operation: Any, *args: Any, **kwargs: Any) -> Any:
+    def _single_result(self, place: int, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run an operation with a result in single precision, unless one at ``place`` asks for a type."""
         asked = args[place] if place < len(args) else kwargs.get("dtype")
         with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
@@ -160,7 +160,7 @@ class Autocast:
                 args, kwargs = args[:place], {**kwargs, "dtype": torch.float32}
             return operation(*args, **kwargs)
 
-    def _with_type(self, defaults: list[Any], typed: Any, *args: Any) -> Any:
+    def _with_type(self, defaults: list[Any], typed: Any, /, *args: Any) -> Any:
         """The same by an overload that takes a type, given the defaults of the one without."""
         values = (*args, *defaults[len(args) :])
         with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):

@@ -82,7 +82,7 @@ class Threads:
         """Leave the threads that are still running to themselves."""
         self._dispatcher.run = lambda operation, args, kwargs: operation._op(*args, **kwargs)
 
-    def _take_part(self, function: Function, *args: Any, **kwargs: Any) -> Any:
+    def _take_part(self, function: Function, /, *args: Any, **kwargs: Any) -> Any:
         here = self._here
         if getattr(here, "takes_part", False):
             return function(*args, **kwargs)
@@ -108,7 +108,7 @@ class Threads:
         storages._gone = partial(_locked, lock, storages._forget)
 
 
-def _locked(lock: threading.RLock, function: Function, *args: Any, **kwargs: Any) -> Any:
+def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: Any) -> Any:
     with lock:
         return function(*args, **kwargs)
 

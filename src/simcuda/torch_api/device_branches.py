@@ -177,15 +177,15 @@ class DeviceBranches:
             machine.adopt(made, given.device)
         return result
 
-    def _made_on_host(self, tensor: Tensor, *data: Any, **_: Any) -> None:
+    def _made_on_host(self, tensor: Tensor, /, *data: Any, **_: Any) -> None:
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
         if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
             read_elements(data[0])
         self._machine.settle((self._machine.storages.of(tensor),))
 
 
-def _by_host_number(original: Callable[..., Any], tensors: Any, *others: Any, **named: Any) -> Any:
+def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **named: Any) -> Any:
     first = others[0] if others else None
-    if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and tensors and tensors[0].is_cuda:
+    if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and self and self[0].is_cuda:
         others = (first.item(), *others[1:])
-    return original(tensors, *others, **named)
+    return original(self, *others, **named)

@@ -22,7 +22,7 @@ from simcuda.cost.copies import charge_copy
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
-from simcuda.device.storages import HOST, Tag
+from simcuda.device.storages import HOST
 from simcuda.torch_api.gradients import is_in_backward, joins_gradients
 from simcuda.torch_api.operand_devices import common_device
 
@@ -145,7 +145,12 @@ class Dispatcher:
                 machine.refuse_more_than_all(device, int(lacking[1]))
             raise
         outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
-        floating = device == HOST and _is_floating(traits, kwargs, tags)
+        # What C++ code makes, or makes of such tensors, may be for any device; see ``Tag``.
+        floating = device == HOST and (
+            traits.takes_device and "pin_memory" not in kwargs
+            if traits.makes
+            else bool(tags) and all(tag is not None and tag.floating for tag in tags)
+        )
         if floating and traits.makes and is_in_backward():
             # A formula makes its constants where it works.
             device = self._last_device
@@ -256,10 +261,3 @@ class Dispatcher:
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
-
-
-def _is_floating(traits: OperationTraits, kwargs: Arguments, tags: Sequence[Tag | None]) -> bool:
-    """Whether C++ code makes a tensor that may be for any device; see ``Tag``."""
-    if traits.makes:
-        return traits.takes_device and "pin_memory" not in kwargs
-    return bool(tags) and all(tag is not None and tag.floating for tag in tags)

@@ -143,6 +143,7 @@ class Factories:
     def _sparse(
         self,
         make: Callable[..., Tensor],
+        /,
         *args: Any,
         device: DeviceLike | None = None,
         requires_grad: bool = False,

@@ -57,22 +57,22 @@ class _Extreme(torch.autograd.Function):
         return mask * (gradients[0] / mask.sum()), None
 
 
-def shared_evenly(original: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+def shared_evenly(original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """One of ``EXTREMES``, with the gradient that it has on CUDA."""
     if (
-        not args
+        len(args) == 1
         and not kwargs
-        and isinstance(tensor, Tensor)
-        and tensor.requires_grad
+        and isinstance(args[0], Tensor)
+        and args[0].requires_grad
         and torch.is_grad_enabled()
-        and tensor.is_cuda
+        and args[0].is_cuda
         # Under vmap and its kin, and in forward mode, the formula is CUDA's already, or none is taken.
-        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and not torch._C._functorch.is_functorch_wrapped_tensor(args[0])
         and torch.autograd.forward_ad._current_level < 0
     ):
         extreme_with_gradient: Any = _Extreme.apply
-        return extreme_with_gradient(tensor, original)
-    return original(tensor, *args, **kwargs)
+        return extreme_with_gradient(args[0], original)
+    return original(*args, **kwargs)
 
 
 def is_in_backward() -> bool:

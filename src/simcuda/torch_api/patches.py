@@ -111,7 +111,7 @@ def _rebind(others: dict[int, Any]) -> None:
 def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
     """A plain function, which binds to what it is looked up on, as a bound method or a partial would not."""
 
-    def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(instance, *args, **kwargs)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
 
     return method

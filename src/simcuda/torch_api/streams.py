@@ -184,7 +184,7 @@ def current(machine: Machine, device: int | None = None) -> int:
     return machine.current.streams[index]
 
 
-def run_backward(machine: Machine, engine: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run the autograd engine; afterwards the streams are current again that were before it.
 
     Args:
