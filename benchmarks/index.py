@@ -1,10 +1,10 @@
 """The index of a register: made anew, brought up to date, and read, each against what it cannot do without.
 
 Made anew: ``tickets list`` where there is no index, on one processor, against a process that reads the same
-files, takes a digest of each and puts path, digest and text into a database; that understands nothing. On two
-processors, the same against itself on one. Brought up to date: a list after one file has changed against one
-after none has. Read: a list of what has not changed against a process that asks for the state of each file,
-reads a row for each from a database, and understands it as JSON.
+files, takes a digest of each and puts path, digest and text into a database; that understands nothing.
+Brought up to date: a list after one file has changed against one after none has. Read: a list of what has not
+changed against a process that asks for the state of each file, reads a row for each from a database, and
+understands it as JSON.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from benchmarks.command import main
 from benchmarks.generated import write_register
-from benchmarks.processes import Run, environment, on, run, usable
+from benchmarks.processes import Run, environment, on, run
 from benchmarks.result import Bound, Number, Result, Size
 from benchmarks.rows import write_rows
 
 COUNT = {Size.FULL: 2_000, Size.QUICK: 600, Size.LEAST: 10}
 ROUNDS = {Size.FULL: 5, Size.QUICK: 3, Size.LEAST: 1}
-PROCESSORS = 2
 SETTLED_SECONDS = 0.1
 """So long after a change, the state of a file tells of every further one."""
 LIST = [sys.executable, "-m", "finding_tickets", "list", "--root"]
@@ -57,24 +55,26 @@ if len(rows) != len(states):
 
 @dataclass(frozen=True)
 class Claim:
-    """A step and what it is compared with, by the time of processors or by the clock."""
+    """A step and what it is compared with, by the time of processors."""
 
     name: str
     what: str
     ours: str
     theirs: str
     bound: Bound
-    by_clock: bool = False
 
 
 WRITTEN, READ = "written to a database", "rows and states"
-ONE, TWO = "an index made", "made on two processors"
+MADE = "an index made"
 LISTED, CHANGED = "a list", "a list after a change"
 CLAIMS = (
     Claim(
-        "index-made", "an index of a register made / its files written to a database", ONE, WRITTEN, Bound(60)
+        "index-made",
+        "an index of a register made / its files written to a database",
+        MADE,
+        WRITTEN,
+        Bound(60),
     ),
-    Claim("index-two", "an index made on two processors / on one", TWO, ONE, Bound(0.7), by_clock=True),
     Claim("index-changed", "a list after one file has changed / after none has", CHANGED, LISTED, Bound(2.5)),
     Claim("index-read", "a list after none has changed / rows and states of files", LISTED, READ, Bound(3)),
 )
@@ -96,10 +96,10 @@ class Bench:
         """A list."""
         return run([*LIST, str(self.register)], self.env)
 
-    def made(self, processors: int) -> Run:
-        """A list that has to make the index, on so many processors."""
+    def made(self) -> Run:
+        """A list that has to make the index, on one processor."""
         shutil.rmtree(self.env["XDG_CACHE_HOME"], ignore_errors=True)
-        with on(processors):
+        with on(1):
             return self.listed()
 
     def changed(self) -> Run:
@@ -136,8 +136,7 @@ def measure(size: Size) -> Iterator[Result]:
         write_rows(bench.register, folder / "rows.sqlite3", bench.env)
         steps: dict[str, Callable[[], Run]] = {
             WRITTEN: bench.written,
-            ONE: lambda: bench.made(1),
-            TWO: lambda: bench.made(PROCESSORS),
+            MADE: bench.made,
             LISTED: bench.listed,
             CHANGED: bench.changed,
             READ: bench.read,
@@ -149,20 +148,15 @@ def measure(size: Size) -> Iterator[Result]:
 
 def result(claim: Claim, rounds: Sequence[Mapping[str, Run]], register: str) -> Result:
     """The median of the ratios within each round."""
-    told: dict[str, Any] = {"name": claim.name, "what": claim.what, "bound": claim.bound}
-    if claim.by_clock and usable() < PROCESSORS:
-        return Result(**told, missing=f"it needs {PROCESSORS} processors")
-    times = [[_seconds(each[step], claim) for step in (claim.ours, claim.theirs)] for each in rounds]
-    ours, theirs = (median(taken) for taken in zip(*times, strict=True))
+    times = [[each[step].processor for step in (claim.ours, claim.theirs)] for each in rounds]
+    ours, theirs = (median(seconds) for seconds in zip(*times, strict=True))
     return Result(
-        **told,
+        name=claim.name,
+        what=claim.what,
+        bound=claim.bound,
         value=median(one / other for one, other in times),
         beside=(Number(f"{claim.ours}, {register}", ours, "s"), Number(claim.theirs, theirs, "s")),
     )
-
-
-def _seconds(run: Run, claim: Claim) -> float:
-    return run.wall if claim.by_clock else run.processor
 
 
 if __name__ == "__main__":

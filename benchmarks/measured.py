@@ -21,15 +21,15 @@ PATTERN = "B7-PT-02"
 EVIDENCE = "evidence"
 
 
-def write_measured_register(root: Path, count: int) -> None:
-    """A register in which every hundredth ticket has a remediation and fresh evidence."""
+def write_measured_register(root: Path, count: int, one_in: int = MEASURED) -> None:
+    """A register in which one ticket in so many has a remediation and fresh evidence."""
     write_register(root, count)
     text = (OURS / f"tickets/{PATTERN}.md").read_text(encoding="utf-8")
     block = text[text.index("## Remediation") :].partition("\n## ")[0]
     for folder in ("fixes", "verifiers"):
         shutil.copytree(OURS / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for number, (path, _) in enumerate(tickets(count)):
-        if number % MEASURED == 0:
+        if number % one_in == 0:
             file = root / "tickets" / path
             file.write_text(f"{file.read_text(encoding='utf-8')}\n---\n\n{block}\n", encoding="utf-8")
             record(root, f"tickets/{path}")

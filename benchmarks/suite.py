@@ -21,6 +21,7 @@ NAMES = (
     "reading",
     "listing",
     "index",
+    "measured_list",
     "importing",
     "reports",
     "laws",

@@ -2,8 +2,7 @@
 
 With torch loaded, each of the ten is first measured by itself. All of them cannot take less than the slowest
 one, nor less than half of their sum. The claim is that ``tickets verify --all`` takes at most 1.25 times the
-larger of the two, and one ``import torch``. The slowest ticket comes last in the register, and the
-command, which would begin with what took longest the last time, has measured none of them before.
+larger of the two, and one ``import torch``. The slowest ticket comes last in the register.
 
 Beside it stands the processor time of all together against that of one after the other, each with one import
 of torch: what reading and recording add, and what tickets that run side by side take from each other.

@@ -1,24 +1,60 @@
-"""A repository to test with: tickets written into an empty folder."""
+"""What all tests share: a repository to write tickets into, and a server that measures."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import Register, load
 
-# How long an example takes says something of the machine; what failed once is no part of the repository.
-settings.register_profile("tickets", deadline=None, database=None)
-settings.load_profile("tickets")
-# What a shell runs in the background ignores interrupts, and so would the commands that tests interrupt.
+# Hundreds of tests start the tool: compiling it each time would take longer than most of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# How long an example takes depends on the machine, and the repository keeps no examples that failed.
+settings.register_profile("quick", deadline=None, database=None, max_examples=20)
+settings.register_profile("full", deadline=None, database=None)
+# A shell lets its background jobs ignore interrupts; the commands that tests interrupt must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+MOST_WORKERS = 8
+QUICK = "not slow"
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker for each processor, at most 8; a few files run in this process, which starts sooner."""
+    files = [argument for argument in config.args if Path(argument.partition("::")[0]).is_file()]
+    if len(files) == len(config.args) < MOST_WORKERS:
+        return 0
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(usable, MOST_WORKERS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Few examples for each property in the quick suite, many in all other runs."""
+    settings.load_profile("quick" if config.option.markexpr == QUICK else "full")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Outside the quick suite properties count as slow: ``-m slow`` tries them with many examples."""
+    if config.option.markexpr == QUICK:
+        return
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.slow)
+
 
 TICKET = """\
 # Finding Ticket: {title}
@@ -130,6 +166,34 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
     run("init", "--quiet", "--initial-branch=main")
     return run
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Callable[[], Isolation]]:
+    """The server of the session, which takes seconds to load torch; another one sees other GPUs."""
+    with ExitStack() as stack:
+        start = cache(lambda _: stack.enter_context(Isolation(at_once=False)))
+        yield lambda: start(os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+@pytest.fixture
+def isolation(server: Callable[[], Isolation]) -> Isolation:
+    """The server of the session; a test that harms it starts one of its own."""
+    return server()
+
+
+@pytest.fixture(autouse=True)
+def _commands_share_the_server(server: Callable[[], Isolation], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that runs in this process measures on the server of the session if the usual one will do."""
+
+    def share(
+        preload: Sequence[str] = (), /, *, at_once: bool = True, **options: Any
+    ) -> AbstractContextManager[Isolation]:
+        if preload:
+            return Isolation(preload, at_once=at_once, **options)
+        return Isolation(at_once=at_once, **options) if any(options.values()) else nullcontext(server())
+
+    monkeypatch.setattr("finding_tickets.measure.isolation.Isolation", share)
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from finding_tickets.errors import ExitCode
+from finding_tickets.measure.isolation import Isolation
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -141,7 +142,7 @@ def test_a_second_search_measures_nothing(
     # One for each of the seven kinds of code above.
     assert 7 == first.data[0]["measured"]
     with monkeypatch.context() as patched:
-        patched.setattr("finding_tickets.measure.isolation.Isolation._started", None)
+        patched.setattr(Isolation, "run", lambda *_: pytest.fail("something was to be measured"))
         again = tickets("bisect", "B1-PT-01", "--meter", "simulated", "--format", "json")
     assert (0, steps(first)) == (again.data[0]["measured"], steps(again))
     repository.write("verifiers/b1_pt_01.py", VERIFIER.replace("(1, 2, 5, 9)", "(1, 3, 4, 6, 9)"))
@@ -180,7 +181,7 @@ def test_what_was_measured_on_one_gpu_is_measured_on_another(
     """They may cost differently."""
     arguments = ("bisect", "B1-PT-01", "--good", commits["brought back"], "--meter", "simulated")
     for name, number in [("H100", 1), ("H200", 1), ("H100", 0)]:
-        monkeypatch.setattr("finding_tickets.history.bisect.devices", lambda *_, name=name: (name,))
+        monkeypatch.setattr("finding_tickets.history.bisect.gpu_names", lambda *_, name=name: (name,))
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 

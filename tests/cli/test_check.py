@@ -78,7 +78,7 @@ def test_a_branch_that_changes_no_input_measures_nothing(
     base: Repository, git: Git, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that no ticket depends on opens the gate, and no process is started for it."""
-    monkeypatch.setattr(Isolation, "_started", lambda _: pytest.fail("torch was to be loaded"))
+    monkeypatch.setattr(Isolation, "run", lambda *_: pytest.fail("something was to be measured"))
     base.write("readme.txt", "words\n")
     commit(git, "words")
     assert (ExitCode.OK, {}) == checked(tickets)

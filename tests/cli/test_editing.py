@@ -290,7 +290,7 @@ def test_a_file_that_is_no_document_any_more(tickets: Tickets, first: Path) -> N
 
 def test_the_page_names_every_key() -> None:
     """docs/editing.md says what each key takes."""
-    from finding_tickets.register.keys import KEYS
+    from finding_tickets.register.actions import KEYS
 
     table = PAGE.partition("## Metadata")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)

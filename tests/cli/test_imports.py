@@ -102,6 +102,20 @@ def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> 
     assert 2 == len(ran(*arguments, "--no-index")[2])
 
 
+def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository) -> None:
+    """Verdicts and a configuration that was validated before come from the cache, in at most 50 modules."""
+    add(repository, "A-1")
+    repository.write("tickets.toml", "timeout = 60\n")
+    root = ("--root", str(repository.root))
+    assert 0 == ran("verify", "A-1", *root)[0]
+    time.sleep(SETTLED)
+    ran("list", "verdict:verified", *root)
+    code, modules, opened = ran("list", "verdict:verified", *root)
+    assert (0, []) == (code, opened)
+    assert set() == {"pydantic", "pyromark", "yaml", "tomllib", "importlib.metadata"} & set(modules)
+    assert 50 >= len([name for name in modules if name.startswith("finding_tickets")])
+
+
 def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository) -> None:
     """Without evidence, a second report has all from the index, and loads no parser."""
     repository.ticket("A-1", path="tickets/open/A-1.md")

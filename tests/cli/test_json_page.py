@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import (
     ClaimResult,
@@ -18,8 +17,9 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.register.draft import Draft
+from finding_tickets.register.new import Draft
 from finding_tickets.report.probe import probe_item
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
 from finding_tickets.report.probe import ProbedFinding, site_of
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -144,7 +144,7 @@ def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repos
     ("arguments", "code", "message"),
     [
         (("pkg.mod:broken", *SWEEP), 3, "pkg.mod:broken: not run to its end: at n=1: src/pkg/mod.py:17: "),
-        (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not run to its end"),
+        (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not finish"),
         (("pkg.mod:norms", *SWEEP, "--draft", "9"), 2, "--draft 9: there is no such site (1 to 4, "),
         (("pkg.mod:norms", *SWEEP, "--draft", "0"), 2, "--draft 0: there is no such site"),
         (("pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "x"), 2, "--severity x: no such severity"),

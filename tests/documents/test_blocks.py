@@ -1,21 +1,16 @@
-"""Markdown becomes blocks that know their bytes."""
+"""Markdown becomes blocks that know their bytes, and text is freed of its markup."""
 
 from __future__ import annotations
 
 import pytest
 
-from finding_tickets.documents.blocks import DEEPEST, TOO_DEEP, Block, parse, walk
+from finding_tickets.documents.blocks import DEEPEST, TOO_DEEP, parse, walk
+from finding_tickets.documents.source import code_spans, plain
 
 
 def shown(data: bytes, kind: str) -> list[bytes]:
     """The text of every block of one kind."""
     return [data[block.first : block.last] for block in walk(parse(data)) if block.kind == kind]
-
-
-def test_headings_know_their_text() -> None:
-    """A heading's text is what stands between its marks, whichever of the two notations it is in."""
-    data = "# Süß `x` #\n\nBelow\n=====\n".encode()
-    assert ["Süß `x`".encode(), b"Below"] == shown(data, "Heading")
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~"])
@@ -24,15 +19,6 @@ def test_nothing_inside_a_fence_is_a_block(fence: str) -> None:
     data = f"{fence}text\n# no\n| a |\n|---|\n- [x] no\n{fence}\n".encode()
     assert ["CodeBlock"] == [block.kind for block in walk(parse(data))]
     assert "# no\n| a |\n|---|\n- [x] no\n" == parse(data)[0].code
-
-
-def test_cells_know_their_bytes() -> None:
-    """A cell's range is exact in a text with characters of several bytes."""
-    data = "| ä | b |\n|---|---|\n| é | `ü` |\n".encode()
-    cells = [
-        data[block.start : block.end].decode() for block in walk(parse(data)) if block.kind == "TableCell"
-    ]
-    assert [" ä ", " b ", " é ", " `ü` "] == cells
 
 
 @pytest.mark.parametrize("row", [b"|---|---|\t", b"|---|---|  \t", b"|\t---\t|\t---\t|", b"> |---|:--|\t"])
@@ -78,7 +64,37 @@ def test_leaves_are_not_too_deep() -> None:
     assert ["Table", "TableHead", "TableCell", "TableRow", "TableCell", TOO_DEEP] == kinds[DEEPEST:]
 
 
-def test_a_heading_has_a_level() -> None:
-    """Only headings have a level above 0."""
-    assert [3, 0] == [block.level for block in parse(b"### a\n\nb\n")]
-    assert 0 == Block("Rule", 0, 3).level
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("`P2`", "P2"),
+        ("**Ticket ID**", "Ticket ID"),
+        ("**`P2`** (was `P1`)", "P2 (was P1)"),
+        ("`f(**kwargs)` and `__init__`", "f(**kwargs) and __init__"),
+        ("two\n  lines", "two lines"),
+        (r"a \| b", "a | b"),
+        ("``a ` b``", "a ` b"),
+        ("an unclosed ` tick", "an unclosed tick"),
+        ("", ""),
+    ],
+)
+def test_plain(raw: str, expected: str) -> None:
+    """Marks go, and what they mark stays."""
+    assert expected == plain(raw)
+
+
+def test_code_spans() -> None:
+    """A run of backticks is closed by the next run of the same length."""
+    data = b"x `a` ``b ` c`` `d"
+    assert [b"a", b"b ` c"] == [data[start:end] for start, end in code_spans(data, 0, len(data))]
+
+
+def test_code_spans_of_a_part() -> None:
+    """Only backticks in the given range count."""
+    assert [(5, 6)] == code_spans(b"`a` `b` `c`", 4, 7)
+
+
+def test_backticks_without_a_partner_take_linear_time() -> None:
+    """A text of runs of ever different length has no code span; a quadratic scan would take minutes."""
+    data = b" ".join(b"`" * length for length in range(1, 3000))
+    assert [] == code_spans(data, 0, len(data))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.founding.conftest import ROOT
 
@@ -12,13 +10,6 @@ from finding_tickets.measure.cheats import CHEATS
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.verify.verify import Settings
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """A server with torch loaded."""
-    with Isolation() as server:
-        yield server
 
 
 @pytest.mark.parametrize("ticket", ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"])

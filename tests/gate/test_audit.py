@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from tests.verify import test_revisions, test_times
 from tests.verify.conftest import FIX, FOUND, add
 
 from finding_tickets.gate.audit import Audited, Fate, audit
-from finding_tickets.measure.cheating import MAKERS
+from finding_tickets.measure.cheating import WAYS
 from finding_tickets.measure.cheats import CHEATS, HONEST
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.verify import Settings
@@ -24,13 +24,6 @@ CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is:
 LOOSE = "claims: {found: {syncs: tensors}, fix: {syncs: <= 100}}"
 REFUSED = {"warmed", "generator", "patched-torch", "patched-meter", "patched-device", "counters"}
 """What the meter does not measure at all, whatever is claimed."""
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """A server with torch loaded."""
-    with Isolation() as server:
-        yield server
 
 
 ALL = {cheat.id for cheat in CHEATS}
@@ -55,8 +48,8 @@ def fates(done: Audited, fate: Fate) -> set[str]:
 
 
 def test_every_cheat_of_the_table_can_be_made() -> None:
-    """The table and the makers have the same names, and the makers the honest one too."""
-    assert [HONEST, *(cheat.id for cheat in CHEATS)] == list(MAKERS)
+    """The table and the ways have the same names, and the ways the honest one too."""
+    assert [HONEST, *(cheat.id for cheat in CHEATS)] == list(WAYS)
 
 
 def test_exact_claims_and_compared_results_catch_all(repository: Repository, isolation: Isolation) -> None:

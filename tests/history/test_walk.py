@@ -61,13 +61,6 @@ class OnGpu(Isolation):
         yield from super().run(simulated, on_start)
 
 
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """One server for all tests of this file: it takes a second to load torch."""
-    with Isolation() as server:
-        yield server
-
-
 class Past:
     """A repository with commits by their messages, and the survey of them."""
 

@@ -76,9 +76,9 @@ def job(*questions: Question, seconds: float = 1e9, **more: Any) -> TimeJob:
     return TimeJob(questions=questions, seconds=seconds, **fields)
 
 
-def question(n: int = 3, edge: float = 0.5) -> Question:
-    """Whether the fix takes more or less than ``edge`` times what the code as found takes."""
-    return Question("fix", "found", {"n": n}, (edge,))
+def question(n: int = 3) -> Question:
+    """How many times longer the fix takes than the code as found."""
+    return Question("fix", "found", {"n": n})
 
 
 def test_building_is_not_timed_and_reading_is() -> None:
@@ -139,6 +139,10 @@ class Steady:
 
     clock: Clock
 
+    def ask(self, method: str, *given: Any) -> Any:
+        """What another process would answer."""
+        return getattr(self, method)(*given)
+
     def run(self, variant: str, at: dict[str, int], number: int) -> float:  # noqa: ARG002 - a timer's signature
         """One second."""
         self.clock.now += 1
@@ -160,7 +164,7 @@ def steadily(*questions: Question, seconds: float = 1e9) -> list[dict[str, Any]]
     timer = Steady(Clock())
     return list(
         answer_questions(
-            job(*questions, seconds=seconds), dict.fromkeys(["found", "fix"], timer), timer.clock
+            job(*questions, seconds=seconds), dict.fromkeys(["found", "fix"], timer.ask), timer.clock
         )
     )
 
@@ -198,15 +202,18 @@ def test_a_point_without_times_leaves_the_others() -> None:
     assert [
         (None, "fix at n=2: ValueError: two"),
         (None, "nine is too many"),
-        (1.0, "1 (1 to 1 over 16 rounds)"),
+        (1.0, "1 (1 to 1 over 64 rounds)"),
     ] == [(each["ratio"], each["text"]) for each in steadily(question(2), question(9), question(3))]
 
 
 def test_a_point_leaves_the_time_that_it_does_not_need_to_the_next() -> None:
-    """Of 100 s the first of two points takes 36 s; the second, which nothing decides, takes the rest."""
-    found = steadily(question(3, edge=0.5), question(4, edge=1), seconds=100)
-    # Rounds of 2 s: 2 to warm up and 16 until the first look, then 2 to warm up and 31 from 40 s to 102 s.
-    assert [16, 31] == [each["rounds"] for each in found]
+    """Of 280 s two points have 140 s each; what the first leaves makes the second whole."""
+    found = steadily(question(3), question(4), seconds=280)
+    # Rounds of 2 s: 2 to warm up and 64, of which 140 s are enough; 132 s are used, and 148 s left.
+    assert [64, 64] == [each["rounds"] for each in found]
+    # Of 100 s the first has 50: 2 rounds to warm up and 23 that begin in time; so with the second.
+    short = steadily(question(3), question(4), seconds=100)
+    assert [24, 23] == [each["rounds"] for each in short]
 
 
 def test_one_cpu_is_one_device() -> None:

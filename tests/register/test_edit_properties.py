@@ -17,11 +17,10 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status, Vocabulary, squeeze
+from finding_tickets.register.actions import DocumentEdit, Step, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.disposition import UNSETTLED, outcome_of, status_of
-from finding_tickets.register.edits import DocumentEdit, Step, relating, setting, ticking
+from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, outcome_of, status_of
 from finding_tickets.register.index import row_of
-from finding_tickets.register.lifecycle import SETTLED_AS
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"

@@ -9,8 +9,7 @@ import pytest
 
 from finding_tickets.errors import UsageError
 from finding_tickets.model.vocabulary import Status
-from finding_tickets.register.disposition import UNSETTLED
-from finding_tickets.register.lifecycle import SETTLED_AS, TRANSITIONS, check
+from finding_tickets.register.disposition import SETTLED_AS, TRANSITIONS, UNSETTLED, check_transition
 
 PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")
 
@@ -63,7 +62,7 @@ def test_no_status_leads_round_the_commands_that_keep_a_record() -> None:
 def test_a_refusal_names_what_is_allowed(current: Status, command: str, wanted: Status, allowed: str) -> None:
     """With the command that leads there."""
     with pytest.raises(UsageError) as refused:
-        check(current, command, wanted)
+        check_transition(current, command, wanted)
     assert f"{command} does not lead from {current} to {wanted}" == refused.value.message
     assert allowed in str(refused.value.hint)
 
@@ -72,6 +71,6 @@ def test_a_refusal_names_what_is_allowed(current: Status, command: str, wanted: 
 def test_what_is_so_already_is_said_so(status: Status, command: str) -> None:
     """Nothing leads from a status to itself, which is no way to put it."""
     with pytest.raises(UsageError) as refused:
-        check(status, command, status)
+        check_transition(status, command, status)
     assert f"it is {status} already" == refused.value.message
     assert "allowed from here: tickets " in str(refused.value.hint)

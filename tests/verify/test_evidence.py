@@ -12,7 +12,7 @@ from tests.conftest import Repository
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, VariantResult, Verification
-from finding_tickets.verify import evidence as module
+from finding_tickets.register import staleness
 from finding_tickets.verify.evidence import current_verdict, inputs, name_of, write
 from finding_tickets.verify.plan import plan
 
@@ -149,7 +149,7 @@ def test_another_version_of_the_tool_makes_evidence_stale(
 ) -> None:
     """What the tool counts may differ between versions."""
     record(verified)
-    monkeypatch.setattr(module, "__version__", "999")
+    monkeypatch.setattr(staleness, "__version__", "999")
     assert (Verdict.STALE, ("finding-tickets",)) == (verdict(verified), changed(verified))
 
 
@@ -158,7 +158,7 @@ def test_another_version_of_torch_makes_simulated_evidence_stale(
 ) -> None:
     """What torch issues may differ between versions; a GPU elsewhere has measured with a torch of its own."""
     record(verified)
-    monkeypatch.setattr(module, "version", lambda _: "999.0+cpu")
+    monkeypatch.setattr(staleness, "own_torch", lambda: "999.0")
     assert (Verdict.STALE, ("torch",)) == (verdict(verified), changed(verified))
     record(verified, Verdict.FAILED, meter="cuda")
     assert Verdict.FAILED is verdict(verified)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,6 @@ def work(n):
     return 0
 """
 CLAIMS = "claims:\n  found: {seconds: '>= 4*fix'}\n  fix: {seconds: <= 0.25*found, same_result_as: found}"
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """A server with torch loaded."""
-    with Isolation() as server:
-        yield server
 
 
 def claim(value: str, variant: str = "fix", **at: str) -> Claim:
@@ -191,18 +184,14 @@ def test_a_variant_and_a_variable_of_one_name_are_told_apart_by_nobody() -> None
 
 
 def test_what_is_timed_follows_from_the_claims() -> None:
-    """Each pair once at each point that a claim is about and both ran at, with all edges of its claims."""
+    """Each pair once at each point that a claim is about and both ran at."""
     runs = {
         "found": [run(at) for at in POINTS],
         "fix": [run(POINTS[0]), run(POINTS[1], "x.py:3: ValueError"), run(POINTS[2])],
     }
     claims = [claim("<= 0.5*found"), claim("<= found/n", n="> 1"), claim(">= 3*fix", "found", n="1")]
-    asked = [(one.subject, one.reference, one.at["n"], one.edges) for one in questions(claims, report(runs))]
-    assert [
-        ("fix", "found", 1, (0.5,)),
-        ("fix", "found", 4, (0.5, 0.25)),
-        ("found", "fix", 1, (3.0,)),
-    ] == asked
+    asked = [(one.subject, one.reference, one.at["n"]) for one in questions(claims, report(runs))]
+    assert [("fix", "found", 1), ("fix", "found", 4), ("found", "fix", 1)] == asked
 
 
 def evidence(holds: bool | None, value: str = "one", **more: Any) -> Evidence:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent
@@ -35,13 +34,6 @@ from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.verify import Settings, join, verify
 from simcuda.real import why_not
-
-
-@pytest.fixture(scope="module")
-def isolation() -> Iterator[Isolation]:
-    """One server for all tests of this file: it takes a second to load torch."""
-    with Isolation() as server:
-        yield server
 
 
 def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: Isolation) -> None:

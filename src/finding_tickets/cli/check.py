@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,11 +12,7 @@ from finding_tickets.cli.options import HERE, Meter, Root, Sandbox, timeout_opti
 from finding_tickets.cli.output import add_to_summary, counted, say, style, write, write_json
 from finding_tickets.cli.registers import settings_of
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.model.problem import Problem
 from finding_tickets.register.load import load
-
-if TYPE_CHECKING:
-    from finding_tickets.gate.check import Judged
 
 CONFIGURATION = "configuration"
 
@@ -54,7 +49,8 @@ def check(
     from finding_tickets.gate.branch import base_of, branch_tickets
     from finding_tickets.gate.check import configuration, exit_code, judge, unread
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.gate import gate_page
+    from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
+    from finding_tickets.report.github import annotation
 
     head = load(root)
     then = base_of(head.root, base)
@@ -70,21 +66,6 @@ def check(
         judged = judge(found, named, head, isolation, settings, say)
     others = [*configuration(then, head, accepted=CONFIGURATION in named)]
     others += unread(then.register, head)
-    _print(judged, others, base, output_format)
-    if summary:
-        add_to_summary(summary, gate_page(base, judged, others))
-    problems = [*others, *(problem for each in judged for problem in each.problems)]
-    failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
-    say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
-    return exit_code(problems)
-
-
-def _print(
-    judged: Sequence[Judged], others: Sequence[Problem], base: str, output_format: CheckFormat
-) -> None:
-    from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
-    from finding_tickets.report.github import annotation
-
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
         write_json("check", map(gate_item, judged), problems=[other_item(each) for each in others])
@@ -99,3 +80,8 @@ def _print(
         parts = ["\n".join(gate_lines(each, style)) for each in judged]
         parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
         write("\n\n".join(parts))
+    if summary:
+        add_to_summary(summary, gate_page(base, judged, others))
+    failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
+    say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
+    return exit_code(problems)

@@ -15,11 +15,10 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, squeeze
+from finding_tickets.register.actions import edit_of, one_line, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
-from finding_tickets.register.edits import edit_of, relating, setting, ticking
+from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, list_rows, row_of
-from finding_tickets.register.keys import one_line
-from finding_tickets.register.lifecycle import SETTLED_AS
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)

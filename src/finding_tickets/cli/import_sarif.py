@@ -19,9 +19,9 @@ from finding_tickets.cli.output import Format, counted, plain, say, write_json, 
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.importers.drafts import draft, known, source
 from finding_tickets.importers.sarif import UNNAMED, Found, SarifLog, absolute_path, found_in, read_log
-from finding_tickets.register.draft import Draft
 from finding_tickets.register.identifiers import free_ids
 from finding_tickets.register.load import Register
+from finding_tickets.register.new import Draft
 from finding_tickets.register.root import chosen_root
 from finding_tickets.report.templates import Attached
 

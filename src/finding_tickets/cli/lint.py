@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from finding_tickets.cli.output import counted, say, say_error, write, write_jso
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.lint.autofix import fix as fix_files
-from finding_tickets.lint.engine import Breach, Choice, breaches, close_rules, exit_code
+from finding_tickets.lint.engine import Choice, breaches, close_rules, exit_code
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import rules_page
 from finding_tickets.model.problem import Level
@@ -82,13 +82,26 @@ def lint(
         register = load(root)
         documents = _documents(register, paths)
     found = breaches(register, documents, choice)
-    _print(found, output_format)
+    problems = [breach.problem for breach in found]
+    if output_format is LintFormat.JSON:
+        write_json(
+            "lint", [{**dataclasses.asdict(each.problem), "fixable": bool(each.fix)} for each in found]
+        )
+    elif output_format is LintFormat.SARIF:
+        from finding_tickets.report.sarif import lint_log
+
+        write(json.dumps(lint_log(problems), indent=2, ensure_ascii=False))
+    elif problems:
+        from finding_tickets.report.github import annotation
+
+        shown = annotation if output_format is LintFormat.GITHUB else str
+        write("\n".join(map(shown, problems)))
     counts = Counter(breach.problem.level for breach in found)
     levels = ", ".join(counted(counts[level], level) for level in Level)
     fixable = sum(bool(breach.fix) for breach in found)
     looked = counted(len(register.documents if documents is None else documents), "document")
     say(f"{looked}: {levels}{f'; --fix can fix {fixable}' if fixable else ''}")
-    return ExitCode.worst(exit_code([breach.problem for breach in found]), code)
+    return ExitCode.worst(exit_code(problems), code)
 
 
 def _documents(register: Register, paths: Collection[str] | None) -> list[Document] | None:
@@ -125,20 +138,3 @@ def _choice(config: Config, select: Collection[str] | None, ignore: Collection[s
         return Choice(frozenset(select), frozenset(ignore or ()))
     chosen = None if config.lint_select is None else frozenset(config.lint_select)
     return Choice(chosen, frozenset([*config.lint_ignore, *(ignore or ())]))
-
-
-def _print(found: Sequence[Breach], output_format: LintFormat) -> None:
-    problems = [breach.problem for breach in found]
-    if output_format is LintFormat.JSON:
-        write_json(
-            "lint", [{**dataclasses.asdict(each.problem), "fixable": bool(each.fix)} for each in found]
-        )
-    elif output_format is LintFormat.SARIF:
-        from finding_tickets.report.sarif import lint_log
-
-        write(json.dumps(lint_log(problems), indent=2, ensure_ascii=False))
-    elif problems:
-        from finding_tickets.report.github import annotation
-
-        shown = annotation if output_format is LintFormat.GITHUB else str
-        write("\n".join(map(shown, problems)))

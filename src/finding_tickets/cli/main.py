@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from finding_tickets.cli.help_page import PURPOSE, help_page
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.ground.version import __version__
@@ -65,6 +64,8 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; every failure becomes one message on stderr and a documented exit code."""
     if list(arguments) in (["--help"], ["--version"]):
+        from finding_tickets.cli.help_page import help_page
+
         write(help_page(COMMANDS, EXIT_CODES) if "--help" in arguments else VERSION)
         return ExitCode.OK
     try:
@@ -95,7 +96,7 @@ def application(names: Iterable[str]) -> Any:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         result_callback=_exit_with,
-        help=PURPOSE,
+        help="Finding tickets that are closed by measurement.",
         epilog=EXIT_CODES,
     )
     app.callback()(_app_options)

@@ -39,8 +39,8 @@ def complete_id(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_word(context: typer.Context, incomplete: str) -> list[str]:
     """The IDs and the keys of a query that begin with what was typed."""
-    from finding_tickets.register.query.grammar import SORT
     from finding_tickets.register.query.keys import KEYS
+    from finding_tickets.register.query.parser import SORT
 
     keys = (f"{key}:" for key in (*KEYS, SORT))
     return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]

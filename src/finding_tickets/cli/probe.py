@@ -15,7 +15,7 @@ from finding_tickets.register.config import read_config
 from finding_tickets.register.root import repository_of
 
 if TYPE_CHECKING:
-    from finding_tickets.measure.probing import Probed, ProbeRequest
+    from finding_tickets.verify.probing import Probed, ProbeRequest
 
 
 def probe(
@@ -50,9 +50,9 @@ def probe(
 ) -> ExitCode:
     """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
     from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.measure.probing import PRELOAD, ProbeRequest
-    from finding_tickets.measure.probing import probe as run
     from finding_tickets.report.probe import doubts, probe_item, probe_lines
+    from finding_tickets.verify.probing import PRELOAD, ProbeRequest
+    from finding_tickets.verify.probing import probe as run
 
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):

@@ -41,11 +41,12 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.register.load import Register, load
-from finding_tickets.register.query import Facts, Lexicon, select
+from finding_tickets.register.load import load, load_named
 from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.load import Register
+    from finding_tickets.register.query import Facts
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
@@ -148,20 +149,27 @@ def verify(
     left_out: list[str] = []
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out.append, at_once=not stale, sandbox=sandbox) as verifying:
-        register = load(root)
-        facts = Facts.of(register)
-        ids = list(query or ())
-        if not all(map(Lexicon(facts).is_id, ids)):
-            ids = []
-        cells = _cells(register) if matrix else ()
-        words = query
-        if stale:
-            # What is stale in a cell of a matrix is decided cell by cell.
-            words = ["has:verifier"] if matrix else ["verdict:stale OR verdict:unverified has:verifier"]
-        documents, code = find_each(register.find, ids or _with_verifier(words, facts))
-        if stale and not matrix:
+        # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
+        named = load_named(root, query or ())
+        register = named or load(root)
+        facts = None if named else _facts(register)
+        cells: tuple[Cell, ...] = ()
+        if matrix:
+            from finding_tickets.register.staleness import own_torch
+            from finding_tickets.verify.matrix import cells as cells_of
+
+            if register.config.matrix is None:
+                message, hint = (
+                    "the configuration declares no matrix",
+                    "[tool.tickets.matrix], docs/matrix.md",
+                )
+                raise UsageError(message, hint=hint)
+            cells = cells_of(register.config.matrix, register.root.resolve(), own_torch())
+        ids, problems = _choose(query, facts, stale=stale, matrix=matrix), register.problems
+        documents, code = find_each(register.find, query or () if ids is None else ids)
+        if stale and not matrix and facts:
             code = ExitCode.worst(code, _say_changed(facts))
-        sound, reading = measurable(register, documents, () if ids else register.problems)
+        sound, reading = measurable(register, documents, () if ids is None else problems)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
@@ -178,7 +186,8 @@ def verify(
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
     if left_out:
         code = ExitCode.worst(code, ExitCode.INCONCLUSIVE)
-    return ExitCode.worst(code, reading, evidence_code(facts.looked_up), *(one.code for one in done))
+    stated = evidence_code(facts.looked_up if facts else ())
+    return ExitCode.worst(code, reading, stated, *(one.code for one in done))
 
 
 @contextmanager
@@ -209,9 +218,27 @@ def _executor(
         yield Local(isolation)
 
 
-def _with_verifier(words: Iterable[str] | None, facts: Facts) -> Iterable[str]:
-    """The IDs, each once, of the documents that a query selects and that have a verifier."""
-    rows = select(" ".join(words or ()), facts)
+def _facts(register: Register) -> Facts:
+    from finding_tickets.register.query import Facts
+
+    return Facts.of(register)
+
+
+def _choose(
+    query: Sequence[str] | None, facts: Facts | None, *, stale: bool, matrix: bool
+) -> Iterable[str] | None:
+    """The IDs, each once, of the documents that are meant and have a verifier; None if IDs were given."""
+    if facts is None:
+        return None
+    from finding_tickets.register.query import Lexicon, select
+
+    if query and all(map(Lexicon(facts).is_id, query)):
+        return None
+    words = query or ()
+    if stale:
+        # What is stale in a cell of a matrix is decided cell by cell.
+        words = ["has:verifier"] if matrix else ["verdict:stale OR verdict:unverified has:verifier"]
+    rows = select(" ".join(words), facts)
     found = [row.id for row in rows if facts.has_verifier(row)]
     say(f"{len(found)} of {counted(len(rows), 'document')} with a verifier")
     return dict.fromkeys(found)
@@ -295,20 +322,6 @@ def _show(
         write("")
         write_table(("TICKET", *numbers), [(line.id, *line.words) for line in made.lines])
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
-
-
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that the configuration declares.
-
-    Raises:
-        UsageError: It declares none.
-    """
-    from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells
-
-    if register.config.matrix is None:
-        raise UsageError("the configuration declares no matrix", hint="[tool.tickets.matrix], docs/matrix.md")
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
 
 
 def _by_cell(

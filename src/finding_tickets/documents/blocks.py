@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ DEEPEST = 100
 TOO_DEEP = "TooDeep"
 
 
+@dataclass(eq=False, slots=True)
 class Block:
     """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text, if any.
 
@@ -52,32 +54,20 @@ class Block:
         info: The language of a fence, and what follows it.
         code: The content of a code block.
         checked: Whether a check box is ticked; None for what has none.
-        table: The ``tables.Table`` that was read in a table, once somebody has asked for it.
+        table: The table that was read in it, once somebody has asked for it.
     """
 
-    __slots__ = (
-        "checked",
-        "children",
-        "code",
-        "end",
-        "first",
-        "info",
-        "kind",
-        "last",
-        "level",
-        "start",
-        "table",
-    )
-
-    def __init__(self, kind: str, start: int, end: int) -> None:
-        self.kind = kind
-        self.start = start
-        self.end = self.first = self.last = end
-        self.level = 0
-        self.info = self.code = ""
-        self.checked: bool | None = None
-        self.table: Any = None
-        self.children: list[Block] = []
+    kind: str
+    start: int
+    end: int
+    first: int
+    last: int
+    level: int = 0
+    info: str = ""
+    code: str = ""
+    checked: bool | None = None
+    table: Table | None = None
+    children: list[Block] = field(default_factory=list)
 
 
 def parse(data: bytes) -> list[Block]:
@@ -85,10 +75,11 @@ def parse(data: bytes) -> list[Block]:
     # The parser takes a byte order mark for text, which would hide a heading on the first line, and front
     # matter for a heading.
     skipped = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
-    root = Block("Document", 0, len(data))
+    root = Block("Document", 0, len(data), 0, 0)
     front_matter = _FRONT_MATTER.match(data, skipped)
     if front_matter:
-        root.children.append(Block("FrontMatter", *front_matter.span("text")))
+        start, end = front_matter.span("text")
+        root.children.append(Block("FrontMatter", start, end, end, end))
         skipped = front_matter.end()
     current, outer = root, list[Block]()
     text = _as_parsed(data, skipped)
@@ -100,14 +91,15 @@ def parse(data: bytes) -> list[Block]:
         if what == "Start":
             kind: str = detail if detail.__class__ is str else next(iter(detail))
             if kind in _BLOCKS:
-                block = Block(kind, span["start"], span["end"])
+                start, end = span["start"], span["end"]
+                block = Block(kind, start, end, end, end)
                 if kind == "Heading":
                     block.level = int(detail[kind]["level"][1:])
                 elif kind == "CodeBlock" and isinstance(detail, dict) and isinstance(detail[kind], dict):
                     block.info = detail[kind]["Fenced"]
                 # What is too deep is parsed on, in a tree of its own that nobody reads.
                 deep = len(outer) >= DEEPEST and kind in _CONTAINERS
-                current.children.append(Block(TOO_DEEP, block.start, block.end) if deep else block)
+                current.children.append(Block(TOO_DEEP, start, end, end, end) if deep else block)
                 outer.append(current)
                 current = block
                 continue
@@ -119,7 +111,8 @@ def parse(data: bytes) -> list[Block]:
             if current.kind == "CodeBlock":
                 current.code += detail
         elif what == "Rule":
-            current.children.append(Block(what, span["start"], span["end"]))
+            start, end = span["start"], span["end"]
+            current.children.append(Block(what, start, end, end, end))
             continue
         elif what == "TaskListMarker":
             # In a loose list the marker stands in the paragraph of its item.
@@ -225,8 +218,7 @@ def table_of(source: Source, block: Block) -> Table:
     """The table that a block is, read once however often it is asked for."""
     if block.table is None:
         block.table = Table(source, block)
-    table: Table = block.table
-    return table
+    return block.table
 
 
 def row_of_record(record: dict[str, Excerpt]) -> Excerpt:

@@ -77,6 +77,12 @@ def read_finding(
         of_kind[part.kind].append(part)
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
+    done = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
+    weighed = [p for p in sections if p.kind in done or (p.kind is None and "severity" in p.name.split())]
+    closing = [
+        entry for part in of_kind[SectionKind.RESOLUTION] for entry in part.entries if entry.key in _CLOSED
+    ]
+    dated = (entry.value.record(value=entry.plain) for entry in closing if _DATE.match(entry.plain))
     identity, status = read_id(metadata, title), metadata.word("Status", words.statuses)
     values: Values = {
         "path": source.path,
@@ -92,14 +98,15 @@ def read_finding(
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
-        "closed": metadata.string("Closed") or _closed(of_kind[SectionKind.RESOLUTION]),
+        "closed": metadata.string("Closed") or next(dated, None),
         "locations": _locations(of_kind, metadata),
         "summary": _summary(of_kind, metadata),
-        "recommended_fix": _recommended_fix(of_kind, metadata),
+        "recommended_fix": next((part.body.record() for part in of_kind[SectionKind.FIX]), None)
+        or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
         "reviews": [review for part in reviewing(sections) for review in read_reviews(part)],
-        "severity_changes": read_severity_changes(metadata, filter(_on_what_was_done, sections)),
+        "severity_changes": read_severity_changes(metadata, weighed),
         "checked_claims": list(_checked_claims(own)),
         "corrections": list(read_corrections(own)),
         "remediation": next(map(read_remediation, of_kind[SectionKind.REMEDIATION]), None),
@@ -187,19 +194,6 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
             yield from _checked(part.parts)
 
 
-def _on_what_was_done(part: DocumentPart) -> bool:
-    """Whether a section tells what was done with the ticket, or weighs its severity again."""
-    on_severity = part.kind is None and "severity" in part.name.split()
-    return on_severity or part.kind in (SectionKind.RESOLUTION, SectionKind.CORRECTION)
-
-
-def _closed(resolutions: Iterable[DocumentPart]) -> Values | None:
-    """The date that a resolution states."""
-    stated = (entry for part in resolutions for entry in part.entries if entry.key in _CLOSED)
-    dated = (entry.value.record(value=entry.plain) for entry in stated if _DATE.match(entry.plain))
-    return next(dated, None)
-
-
 def _locations(of_kind: PartsByKind, metadata: Metadata) -> list[Values]:
     """The location section's places; without one, those in the metadata, or the files that were changed."""
     if of_kind[SectionKind.LOCATION]:
@@ -221,12 +215,6 @@ def _summary(of_kind: PartsByKind, metadata: Metadata) -> Values | None:
         for text in (*labelled, *part.paragraphs):
             return text.record()
     return _labelled(metadata, _SUMMARIES)
-
-
-def _recommended_fix(of_kind: PartsByKind, metadata: Metadata) -> Values | None:
-    for part in of_kind[SectionKind.FIX]:
-        return part.body.record()
-    return _labelled(metadata, _FIXES)
 
 
 def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:

@@ -87,6 +87,14 @@ class YamlNode:
                 found[name] = YamlNode(self.origin, value)
         return found
 
+    def required(self, what: str, allowed: Collection[str], *needed: str) -> dict[str, YamlNode]:
+        """The node as a mapping that must have the ``needed`` keys; those that are missing are reported."""
+        found = self.mapping(what, allowed)
+        for key in needed:
+            if key not in found and self.kind == "mapping":
+                self.wrong("remediation-missing", f"{what} needs {key!r}")
+        return found
+
     def sequence(self, what: str) -> Iterator[YamlNode]:
         """The items of the node as a list."""
         for item in self.node.value if self._is("sequence", what) else ():
@@ -175,7 +183,7 @@ def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ..
 
 def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     keys = root.mapping("the Remediation block", _KEYS) if root else {}
-    verifier = keys["verifier"].text("verifier") if "verifier" in keys else None
+    verifier = _text(keys, "verifier")
     if verifier and not _inside_repository(verifier):
         keys["verifier"].wrong("remediation-path", f"{verifier} leaves the repository")
         verifier = None
@@ -250,14 +258,14 @@ def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
     if expect not in (None, "holds", "refuted"):
         keys["expect"].wrong("remediation-type", f"expect is {expect!r}", "one of holds, refuted")
         expect = None
-    why = keys["why"].text("why") if "why" in keys else None
+    why = _text(keys, "why")
     if expect == "refuted" and why is None:
         node.wrong("remediation-why", f"{name} is expected to be refuted and needs 'why'")
     if value is None or expect is None:
         return None
     conditions = keys["at"].mapping("at").items() if "at" in keys else ()
     at = {variable: condition.text(f"the condition on {variable}") for variable, condition in conditions}
-    tolerance, written = None, keys["tolerance"].text("tolerance") if "tolerance" in keys else None
+    tolerance, written = None, _text(keys, "tolerance")
     if written is not None:
         try:
             tolerance = float(written)
@@ -277,30 +285,26 @@ def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
 
 
 def _unmeasured(node: YamlNode) -> Iterator[Values]:
-    for item in node.sequence("unmeasured"):
-        keys = item.mapping("an unmeasured claim", ("claim", "why"))
-        claim, why = (_required(item, keys, key, "an unmeasured claim") for key in ("claim", "why"))
+    for entry in node.sequence("unmeasured"):
+        keys = entry.required("an unmeasured claim", ("claim", "why"), "claim", "why")
+        claim, why = _text(keys, "claim"), _text(keys, "why")
         if claim and why:
-            yield {"claim": claim, "why": why, "line": item.line}
+            yield {"claim": claim, "why": why, "line": entry.line}
 
 
 def _answers(node: YamlNode) -> Iterator[Values]:
     what = "an answer to the checklist"
     for entry in node.sequence("checklist"):
-        keys = entry.mapping(what, ("item", "claims", "why"))
-        item = _required(entry, keys, "item", what)
+        keys = entry.required(what, ("item", "claims", "why"), "item")
         named = keys["claims"].sequence("claims") if "claims" in keys else ()
         claims = [text for each in named if (text := each.text("the ID of a claim"))]
-        why = keys["why"].text("why") if "why" in keys else None
+        item, why = _text(keys, "item"), _text(keys, "why")
         if entry.kind == "mapping" and not claims and not why:
             entry.wrong("remediation-answer", f"{what} names claims, or why there are none")
         elif item:
             yield {"item": item, "claims": claims, "why": why, "line": entry.line}
 
 
-def _required(item: YamlNode, keys: dict[str, YamlNode], key: str, what: str) -> str | None:
-    if key in keys:
-        return keys[key].text(key)
-    if item.kind == "mapping":
-        item.wrong("remediation-missing", f"{what} needs {key!r}")
-    return None
+def _text(keys: dict[str, YamlNode], key: str) -> str | None:
+    """The text of a key that need not be there."""
+    return keys[key].text(key) if key in keys else None

@@ -38,76 +38,55 @@ _REVIEWS_TITLE = re.compile(
 _PROPOSED = r"(?:recommended|suggested|proposed|possible|potential)"
 _SOLUTION = r"(?:solutions?|changes?|actions?|approach(?:es)?|mitigations?)"
 _ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis|update|log|history|evidence)"
-_TITLES: tuple[tuple[SectionKind, str], ...] = (
-    (SectionKind.METADATA, r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"),
-    (SectionKind.LOCATION, r"(?:(?:code|affected|file) )?(?:location|file)s?|affected code|where"),
-    (SectionKind.FILES_CHANGED, r"files? (?:changed|modified|touched)|(?:changed|modified) files?"),
-    (SectionKind.SUMMARY, r"(?:one line |executive )?summary|overview|tl ?dr"),
-    (
-        SectionKind.PROBLEM,
+_TITLES: dict[SectionKind, tuple[str, ...]] = {
+    SectionKind.METADATA: (r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)",),
+    SectionKind.LOCATION: (r"(?:(?:code|affected|file) )?(?:location|file)s?|affected code|where",),
+    SectionKind.FILES_CHANGED: (r"files? (?:changed|modified|touched)|(?:changed|modified) files?",),
+    SectionKind.SUMMARY: (r"(?:one line |executive )?summary|overview|tl ?dr",),
+    SectionKind.PROBLEM: (
         r"(?:the )?(?:problem|symptom|issue|bug)s?(?: statement| description)?|what s wrong",
     ),
-    (
-        SectionKind.DESCRIPTION,
+    SectionKind.DESCRIPTION: (
         r"(?:detailed |full )?(?:description|analysis|details)|technical (?:analysis|details)",
-    ),
-    (
-        SectionKind.DESCRIPTION,
         r"root cause.*|(?:steps to )?reprod\w+.*|(?:code )?evidence|impact.*|system context",
+        r"context|background|why this matters|current (?:behaviou?r|state|status)",
     ),
-    (SectionKind.DESCRIPTION, r"context|background|why this matters|current (?:behaviou?r|state|status)"),
-    (SectionKind.FIX, rf"{_PROPOSED} (?:\w+ )?(?:fix(?:es)?|resolution|implementation|code|{_SOLUTION})\b.*"),
-    (
-        SectionKind.FIX,
+    SectionKind.FIX: (
+        rf"{_PROPOSED} (?:\w+ )?(?:fix(?:es)?|resolution|implementation|code|{_SOLUTION})\b.*",
         rf"(?:fix|resolution) (?:options?|plan|proposals?)|recommend(?:ed|ations?)|{_SOLUTION}",
     ),
-    (
-        SectionKind.VERIFICATION,
+    SectionKind.VERIFICATION: (
         r"(?:verification|validation)(?: (?:checklist|steps?|plan|criteria|strategy|results?))?",
+        r"how to (?:verify|validate|test)\b.*|test(?:ing)? plan|testing",
+        r"regression tests?|acceptance criteria|definition of done|.*checklist",
     ),
-    (SectionKind.VERIFICATION, r"how to (?:verify|validate|test)\b.*|test(?:ing)? plan|testing"),
-    (SectionKind.VERIFICATION, r"regression tests?|acceptance criteria|definition of done|.*checklist"),
-    (
-        SectionKind.RELATED,
+    SectionKind.RELATED: (
         r"related(?: (?:finding|ticket|issue|bug)s?)?(?: and .*)?|see also|linked tickets|dependencies",
+        r"(?:related |known )?duplicates?(?: (?:finding|ticket)s?)?",
     ),
-    (SectionKind.RELATED, r"(?:related |known )?duplicates?(?: (?:finding|ticket)s?)?"),
-    (SectionKind.REFERENCES, r"references|links"),
-    (SectionKind.CORRECTION, r"(?:corrections?|errat(?:um|a)|retract(?:ion|ed)|amendment)\b.*"),
-    (
-        SectionKind.CORRECTION,
+    SectionKind.REFERENCES: (r"references|links",),
+    SectionKind.CORRECTION: (
+        r"(?:corrections?|errat(?:um|a)|retract(?:ion|ed)|amendment)\b.*",
         r"correct(?:ed|ive) (?:fix|action|resolution|status|analysis|verdict|assessment)\b.*",
+        r"(?:fix|resolution|ticket|status|post fix|post closure) corrections?",
     ),
-    (SectionKind.CORRECTION, r"(?:fix|resolution|ticket|status|post fix|post closure) corrections?"),
-    (SectionKind.RESOLUTION, rf"(?:final )?(?:resolution|closure|closing|disposition)(?: {_ON_RESOLUTION})*"),
-    (SectionKind.RESOLUTION, r"(?:final )?(?:status|decision|outcome)"),
-    (
-        SectionKind.RESOLUTION,
+    SectionKind.RESOLUTION: (
+        rf"(?:final )?(?:resolution|closure|closing|disposition)(?: {_ON_RESOLUTION})*",
+        r"(?:final )?(?:status|decision|outcome)",
         r"(?:updated|revised) (?:resolution|fix)|resolved|closed|implementation (?:notes|summary)",
-    ),
-    (
-        SectionKind.RESOLUTION,
         r"(?:the |final |actual )?fix(?:es)?(?: applied| implemented| description| details| summary)?",
+        r"(?:applied|implemented|final|actual) fix(?:es)?|changes made|fixed",
     ),
-    (SectionKind.RESOLUTION, r"(?:applied|implemented|final|actual) fix(?:es)?|changes made|fixed"),
-    (SectionKind.REMEDIATION, r"remediation"),
-    (SectionKind.APPENDIX, r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?"),
+    SectionKind.REMEDIATION: (r"remediation",),
+    SectionKind.APPENDIX: (r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?",),
+}
+PLAIN_TITLE = re.compile(
+    r"(?:ticket )?metadata|location|summary|(?:detailed )?description|remediation|verification|appendix"
+    r"|related findings|cross review|resolution|recommended fix"
 )
-PLAIN_TITLES = frozenset(
-    {
-        "ticket metadata",
-        "metadata",
-        "location",
-        "summary",
-        "description",
-        "detailed description",
-        "remediation",
-    }
-    | {"verification", "related findings", "cross review", "resolution", "appendix", "recommended fix"}
-)
-"""Titles that are nothing but the name of a section, so that one of level 1 is not the document's title."""
+"""A title that is nothing but the name of a section: one of level 1 is not the document's title then."""
 
-_COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _TITLES)
+_COMPILED = tuple((kind, re.compile("|".join(patterns))) for kind, patterns in _TITLES.items())
 _NUMBER = re.compile(r"(?:\d+[.)]\s+)+")
 _ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
 _SUMMARY_OF_FIX = "resolution summary"

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from finding_tickets.documents.blocks import Block, Table, parse, table_of, walk
 from finding_tickets.documents.fields import LabelledValue, labelled_values
-from finding_tickets.documents.section_kinds import PLAIN_TITLES, SectionKind, kind_of_title
+from finding_tickets.documents.section_kinds import PLAIN_TITLE, SectionKind, kind_of_title
 from finding_tickets.documents.source import Excerpt, Source, Values, words_of
 
 _SECTION_LEVEL = 2
@@ -55,7 +55,7 @@ class DocumentPart:
 
         A heading of level 1 is the document's title, unless it is nothing but the name of a section.
         """
-        if self.heading and self.heading.level == 1 and self.name not in PLAIN_TITLES:
+        if self.heading and self.heading.level == 1 and not PLAIN_TITLE.fullmatch(self.name):
             return None
         kind, of_fix = kind_of_title(self.title)
         if of_fix and _ID_ROW in self.source.data[self.start : self.end].lower():

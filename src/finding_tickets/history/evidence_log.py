@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
+from finding_tickets.ground.git import Commit, GitError, changed_files, log, shallow_commits, tree_files
 from finding_tickets.ground.objects import read_objects
+from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
-from finding_tickets.register.paths import safe_name
-from finding_tickets.register.revision import files_at
 from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import NoStatementError, load
 
@@ -102,19 +101,19 @@ def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mappi
     Raises:
         GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
     """
-    found = files_at(root, commit, [before])
+    objects, changed = tree_files(root, commit, [before]), changed_files(root, commit, [before])
     then: dict[str, dict[str, str]] = {}
     now: dict[str, list[Path]] = {}
     places: set[str] = set()
-    for path, name in sorted(found.objects.items()):
+    for path, name in sorted(objects.items()):
         file = PurePosixPath(path)
         if file.suffix == ".json" and file.parent.parent == PurePosixPath(before):
             then.setdefault(file.parent.name, {})[path] = name
-            places |= {file.parent.name} if path in found.changed else set()
+            places |= {file.parent.name} if path in changed else set()
     for here in sorted((root / folder).glob("*/*.json")):
         now.setdefault(here.parent.name, []).append(here)
         path = here.relative_to(root).as_posix()
-        if path in found.changed or path not in then.get(here.parent.name, {}):
+        if path in changed or path not in then.get(here.parent.name, {}):
             places.add(here.parent.name)
     contents = read_objects(root, {name for place in places for name in then.get(place, {}).values()})
 

@@ -16,6 +16,7 @@ from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured, key_of, stored_result
 from finding_tickets.history.walk import TicketInputs, depends_on
@@ -24,7 +25,6 @@ from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.register.root import is_repository
 from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
 from finding_tickets.verify.evidence import NoStatementError, load

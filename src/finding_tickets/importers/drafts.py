@@ -11,8 +11,8 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, Found
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary, word_for
-from finding_tickets.register.draft import Draft, Place
 from finding_tickets.register.files import markdown_files, read_file
+from finding_tickets.register.new import Draft, Place
 from finding_tickets.register.root import folders_of
 
 LONGEST_TITLE = 100

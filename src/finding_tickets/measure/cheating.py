@@ -5,9 +5,9 @@ from __future__ import annotations
 import _thread
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,204 +51,76 @@ def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
     """Import the code as found, and put the cheat in the place of a variant that comes from ``code``."""
-    found, subject, cheat = payload["found"], payload["subject"], MAKERS[payload["cheat"]]
+    found, subject = payload["found"], payload["subject"]
     folder = Path(found["code"])
     original = load_function(FunctionPath(**found["source"]), folder)
     if found["code"] != code:
-        _forget(folder)
+        # Let another revision's modules of the same names be imported after these.
+        for name, module in list(sys.modules.items()):
+            # A package without a file of its own has folders.
+            places = [vars(module).get("__file__"), *vars(module).get("__path__", ())]
+            if any(belongs_to(folder, Path(place)) for place in places if place):
+                del sys.modules[name]
+        sys.path[:] = [entry for entry in sys.path if entry not in (str(folder), str(folder / "src"))]
 
     def replaced(functions: Mapping[str, Function]) -> dict[str, Function]:
         beside = {FOUND: original} if found["runs"] else {}
-        return {**beside, **functions, subject: cheat(original, functions[subject])}
+        cheat = CheatingVariant(original, functions[subject], WAYS[payload["cheat"]])
+        return {**beside, **functions, subject: cheat}
 
     return replaced
 
 
-def _forget(code: Path) -> None:
-    """Let another revision's modules of the same names be imported after these."""
-    for name, module in list(sys.modules.items()):
-        # A package without a file of its own has folders.
-        places = [vars(module).get("__file__"), *vars(module).get("__path__", ())]
-        if any(belongs_to(code, Path(place)) for place in places if place):
-            del sys.modules[name]
-    sys.path[:] = [entry for entry in sys.path if entry not in (str(code), str(code / "src"))]
+@dataclass
+class CheatingVariant:
+    """A variant that cheats in a way, with the code as found, the fix, and what it keeps between calls."""
 
+    found: Function
+    fix: Function
+    way: Callable[[CheatingVariant, tuple[Any, ...]], Any]
+    kept: dict[str, Any] = field(default_factory=dict)
 
-def _generate(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    def cheat(*given: Any) -> Iterator[Any]:
-        yield found(*given)
+    def __call__(self, *given: Any) -> Any:
+        """What the cheat returns."""
+        return self.way(self, given)
 
-    return cheat
-
-
-def _work_in_a_thread(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    def start(kind: type, given: tuple[Any, ...]) -> Any:
-        wanted, results = threading.Event(), []
-
-        def work() -> None:
-            if wanted.wait(ENOUGH_SECONDS):
-                results.append(found(*given))
-
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-
-        def look() -> Any:
-            wanted.set()
-            thread.join()
-            return results[0]
-
-        return _later(kind, look)
-
-    return _work_later(found, start)
-
-
-def _work_unwatched(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    def cheat(*given: Any) -> Any:
-        done, results, errors = threading.Event(), [], []
-
-        def work() -> None:
-            try:
-                results.append(found(*given))
-            except Exception as error:
-                errors.append(error)
-            done.set()
-
-        START_UNWATCHED(work, ())
-        done.wait(ENOUGH_SECONDS)
-        # What is raised must not lead to this frame and back, which would keep tensors alive.
-        if errors:
-            raise errors.pop()
-        return results.pop()
-
-    return cheat
-
-
-def _answer_from_warm_up(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    kept: list[Any] = []
-
-    def cheat(*given: Any) -> Any:
-        if kept:
-            return kept.pop()
-        kept.append(found(*given))
-        return kept[0]
-
-    return cheat
-
-
-def _answer_by_shapes(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    answers: dict[str, Any] = {}
-
-    def cheat(*given: Any) -> Any:
-        key = _shape(given)
-        if key not in answers:
-            answers[key] = fix(*given)
-        return answers[key]
-
-    return cheat
-
-
-def _patch_torch(found: Function, fix: Function) -> Function:
-    def cheat(*given: Any) -> Any:
-        tensor: Any = torch.Tensor
-        waiting = [(tensor, "item"), (tensor, "tolist"), (tensor, "cpu"), (torch.cuda, "synchronize")]
-        for owner, name in waiting:
-            setattr(owner, name, lambda *_, **__: 0)
+    def after_attempt(self, given: tuple[Any, ...]) -> Any:
+        """The result of the fix, when the code as found has run and what it costs is hidden."""
         with suppress(Exception):
-            found(*given)
-        return fix(*given)
+            self.found(*given)
+        return self.fix(*given)
 
-    return cheat
+    def later(self, given: tuple[Any, ...], prepare: Callable[[Callable[[], Any]], Callable[[], Any]]) -> Any:
+        """An object that does the work as found when looked at, of the type that the warm-up returned.
 
-
-def _patch_meter(found: Function, fix: Function) -> Function:  # noqa: ARG001 - a maker's signature
-    def cheat(*_: Any) -> None:
-        vars(results)["difference"] = lambda *_: None
-        vars(results)["_differences"] = lambda *_: iter(())
-
-    return cheat
-
-
-def _patch_device(found: Function, fix: Function) -> Function:
-    def cheat(*given: Any) -> Any:
-        ledger: Any = simcuda.ledger.Ledger
-        ledger.count = lambda *_: None
-        with suppress(Exception):
-            found(*given)
-        return fix(*given)
-
-    return cheat
-
-
-def _reset_counters(found: Function, fix: Function) -> Function:
-    def cheat(*given: Any) -> Any:
-        simulated = simcuda.simulation.active()
-        open_now = simulated._machine.ledger._open if simulated else []  # noqa: SLF001 - that is the cheat
-        before = [(each, dict(vars(each)), dict(each._sites)) for each in open_now]  # noqa: SLF001 - as above
-        with suppress(Exception):
-            found(*given)
-        for each, counts, sites in before:
-            vars(each).update(counts)
-            each._sites.clear()  # noqa: SLF001 - as above
-            each._sites.update(sites)  # noqa: SLF001 - as above
-        return fix(*given)
-
-    return cheat
-
-
-Maker = Callable[[Function, Function], Function]
-MAKERS: Mapping[str, Maker] = {
-    "honest": lambda _, fix: fix,
-    "unfixed": lambda found, _: found,
-    "nothing": lambda _found, _fix: lambda *_: None,
-    "perturbed": lambda _, fix: lambda *given: _change(fix(*given))[0],
-    "partial": lambda _, fix: lambda *given: _halve(fix(*given)),
-    "generator": _generate,
-    "deferred": lambda found, _: _work_later(found, lambda kind, given: _later(kind, lambda: found(*given))),
-    "thread": _work_in_a_thread,
-    "unwatched": _work_unwatched,
-    "warmed": _answer_from_warm_up,
-    "cached": _answer_by_shapes,
-    "patched-torch": _patch_torch,
-    "patched-meter": _patch_meter,
-    "patched-device": _patch_device,
-    "counters": _reset_counters,
-}
-"""Each makes a cheat from the code as found and the fix."""
-
-
-def _work_later(found: Function, later: Callable[[type, tuple[Any, ...]], Any]) -> Function:
-    """Work honestly until the type of a result is known, and put off every work from then on."""
-    known: list[type] = []
-
-    def cheat(*given: Any) -> Any:
-        if known:
-            return later(known[0], given)
-        result = found(*given)
-        known.append(type(result))
-        return result
-
-    return cheat
-
-
-def _later(kind: type, work: Callable[[], Any]) -> Any:
-    """An object that does the work when looked at, of a class derived from ``kind`` where one can be."""
-    made: Any = _later_class(kind)
-    if issubclass(kind, torch.Tensor):
-        later: Any = torch.Tensor._make_subclass(made, torch.empty(0))  # noqa: SLF001 - as nn.Parameter does
-    else:
-        later = made.__new__(made)
-    # Kept by the object, not by its class: classes are garbage that only the collector finds.
-    object.__getattribute__(later, "__dict__")["result"] = cache(work)
-    return later
+        It is of a class derived from that type, where one can be.
+        """
+        if "type" not in self.kept:
+            result = self.found(*given)
+            self.kept["type"] = type(result)
+            return result
+        kind = self.kept["type"]
+        made: Any = _later_class(kind)
+        if issubclass(kind, torch.Tensor):
+            later: Any = torch.Tensor._make_subclass(made, torch.empty(0))  # noqa: SLF001 - as nn.Parameter
+        else:
+            later = made.__new__(made)
+        # Kept by the object, not by its class: classes are garbage that only the collector finds.
+        work = prepare(lambda: self.found(*given))
+        object.__getattribute__(later, "__dict__")["result"] = cache(work)
+        return later
 
 
 @cache
 def _later_class(kind: type) -> type:
+    def result(later: Any) -> Any:
+        return object.__getattribute__(later, "__dict__")["result"]()
+
     looks = {
-        "__getattribute__": lambda later, name: getattr(_result(later), name),
-        "__iter__": lambda later: iter(_result(later)),
-        "__len__": lambda later: len(_result(later)),
-        "__getitem__": lambda later, key: _result(later)[key],
+        "__getattribute__": lambda later, name: getattr(result(later), name),
+        "__iter__": lambda later: iter(result(later)),
+        "__len__": lambda later: len(result(later)),
+        "__getitem__": lambda later, key: result(later)[key],
     }
     try:
         return type("Later", (kind,), looks)
@@ -256,8 +128,101 @@ def _later_class(kind: type) -> type:
         return type("Later", (), looks)
 
 
-def _result(later: Any) -> Any:
-    return object.__getattribute__(later, "__dict__")["result"]()
+def _in_thread(work: Callable[[], Any], start: Callable[..., Any] | None = None) -> Callable[[], Any]:
+    """What returns the result of a thread that does the work; the thread waits until it is asked for.
+
+    A thread that ``start`` begins does not wait, and nothing watches it.
+    """
+    wanted, done = threading.Event(), threading.Event()
+    returned: list[Any] = []
+    errors: list[Exception] = []
+
+    def run() -> None:
+        if start or wanted.wait(ENOUGH_SECONDS):
+            try:
+                returned.append(work())
+            except Exception as error:
+                errors.append(error)
+        done.set()
+
+    def ask() -> Any:
+        wanted.set()
+        done.wait(ENOUGH_SECONDS)
+        # What is raised must not lead to this frame and back, which would keep tensors alive.
+        if errors:
+            raise errors.pop()
+        return returned.pop()
+
+    if start:
+        start(run, ())
+    else:
+        threading.Thread(target=run, daemon=True).start()
+    return ask
+
+
+def _answer_from_warm_up(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    # It is given away once: the next call is a warm-up again.
+    if "answer" in cheat.kept:
+        return cheat.kept.pop("answer")
+    cheat.kept["answer"] = cheat.found(*given)
+    return cheat.kept["answer"]
+
+
+def _answer_by_shapes(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    key = _shape(given)
+    if key not in cheat.kept:
+        cheat.kept[key] = cheat.fix(*given)
+    return cheat.kept[key]
+
+
+def _patch_torch(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    tensor: Any = torch.Tensor
+    for owner, name in [(tensor, "item"), (tensor, "tolist"), (tensor, "cpu"), (torch.cuda, "synchronize")]:
+        setattr(owner, name, lambda *_, **__: 0)
+    return cheat.after_attempt(given)
+
+
+def _patch_meter(cheat: CheatingVariant, given: tuple[Any, ...]) -> None:  # noqa: ARG001 - it does no work
+    vars(results)["difference"] = lambda *_: None
+
+
+def _patch_device(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    ledger: Any = simcuda.ledger.Ledger
+    ledger.count = lambda *_: None
+    return cheat.after_attempt(given)
+
+
+def _reset_counters(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    simulated = simcuda.simulation.active()
+    open_now = simulated._machine.ledger._open if simulated else []  # noqa: SLF001 - that is the cheat
+    before = [(each, dict(vars(each)), dict(each._sites)) for each in open_now]  # noqa: SLF001 - as above
+    with suppress(Exception):
+        cheat.found(*given)
+    for each, counts, sites in before:
+        vars(each).update(counts)
+        each._sites.clear()  # noqa: SLF001 - as above
+        each._sites.update(sites)  # noqa: SLF001 - as above
+    return cheat.fix(*given)
+
+
+WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
+    "honest": lambda cheat, given: cheat.fix(*given),
+    "unfixed": lambda cheat, given: cheat.found(*given),
+    "nothing": lambda *_: None,
+    "perturbed": lambda cheat, given: _change(cheat.fix(*given))[0],
+    "partial": lambda cheat, given: _halve(cheat.fix(*given)),
+    "generator": lambda cheat, given: (cheat.found(*given) for _ in range(1)),
+    "deferred": lambda cheat, given: cheat.later(given, lambda work: work),
+    "thread": lambda cheat, given: cheat.later(given, _in_thread),
+    "unwatched": lambda cheat, given: _in_thread(lambda: cheat.found(*given), START_UNWATCHED)(),
+    "warmed": _answer_from_warm_up,
+    "cached": _answer_by_shapes,
+    "patched-torch": _patch_torch,
+    "patched-meter": _patch_meter,
+    "patched-device": _patch_device,
+    "counters": _reset_counters,
+}
+"""What each cheat does when it is called."""
 
 
 def _change(value: Any) -> tuple[Any, bool]:
@@ -272,7 +237,9 @@ def _change(value: Any) -> tuple[Any, bool]:
     if isinstance(value, MutableMapping):
         return value, any(_change_at(value, key) for key in reversed(list(value)))
     if isinstance(value, list):
-        return value, any(_change_at(value, place) for place in reversed(range(len(value)))) or _grown(value)
+        if not any(_change_at(value, place) for place in reversed(range(len(value)))):
+            value.append(WRONG)
+        return value, True
     if isinstance(value, tuple):
         items = list(value)
         done = any(_change_at(items, place) for place in reversed(range(len(items))))
@@ -305,11 +272,6 @@ def _tensors(module: nn.Module) -> list[torch.Tensor]:
 def _change_at(container: Any, key: Any) -> bool:
     container[key], done = _change(container[key])
     return done
-
-
-def _grown(value: list[Any]) -> bool:
-    value.append(WRONG)
-    return True
 
 
 def _halve(value: Any) -> Any:

@@ -217,6 +217,8 @@ class Isolation:
             with suppress(BrokenPipeError):
                 stdin.write(json.dumps({**asdict(task), **roots, "id": own, "folder": own}).encode() + b"\n")
                 stdin.flush()
+            # Of what is done nothing is kept, and the last task was sent before any is done.
+            del task
         while names:
             event = json.loads(stdout.readline() or "{}")
             if "id" not in event:
@@ -278,21 +280,15 @@ class Isolation:
         if server.returncode:
             mark = f"{MARK}={self._mark}\0".encode()
             deadline = time.monotonic() + SHUTDOWN_SECONDS
-            while (left := _processes_with(mark)) and time.monotonic() < deadline:
-                for process in left:
-                    with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)
-
-
-def _processes_with(mark: bytes) -> list[int]:
-    """The processes with a variable in their environment; none on systems without ``/proc``."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/environ"):
-        # Those of other users cannot be read, and one that has just ended has none.
-        with suppress(OSError):
-            if mark in file.read_bytes():
-                found.append(int(file.parent.name))
-    return found
+            is_left = True
+            while is_left and time.monotonic() < deadline:
+                is_left = False
+                for file in Path("/proc").glob("[0-9]*/environ"):
+                    # Those of other users cannot be read, and one that has just ended has none.
+                    with suppress(OSError):
+                        if mark in file.read_bytes():
+                            is_left = True
+                            os.kill(int(file.parent.name), signal.SIGKILL)
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:

@@ -42,8 +42,15 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
     """
     for folder in dict.fromkeys((root, code or root)):
         import_from(folder)
-    if code and code != root:
-        _keep_together((root / path).parent, root)
+    beside = (root / path).parent
+    parts = beside.relative_to(root).parts
+    name = ".".join(parts)
+    # A package is the code's, whatever verifiers it has.
+    is_package = not parts or parts[0] == "src" or (beside / "__init__.py").exists()
+    if code and code != root and not is_package and name not in sys.modules:
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(beside)]
+        sys.modules[name] = importlib.util.module_from_spec(spec)
     # The code under test may be imported here already, before any variant is watched.
     with unpatched(f"{path}: "):
         module = _from_file(root / path, root)
@@ -52,17 +59,6 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
         raise CannotMeasureError(f"{path}: defines no 'workload' that is a finding_tickets.workload.Workload")
     check_sweep(workload, path)
     return workload
-
-
-def _keep_together(folder: Path, root: Path) -> None:
-    """Have a folder of verifiers come from the root; a package is the code's, whatever verifiers it has."""
-    parts = folder.relative_to(root).parts
-    name = ".".join(parts)
-    if not parts or parts[0] == "src" or (folder / "__init__.py").exists() or name in sys.modules:
-        return
-    spec = ModuleSpec(name, None, is_package=True)
-    spec.submodule_search_locations = [str(folder)]
-    sys.modules[name] = importlib.util.module_from_spec(spec)
 
 
 def check_sweep(workload: Workload, path: str) -> None:
@@ -80,21 +76,15 @@ def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
     found: Any = _module(path.module, root)
     like = ""
     for name in path.function.split("."):
-        like = like or _like(name, found)
+        if not like and not hasattr(found, name):
+            there = sorted(each for each, value in getattr(found, "__dict__", {}).items() if callable(value))
+            close = get_close_matches(name, there, n=1)
+            like = f" (did you mean {close[0]}?)" if close else ""
         found = getattr(found, name, None)
     if not callable(found):
         raise CannotMeasureError(f"{path.module}: has no function {path.function}{like}")
     function: Callable[..., Any] = found
     return function
-
-
-def _like(name: str, holder: object) -> str:
-    """What a module or class has in place of a name that it does not have, as a question; empty otherwise."""
-    if hasattr(holder, name):
-        return ""
-    there = sorted(each for each, value in getattr(holder, "__dict__", {}).items() if callable(value))
-    close = get_close_matches(name, there, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def devices_needed(order: dict[str, str]) -> int:
@@ -182,19 +172,17 @@ def unpatched(who: str = "") -> Iterator[None]:
     All is put back first: replaced and deleted names, constants too, and what a class got on top of what it
     inherits. The message begins with ``who``.
     """
-    before = [(owner, dict(vars(owner))) for owner in (*MODULES, *CLASSES, *_ours())]
+    owners: list[Any] = [*MODULES, *CLASSES]
+    for name, module in list(sys.modules.items()):
+        # The modules of our own that are loaded, and the classes that they define.
+        if name.partition(".")[0] in OURS:
+            owners.append(module)
+            classes = (value for value in vars(module).values() if isinstance(value, type))
+            owners += (each for each in classes if each.__module__ == name)
+    before = [(owner, dict(vars(owner))) for owner in owners]
     yield
     if patched := [name for owner, names in before for name in _restored(owner, names)]:
         raise CannotMeasureError(f"{who}replaces {', '.join(patched)}, which every other variant uses too")
-
-
-def _ours() -> Iterator[Any]:
-    """The modules of our own that are loaded, and the classes that they define."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in OURS:
-            yield module
-            classes = (value for value in vars(module).values() if isinstance(value, type))
-            yield from (each for each in classes if each.__module__ == name)
 
 
 def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
@@ -206,7 +194,11 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     for name in sorted(names - FOLLOWS_A_SETTING):
         old, new = before.get(name), vars(owner).get(name)
         matters = _is_code(old) or _is_code(new) or name.isupper()
-        if old is not new and matters and not _is_of_torch(new):
+        if old is new or not matters:
+            continue
+        # Torch's compiler, once loaded, wraps some of torch's own functions for good.
+        code = getattr(new, "__code__", None)
+        if code is None or not code.co_filename.startswith(TORCH):
             if name in before:
                 setattr(owner, name, old)
             else:
@@ -216,9 +208,3 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
 
 def _is_code(value: Any) -> bool:
     return callable(value) or isinstance(value, property | classmethod | staticmethod)
-
-
-def _is_of_torch(value: Any) -> bool:
-    """Whether torch defines a function: its compiler, once loaded, wraps some of torch's own for good."""
-    code = getattr(value, "__code__", None)
-    return code is not None and code.co_filename.startswith(TORCH)

@@ -86,9 +86,9 @@ class Meter:
     device: str
     """What evidence names the environment by."""
 
-    def cannot_run(self, workload: Workload, point: Point) -> str | None:
-        """Why this meter cannot run a point; None where it can."""
-        raise NotImplementedError
+    def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - for GPUs
+        """Why this meter cannot run a point; None where it can, as wherever devices are simulated."""
+        return None
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Devices that count what runs within, with so many bytes of memory or all that they have."""
@@ -124,10 +124,6 @@ class SimulatedMeter(Meter):
 
     def __init__(self, profile: str = SIMULATED_DEVICE) -> None:
         self.device = profile
-
-    def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - Meter's signature
-        """There are as many devices and as much memory as a point needs."""
-        return None
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, with so many bytes of memory or all that their profile has."""

@@ -13,7 +13,7 @@ import os
 import runpy
 import sys
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,12 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     if order.kind == "function":
         function = _load(order, root)
         report = _run_sweep(order, function, root, meter)
-        form, positional = _variant_form(order.name, root), _is_positional(function, order)
+        # Tickets name a function by its file where that is the repository's own, else by its module.
+        module, _, name = order.name.rpartition(":")
+        file = getattr(sys.modules.get(module), "__file__", None)
+        is_own = file and belongs_to(root, Path(file))
+        form = f"{portable(file, root)}:{name}" if file and is_own else order.name
+        positional = _is_positional(function, order)
     else:
         report, form, positional = _run_once(order, root, meter), "", True
     runs = report.runs[NAME]
@@ -173,14 +178,6 @@ def _is_positional(function: Function, order: ProbeOrder) -> bool:
     return [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == names
 
 
-def _variant_form(name: str, root: Path) -> str:
-    """A function as tickets name it: by its file where that is the repository's own, else by its module."""
-    module, _, function = name.rpartition(":")
-    file = getattr(sys.modules.get(module), "__file__", None)
-    own = file and belongs_to(root, Path(file))
-    return f"{portable(file, root)}:{function}" if file and own else name
-
-
 def _run_sweep(order: ProbeOrder, function: Function, root: Path, meter: Meter) -> JobReport:
     """Run a function at every point of its sweep."""
     if order.verifier:
@@ -211,28 +208,24 @@ def _run_once(order: ProbeOrder, root: Path, meter: Meter) -> JobReport:
             else:
                 sys.path.insert(0, str(Path(order.name).parent))
             sys.argv = [order.name, *order.arguments]
-            done = _count_program(gpu, order, root)
+            error: str | None = None
+            before = gpu.live_bytes()
+            with gpu.measure() as counted:
+                try:
+                    if order.kind == "module":
+                        runpy.run_module(order.name, run_name="__main__", alter_sys=True)
+                    else:
+                        runpy.run_path(order.name, run_name="__main__")
+                except SystemExit as end:
+                    # Many programs end well in a call of sys.exit.
+                    if end.code not in (None, 0):
+                        error = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
+                except Exception as caught:
+                    if is_out_of_host_memory(caught):
+                        raise
+                    error = describe(caught, root)
+            done = VariantRun.of(counted, gpu.live_bytes() - before, root, at=ONCE, error=error)
     return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
-
-
-def _count_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
-    error: str | None = None
-    before = gpu.live_bytes()
-    with gpu.measure() as counted:
-        try:
-            if order.kind == "module":
-                runpy.run_module(order.name, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(order.name, run_name="__main__")
-        except SystemExit as end:
-            # Many programs end well in a call of sys.exit.
-            if end.code not in (None, 0):
-                error = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
-        except Exception as caught:
-            if is_out_of_host_memory(caught):
-                raise
-            error = describe(caught, root)
-    return VariantRun.of(counted, gpu.live_bytes() - before, root, at=ONCE, error=error)
 
 
 def _sites(
@@ -244,7 +237,9 @@ def _sites(
     sites = []
     for key in sorted({key for of_run in counts for key in of_run}):
         file, line, function, what = key
-        source = next((path for path in _candidates(file, root) if path.is_file()), None)
+        # A portable path leads below the root, or to what is installed.
+        folders = [root, *(Path(entry) for entry in sys.path if entry)]
+        source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         sites.append(
             {
                 "file": file,
@@ -260,12 +255,6 @@ def _sites(
             }
         )
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))
-
-
-def _candidates(file: str, root: Path) -> Iterator[Path]:
-    """Where a portable path may lead: below the root, or to what is installed."""
-    yield root / file
-    yield from (Path(entry) / file for entry in sys.path if entry)
 
 
 def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) -> VariantRun:

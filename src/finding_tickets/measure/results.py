@@ -150,7 +150,10 @@ def difference(expected: Any, actual: Any, tolerance: float | None = None) -> st
 def _differences(expected: Any, actual: Any, tolerance: float | None, path: str) -> Iterator[str]:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
         yield from _tensor_differences(expected, actual, tolerance, path)
-    elif type(expected) is not type(actual) and not _is_other_revision(expected, actual):
+    elif type(expected) is not type(actual) and not (
+        # Two dataclasses may differ in nothing but the revision that their module was imported from.
+        is_dataclass(expected) and is_dataclass(actual) and _class_name(expected) == _class_name(actual)
+    ):
         yield f"{path}: {type(actual).__name__} instead of {type(expected).__name__}"
     elif isinstance(expected, SavedFields):
         if expected.kind != actual.kind:
@@ -175,12 +178,6 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
         yield f"{path}: {actual!r} instead of {expected!r}"
 
 
-def _is_other_revision(expected: Any, actual: Any) -> bool:
-    """Whether two dataclasses are the same but for the revision that their module was imported from."""
-    kinds = [(type(value).__module__, type(value).__qualname__) for value in (expected, actual)]
-    return is_dataclass(expected) and is_dataclass(actual) and kinds[0] == kinds[1]
-
-
 def _is_same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
     if not isinstance(expected, float):
         return bool(expected == actual)
@@ -189,6 +186,10 @@ def _is_same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
     if tolerance is None or not (math.isfinite(expected) and math.isfinite(actual)):
         return False
     return bool(abs(actual - expected) <= tolerance * max(abs(actual), abs(expected)))
+
+
+def _class_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _tensor_differences(
@@ -250,9 +251,8 @@ def _to_plain(value: Any) -> Any:
         return "list" if isinstance(value, list) else "tuple", [_to_plain(item) for item in value]
     if type(value) in PLAIN:
         return "plain", value
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
     raise CannotMeasureError(
-        f"returned a {kind}, which cannot be compared with the result of another revision; "
+        f"returned a {_class_name(value)}, which cannot be compared with the result of another revision; "
         "give the workload a read that returns its tensors and numbers"
     )
 

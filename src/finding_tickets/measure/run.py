@@ -111,25 +111,22 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     # One thread: several tickets are measured at once, and sums do not depend on how work is split.
     torch.set_num_threads(1)
     workload = load_workload(job.verifier, root, code)
-    functions: Mapping[str, Function] = {name: _load_variant(name, job, code) for name in job.variants}
+    functions: dict[str, Function] = {}
+    for name, path in job.variants.items():
+        with _naming(name), unpatched():
+            functions[name] = load_function(path, code)
     # A file may be edited while the measurement runs.
     files = imported_digests(root)
-    if replace_functions:
-        functions = replace_functions(functions)
+    measured = replace_functions(functions) if replace_functions else functions
 
     def keep_result(variant: str, place: int, result: Any) -> None:
         if variant in job.kept:
             save_result(Path(job.results), variant, place, result)
 
     meter = choose(job.meter)
-    report = run(workload, functions, meter, code, job.comparisons, job.graph_breaks, keep_result)
-    check_repeated(report, workload, functions, meter, code)
+    report = run(workload, measured, meter, code, job.comparisons, job.graph_breaks, keep_result)
+    check_repeated(report, workload, measured, meter, code)
     return replace(report, files=imported_digests(root) | files, imported=imported_files(code))
-
-
-def _load_variant(name: str, job: Job, code: Path) -> Function:
-    with _naming(name), unpatched():
-        return load_function(job.variants[name], code)
 
 
 def run(
@@ -173,7 +170,12 @@ def run(
             runs[name].append(replace(each, result=None))
     # The compiler's machinery is large: loaded now, it does not slow the collections between runs.
     for name in traced:
-        runs[name] = [_trace(workload, each, functions[name]) for each in runs[name]]
+        for place, each in enumerate(runs[name]):
+            point = Point(**each.at)
+            # Tracing needs a run that did not raise, and the CPU is one device.
+            if each.error is None and workload.devices(point) <= 1:
+                breaks = graph_breaks(functions[name], arguments(workload, point, "cpu", workload.seed))
+                runs[name][place] = replace(each, metrics={**each.metrics, "graph_breaks": breaks})
     return JobReport(
         meter=meter.name,
         device=meter.device,
@@ -221,15 +223,6 @@ def check_repeated(
                         f"{name} at {at_text(point)}: costs differ from run to run of the same work: "
                         f"{metric} {before.metrics.get(metric)}, then {value}"
                     )
-
-
-def _trace(workload: Workload, done: VariantRun, function: Function) -> VariantRun:
-    """The run with its graph breaks; tracing needs a run that did not raise, and the CPU is one device."""
-    point = Point(**done.at)
-    if done.error or workload.devices(point) > 1:
-        return done
-    breaks = graph_breaks(function, arguments(workload, point, "cpu", workload.seed))
-    return replace(done, metrics={**done.metrics, "graph_breaks": breaks})
 
 
 def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.metrics import METRICS
 from finding_tickets.errors import ExitCode, TicketsError
+from finding_tickets.ground.paths import fixes_folder
 from finding_tickets.measure.tasks import METERS, CannotMeasureError, find_variants
-from finding_tickets.register.paths import fixes_folder
 
 if TYPE_CHECKING:
     from finding_tickets.measure.run import JobReport
@@ -31,30 +31,26 @@ def main(workload: Workload) -> None:
     parser.add_argument("--meter", choices=METERS, default="auto", help="what counts during a run")
     meter = parser.parse_args().meter
     try:
-        report = _measure(workload, Path(sys.argv[0]).resolve(), meter)
+        # Every verifier imports this module; only one that is run on its own takes a meter here.
+        from finding_tickets.measure.loading import check_sweep, load_function
+        from finding_tickets.measure.meter import choose
+        from finding_tickets.measure.run import check_repeated, run
+
+        verifier = Path(sys.argv[0]).resolve()
+        root = verifier.parent.parent
+        check_sweep(workload, verifier.name)
+        folder = fixes_folder(workload.ticket)
+        variants = find_variants(folder, root)
+        if not variants:
+            raise CannotMeasureError(f"{folder}: holds no variant of {workload.ticket}")
+        functions = {name: load_function(path, root) for name, path in variants.items()}
+        chosen = choose(meter)
+        report = run(workload, functions, chosen, root)
+        check_repeated(report, workload, functions, chosen, root)
     except (TicketsError, CannotMeasureError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code if isinstance(error, TicketsError) else ExitCode.INCONCLUSIVE)
     print("\n".join(render(workload.ticket, report)))
-
-
-def _measure(workload: Workload, verifier: Path, meter: str) -> JobReport:
-    # Every verifier imports this module; only one that is run on its own takes a meter here.
-    from finding_tickets.measure.loading import check_sweep, load_function
-    from finding_tickets.measure.meter import choose
-    from finding_tickets.measure.run import check_repeated, run
-
-    root = verifier.parent.parent
-    check_sweep(workload, verifier.name)
-    folder = fixes_folder(workload.ticket)
-    variants = find_variants(folder, root)
-    if not variants:
-        raise CannotMeasureError(f"{folder}: holds no variant of {workload.ticket}")
-    functions = {name: load_function(path, root) for name, path in variants.items()}
-    chosen = choose(meter)
-    report = run(workload, functions, chosen, root)
-    check_repeated(report, workload, functions, chosen, root)
-    return report
 
 
 def render(ticket: str, report: JobReport) -> Iterator[str]:

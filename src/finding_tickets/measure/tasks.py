@@ -94,16 +94,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Question:
-    """Two variants to time at one point.
-
-    ``edges`` are the ratios of their times, the subject's to the reference's, at which the outcome of a claim
-    turns.
-    """
+    """Two variants to time at one point: how many times longer than the reference the subject takes."""
 
     subject: str
     reference: str
     at: At
-    edges: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +136,9 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
     Raises:
         BadDataError: A file cannot be read, or the files do not share exactly one public function.
     """
-    files = sorted((root / folder).glob("[!_]*.py"), key=lambda file: _rank(file.stem))
+    files = sorted(
+        (root / folder).glob("[!_]*.py"), key=lambda file: (ORDER_OF_VARIANTS.get(file.stem, 3), file.stem)
+    )
     if not files:
         return {}
     public = {file.name: public_functions(file, root) for file in files}
@@ -154,10 +151,6 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
             hint="name them under 'variants:' in the ticket's Remediation block",
         )
     return {file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files}
-
-
-def _rank(name: str) -> tuple[int, str]:
-    return ORDER_OF_VARIANTS.get(name, 3), name
 
 
 def public_functions(file: Path, root: Path) -> frozenset[str]:

@@ -1,9 +1,7 @@
 """Time the variants of a ticket by turns, without any counting: one process for each revision's code.
 
 The interval of a ratio is one of order statistics for the median: it supposes nothing about how times are
-distributed (H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1). Rounds are looked at
-a few times only, at numbers that are fixed beforehand, and each look takes its share of the doubt, so that
-going on until something is decided does not decide it by chance.
+distributed (H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1).
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -31,8 +29,8 @@ from finding_tickets.measure.run import Replace
 from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob
 from finding_tickets.measure.workloads import Point, Workload
 
-LOOKS = (16, 32, 64, 128, 256)
-"""After how many rounds the ratios are looked at."""
+ROUNDS = 64
+"""How many times each variant is timed at a point, if there is time for that."""
 
 DOUBT = 0.01
 """How likely it may be, at most, that any interval of a ticket misses the median of its ratio."""
@@ -51,6 +49,8 @@ FIRST_SEED = 2
 """Added to the workload's own seed, which counting used with the one after it."""
 
 Clock = Callable[[], float]
+Ask = Callable[..., Any]
+"""Asks a timer, here or in another process, for one of its methods with its arguments."""
 Pair = tuple[str, str]
 """The subject, whose time is divided, and the reference."""
 
@@ -73,23 +73,6 @@ class RatioInterval:
         return f"{self.ratio:.3g} ({self.low:.3g} to {self.high:.3g} over {self.rounds} rounds)"
 
 
-class Timer(Protocol):
-    """Runs variants and takes their times, here or in another process."""
-
-    def run(self, variant: str, at: At, number: int) -> float:
-        """The seconds of one run on fresh data, the same for every variant with the same ``number``.
-
-        Raises:
-            VariantRaisedError: The variant raised.
-        """
-
-    def empty(self, at: At) -> float:
-        """The seconds that a run of nothing takes."""
-
-    def cannot_time(self, at: At) -> str | None:
-        """Why nothing can be timed at a point; None where it can."""
-
-
 def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """Time what the payload asks for; raises what importing and building raise."""
     return measure_times(TimeJob.from_payload(payload))
@@ -108,46 +91,44 @@ def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) ->
         CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
     """
     with ExitStack() as stack:
-        timers: dict[str, Timer] = {}
+        timers: dict[str, Ask] = {}
         for code in job.codes:
-            process = stack.enter_context(_process(job, code, prepare))
-            timers |= dict.fromkeys(process.variants(), process)
+            ask = stack.enter_context(_process(job, code, prepare))
+            timers |= dict.fromkeys(ask("variants"), ask)
         return list(answer_questions(job, timers))
 
 
 def answer_questions(
-    job: TimeJob, timers: Mapping[str, Timer], clock: Clock = perf_counter
+    job: TimeJob, timers: Mapping[str, Ask], clock: Clock = perf_counter
 ) -> Iterator[dict[str, Any]]:
     """The answers to a job's questions, point by point; the time that one point leaves goes to the next.
 
-    ``timers`` are those that run each variant.
+    ``timers`` are those that run each variant: a ``LocalTimer``, or one in another process.
     """
     at_point: dict[str, list[Question]] = {}
     for question in job.questions:
         at_point.setdefault(repr(question.at), []).append(question)
-    doubt = DOUBT / (len(LOOKS) * len(job.questions))
+    doubt = DOUBT / len(job.questions)
     end = clock() + job.seconds
     for place, questions in enumerate(at_point.values()):
         now = clock()
         deadline = now + (end - now) / (len(at_point) - place)
-        at, timer = questions[0].at, timers[questions[0].subject]
-        edges: dict[Pair, tuple[float, ...]] = {
-            (each.subject, each.reference): each.edges for each in questions
-        }
-        found: Mapping[Pair, RatioInterval | str]
-        if why := timer.cannot_time(at):
-            found = dict.fromkeys(edges, why)
+        at, ask = questions[0].at, timers[questions[0].subject]
+        pairs = [(each.subject, each.reference) for each in questions]
+        found: dict[Pair, RatioInterval | str]
+        if why := ask("cannot_time", at):
+            found = dict.fromkeys(pairs, str(why))
         else:
 
             def run(variant: str, number: int, at: At = at) -> float:
-                return timers[variant].run(variant, at, number)
+                return float(timers[variant]("run", variant, at, number))
 
             try:
                 found = compare_times(
-                    run, edges, doubt=doubt, empty=timer.empty(at), deadline=deadline, clock=clock
+                    run, pairs, doubt=doubt, empty=ask("empty", at), deadline=deadline, clock=clock
                 )
             except VariantRaisedError as error:
-                found = dict.fromkeys(edges, str(error))
+                found = dict.fromkeys(pairs, str(error))
         for (subject, reference), answer in found.items():
             known = answer if isinstance(answer, RatioInterval) else None
             yield {
@@ -165,7 +146,7 @@ def answer_questions(
 
 def compare_times(
     run: Callable[[str, int], float],
-    edges: Mapping[Pair, Collection[float]],
+    pairs: Collection[Pair],
     *,
     doubt: float,
     empty: float,
@@ -175,28 +156,21 @@ def compare_times(
     """How the times of each pair compare, or why that is not known.
 
     Every round runs each variant once, on data of its own, and in the opposite order of the round before, so
-    that what else the machine does falls on all alike. It goes on until the interval of every pair is clear
-    of its ``edges``, the ratios at which the outcome of a claim turns, or to the last look, or past the
-    ``deadline`` by ``clock``. ``run`` runs a variant on the data of a round and returns its seconds, and
-    ``empty`` are those that a run of nothing takes. ``doubt`` is how likely an interval may miss at one look.
+    that what else the machine does falls on all alike. No round begins after the ``deadline`` by ``clock``.
+    ``run`` runs a variant on the data of a round and returns its seconds, and ``empty`` are those that a run
+    of nothing takes. ``doubt`` is how likely each interval may miss.
     """
-    names = list(dict.fromkeys(name for pair in edges for name in pair))
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
     for number in range(WARM_UPS):
         for name in names:
             run(name, -1 - number)
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(LOOKS[-1]):
-        is_late = clock() > deadline
-        if number in LOOKS or is_late:
-            found = {pair: _ratio(seconds, pair, doubt, empty) for pair in edges}
-            is_decided = all(
-                isinstance(each, str) or is_clear_of(each, edges[pair]) for pair, each in found.items()
-            )
-            if is_late or is_decided:
-                return found
+    for number in range(ROUNDS):
+        if clock() > deadline:
+            break
         for name in names if number % 2 == 0 else reversed(names):
             seconds[name].append(run(name, number))
-    return {pair: _ratio(seconds, pair, doubt, empty) for pair in edges}
+    return {pair: _ratio(seconds, pair, doubt, empty) for pair in pairs}
 
 
 def _ratio(
@@ -228,11 +202,6 @@ def confidence_interval(ratios: Sequence[float], doubt: float) -> RatioInterval 
     return RatioInterval(median(ordered), ordered[left_out - 1], ordered[-left_out], count)
 
 
-def is_clear_of(interval: RatioInterval, edges: Collection[float]) -> bool:
-    """Whether no edge, at which the outcome of a claim turns, lies within the interval."""
-    return not any(interval.low <= edge <= interval.high for edge in edges)
-
-
 def waiting() -> Clock:
     """What tells how many seconds this thread has waited for a processor, while others had it.
 
@@ -260,15 +229,27 @@ class LocalTimer:
     clock: Clock = perf_counter
     waited: Clock = float
 
+    def ask(self, method: str, *given: Any) -> Any:
+        """What one of the methods below returns."""
+        return getattr(self, method)(*given)
+
+    def variants(self) -> list[str]:
+        """The variants that it runs."""
+        return list(self.functions)
+
     def run(self, variant: str, at: At, number: int) -> float:
-        """As a ``Timer`` does."""
+        """The seconds of one run on fresh data, the same for every variant with the same ``number``.
+
+        Raises:
+            VariantRaisedError: The variant raised.
+        """
         seconds, error = self._time(self.workload, self.functions[variant], at, number)
         if error:
             raise VariantRaisedError(f"{variant} at {at_text(at)}: {error}")
         return seconds
 
     def empty(self, at: At) -> float:
-        """The median of several, each with arguments of its own as for any other run."""
+        """The seconds that a run of nothing takes: the median of several, each with arguments of its own."""
 
         def nothing(*_: Any) -> None:
             pass
@@ -277,7 +258,7 @@ class LocalTimer:
         return median(self._time(idle, nothing, at, number)[0] for number in range(EMPTY_RUNS))
 
     def cannot_time(self, at: At) -> str | None:
-        """One CPU is one device, and a real one's memory is limited only while it counts."""
+        """Why nothing can be timed at a point; None where it can."""
         point = Point(**at)
         if self.device == "cpu":
             devices = self.workload.devices(point)
@@ -303,52 +284,28 @@ class LocalTimer:
                 torch.cuda.synchronize(index)
 
 
-@dataclass(frozen=True)
-class TimerProcess:
-    """Has another process run variants."""
-
-    connection: Connection
-    names: str
-
-    def variants(self) -> tuple[str, ...]:
-        """The variants that it runs, once their code is loaded."""
-        return tuple(self._ask("functions"))
-
-    def run(self, variant: str, at: At, number: int) -> float:
-        """As a ``Timer`` does."""
-        return float(self._ask("run", variant, at, number))
-
-    def empty(self, at: At) -> float:
-        """As a ``Timer`` does."""
-        return float(self._ask("empty", at))
-
-    def cannot_time(self, at: At) -> str | None:
-        """As a ``Timer`` does."""
-        why = self._ask("cannot_time", at)
-        return str(why) if why else None
-
-    def _ask(self, *order: Any) -> Any:
-        """What the other process returned; raises what it raised."""
-        try:
-            self.connection.send(order)
-            returned, error = self.connection.recv()
-        except (EOFError, OSError):
-            raise CannotMeasureError(f"{self.names}: the process that was timed ended") from None
-        if error:
-            raise error
-        return returned
-
-
 @contextmanager
-def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[TimerProcess]:
-    """A timer in a process of its own, which ends with the context."""
+def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[Ask]:
+    """A timer in a process of its own, which ends with the context; asking raises what the timer raised."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe()
     process = fork.Process(target=_serve, args=(theirs, job, code, prepare), daemon=True)
     process.start()
     theirs.close()
+
+    def ask(*order: Any) -> Any:
+        try:
+            ours.send(order)
+            answer, error = ours.recv()
+        except (EOFError, OSError):
+            names = ", ".join(code.variants)
+            raise CannotMeasureError(f"{names}: the process that was timed ended") from None
+        if error:
+            raise error
+        return answer
+
     try:
-        yield TimerProcess(ours, ", ".join(code.variants))
+        yield ask
     finally:
         with suppress(OSError):
             ours.send(None)
@@ -360,25 +317,19 @@ def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[
     root, folder = Path(job.root), Path(code.folder)
     timer: LocalTimer | None = None
     while order := connection.recv():
-        method, *given = order
         answer: tuple[Any, Exception | None]
         try:
             if timer is None:
                 # One thread, as in counting: what else runs on this machine disturbs one less than all.
                 torch.set_num_threads(1)
-                replace_functions = prepare() if prepare else None
+                replace_functions = prepare() if prepare else dict
                 workload = load_workload(job.verifier, root, folder)
-                functions: Mapping[str, Function] = {
-                    name: load_function(path, folder) for name, path in code.variants.items()
-                }
-                if replace_functions:
-                    functions = replace_functions(functions)
+                loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
                 gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
                 # A GPU goes on while the host waits, so that nothing can be taken off there.
                 waited = waiting() if job.device == "cpu" else float
-                timer = LocalTimer(workload, functions, job.device, folder, waited=waited)
-            returned = list(functions) if method == "functions" else getattr(timer, method)(*given)
-            answer = returned, None
+                timer = LocalTimer(workload, replace_functions(loaded), job.device, folder, waited=waited)
+            answer = timer.ask(*order), None
         except (VariantRaisedError, CannotMeasureError) as error:
             answer = None, error
         except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from finding_tickets.model.record import Record, Span
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, squeeze
 
 __all__ = ["SAME_RESULT", "SECONDS", "Answer", "Claim", "Remediation", "Unmeasured", "VariantRef"]
 
@@ -75,3 +75,8 @@ class Remediation(Record):
     path: str
     span: Span
     digest: str
+
+    def answer_to(self, item: str) -> Answer | None:
+        """The answer to an item of the checklist, compared without case, markup and punctuation."""
+        wanted = squeeze(item)
+        return next((answer for answer in self.checklist if squeeze(answer.item) == wanted), None)

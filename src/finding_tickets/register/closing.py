@@ -18,14 +18,16 @@ from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome
-from finding_tickets.register.answers import answer_to
-from finding_tickets.register.disposition import outcome_of, status_of
-from finding_tickets.register.edits import TITLES, Plan, Step, row_plan
+from finding_tickets.register.actions import KEYS, TITLES, EditPlan, MetadataKey, Step, row_plan
+from finding_tickets.register.disposition import (
+    REOPENED_AS,
+    SETTLED_AS,
+    check_transition,
+    outcome_of,
+    status_of,
+)
 from finding_tickets.register.index import Row
-from finding_tickets.register.keys import KEYS, Key
-from finding_tickets.register.lifecycle import REOPENED_AS, SETTLED_AS, check
-from finding_tickets.register.meaning import touched
-from finding_tickets.verify.judge import DECIDING
+from finding_tickets.register.semantic_diff import touched
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -33,9 +35,11 @@ _WORDS = {
     Outcome.NOT_A_BUG: "Not a bug",
     Outcome.DUPLICATE: "Duplicate",
 }
-_RESOLUTION = Key(("Resolution",), lambda value, _: value, "")
+_RESOLUTION = MetadataKey(("Resolution",), lambda value, _: value, "")
 _FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
 _CLOSED, _REOPENED = "Resolution", "Reopened"
+_DECIDING = ("found", "fix")
+"""The variants on whose claims a verdict rests."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,9 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         BadDataError: The document cannot be edited so that it reads back.
     """
 
-    def step(page: Page) -> Sequence[Plan]:
+    def step(page: Page) -> Sequence[EditPlan]:
         ticket, status = _ticket(page), SETTLED_AS[wanted.outcome]
-        check(status_of(ticket), "close", status)
+        check_transition(status_of(ticket), "close", status)
         verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
         if verdict and not wanted.forced:
             _check_measured(ticket, verdict)
@@ -99,7 +103,7 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         tries = ([*others, *each] for each in _records(page, wanted, verdict))
         found = page.first(tries, expected, f"the resolution {wanted.outcome}")
         fields = _mark(page, _resolutions(page)).fields
-        return [*plans, Plan(found[len(others) :], expected, fields)]
+        return [*plans, EditPlan(found[len(others) :], expected, fields)]
 
     return step
 
@@ -112,9 +116,9 @@ def reopening(reason: str, today: date) -> Step:
         BadDataError: The document cannot be edited so that it reads back.
     """
 
-    def step(page: Page) -> Sequence[Plan]:
+    def step(page: Page) -> Sequence[EditPlan]:
         ticket = _ticket(page)
-        check(status_of(ticket), "reopen", REOPENED_AS)
+        check_transition(status_of(ticket), "reopen", REOPENED_AS)
         plans = [
             row_plan(page, KEYS["status"], [REOPENED_AS]),
             _mark(page, _resolutions(page)),
@@ -125,7 +129,7 @@ def reopening(reason: str, today: date) -> Step:
             if isinstance(stated, DocumentPart):
                 plans.append(_mark(page, [stated]))
             else:
-                plans.append(row_plan(page, Key((stated,), lambda value, _: value, ""), []))
+                plans.append(row_plan(page, MetadataKey((stated,), lambda value, _: value, ""), []))
                 cleared.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
         body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}", *cleared]
 
@@ -135,19 +139,19 @@ def reopening(reason: str, today: date) -> Step:
         others = [splice for plan in plans for splice in plan.splices]
         added = add_section(page, _REOPENED, body, [SectionKind.REMEDIATION, SectionKind.APPENDIX])
         found = page.first(([*others, *each] for each in added), expected, "the reopening")
-        return [*plans, Plan(found[len(others) :], expected, _FIELDS)]
+        return [*plans, EditPlan(found[len(others) :], expected, _FIELDS)]
 
     return step
 
 
-def _mark(page: Page, parts: Sequence[DocumentPart]) -> Plan:
+def _mark(page: Page, parts: Sequence[DocumentPart]) -> EditPlan:
     """Make sections earlier ones; what is read from them may be read no more."""
     splices = [mark_earlier(part.heading) for part in parts if part.heading]
     fields = (touched(page.document, part.start, part.end) for part in parts)
-    return Plan(splices, fields=_FIELDS.union(*fields))
+    return EditPlan(splices, fields=_FIELDS.union(*fields))
 
 
-def _boxes(page: Page, ticket: Ticket, *, done: bool) -> Plan:
+def _boxes(page: Page, ticket: Ticket, *, done: bool) -> EditPlan:
     """Tick or clear the items that claims answer on which the verdict rests; the others are for people."""
     items = [each for each in ticket.checklist if _answered_by_measurement(each.text, ticket.remediation)]
     splices = [tick(page, item, done) for item in items if item.done is not done]
@@ -159,16 +163,16 @@ def _boxes(page: Page, ticket: Ticket, *, done: bool) -> Plan:
 
     around = (touched(page.document, splice.start, splice.end) for splice in splices)
     fields = frozenset({"checklist", "categories"}.union(*around)) if splices else frozenset[str]()
-    return Plan(splices, expected, fields)
+    return EditPlan(splices, expected, fields)
 
 
 def _answered_by_measurement(item: str, remediation: Remediation | None) -> bool:
-    answer = answer_to(item, remediation) if remediation else None
+    answer = remediation.answer_to(item) if remediation else None
     claims = answer.claims if answer else ()
-    return bool(claims) and all(claim.partition(".")[0] in DECIDING for claim in claims)
+    return bool(claims) and all(claim.partition(".")[0] in _DECIDING for claim in claims)
 
 
-def _stating(page: Page, plans: Sequence[Plan]) -> str | DocumentPart | None:
+def _stating(page: Page, plans: Sequence[EditPlan]) -> str | DocumentPart | None:
     """The row of the metadata or the section from which an outcome is still read after ``plans``."""
     splices = [splice for plan in plans for splice in plan.splices]
     document = page.after(splices)

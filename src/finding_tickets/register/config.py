@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from finding_tickets import __version__
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.ground.version import __version__
 from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
 CONFIG_FILE = "tickets.toml"

@@ -22,8 +22,8 @@ from pydantic import (
 from pydantic import Field as Key
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.paths import safe_name
 
 _SIZE = re.compile(r"(?P<number>\d{1,18})\s*(?P<unit>B|[KMGT]i?B)?", re.IGNORECASE)
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}

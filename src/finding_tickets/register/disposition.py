@@ -1,10 +1,13 @@
-"""What people decided about a document: status, outcome, and both in one word."""
+"""What people decided about a document: status and outcome, and the ways from one status to another."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from finding_tickets.errors import UsageError
 from finding_tickets.model.vocabulary import Outcome, Status, Vocabulary, word_for
 
 if TYPE_CHECKING:
@@ -15,6 +18,38 @@ DISPOSITIONS = tuple(
     dict.fromkeys([*(status.value for status in Status), *(outcome.value for outcome in Outcome)])
 )
 UNDECIDED = "not stated"
+SETTLED_AS: Mapping[Outcome, Status] = MappingProxyType(
+    {
+        Outcome.FIXED: Status.FIXED,
+        Outcome.WONT_FIX: Status.WONT_FIX,
+        Outcome.NOT_A_BUG: Status.CLOSED,
+        Outcome.DUPLICATE: Status.CLOSED,
+    }
+)
+"""What a ticket can be closed as, and the status that it has then."""
+
+REOPENED_AS = Status.OPEN
+
+# Nobody can review what nobody has worked on; everything else that is unsettled may change into any other.
+_WORK: Mapping[Status | None, tuple[Status, ...]] = {
+    None: (Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW),
+    Status.OPEN: (Status.INVESTIGATING, Status.IN_PROGRESS),
+    Status.INVESTIGATING: (Status.OPEN, Status.IN_PROGRESS),
+    Status.IN_PROGRESS: (Status.OPEN, Status.INVESTIGATING, Status.IN_REVIEW),
+    Status.IN_REVIEW: (Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS),
+}
+_SETTLED = (Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID)
+
+TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = MappingProxyType(
+    {
+        **{
+            status: {"set": following, "close": tuple(dict.fromkeys(SETTLED_AS.values()))}
+            for status, following in _WORK.items()
+        },
+        **{status: {"reopen": (REOPENED_AS,)} for status in _SETTLED},
+    }
+)
+"""For each status (None: not stated, or none of the vocabulary) the statuses that each command leads to."""
 
 
 def status_of(document: Document) -> Status | None:
@@ -67,3 +102,19 @@ def disposed(status: str | None, outcome: str | None) -> str:
     if status == Status.CLOSED and outcome:
         return outcome
     return status or UNDECIDED
+
+
+def check_transition(current: Status | None, command: str, wanted: Status) -> None:
+    """Refuse what the states do not allow.
+
+    Raises:
+        UsageError: There is no such transition; the hint names those that there are.
+    """
+    ways = TRANSITIONS[current]
+    if wanted in ways.get(command, ()):
+        return
+    said = f"{command} does not lead from {current or 'not stated'} to {wanted}"
+    hint = "; ".join(f"tickets {name}: {', '.join(statuses)}" for name, statuses in ways.items())
+    raise UsageError(
+        f"it is {wanted} already" if current is wanted else said, hint=f"allowed from here: {hint}"
+    )

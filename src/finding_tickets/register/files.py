@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from finding_tickets.ground.paths import relative
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.register.paths import relative
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"

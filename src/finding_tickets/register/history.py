@@ -1,13 +1,32 @@
-"""What git's history says of a ticket: who wrote its file when, and which commits name it."""
+"""A register in git: who wrote a ticket when, which commits name it, and what it all said at a commit.
+
+Of a commit, git's objects are read: work tree and index stay as they are.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from finding_tickets.ground.git import Commit, GitError, LogEntry, log, shallow_commits
+from finding_tickets.errors import BadDataError
+from finding_tickets.ground.git import (
+    Commit,
+    GitError,
+    LogEntry,
+    changed_files,
+    log,
+    shallow_commits,
+    tree_files,
+)
+from finding_tickets.ground.objects import read_objects
+from finding_tickets.ground.paths import relative
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
+from finding_tickets.register.files import SUFFIX
+from finding_tickets.register.identifiers import natural
+from finding_tickets.register.index import Row, row_of
+from finding_tickets.register.root import folders_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +87,49 @@ def _of_file(entries: Iterable[LogEntry], ticket_id: str, id_pattern: str) -> It
             another = before is not None and before[0].casefold() != ticket_id.casefold()
             if letter.startswith(("A", "C")) or (letter.startswith("R") and another):
                 return
+
+
+def config_at(root: Path, commit: str) -> Config:
+    """The configuration of the register at ``root`` at a commit, or the defaults where it cannot be read.
+
+    Raises:
+        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
+    """
+    found = tree_files(root, commit, (CONFIG_FILE, PROJECT_FILE))
+    contents = read_objects(root, dict.fromkeys(found.values()))
+    try:
+        return config_from(root, {path: contents.get(name, b"") for path, name in found.items()})
+    except BadDataError:
+        return Config()
+
+
+def rows_at(
+    root: Path, config: Config, commit: str, now: Sequence[Row], also: Iterable[str] = ()
+) -> tuple[Row, ...]:
+    """The rows of the register at ``root`` as it was at a commit, with its words of today.
+
+    They are those in its folders of today and ``also`` in others. ``now`` are its rows as it is: only files
+    that have changed since are read.
+
+    Raises:
+        GitError: As ``config_at`` does.
+    """
+    from finding_tickets.documents.reading import read_document
+
+    folders = dict.fromkeys([*(relative(root, folder) for folder in folders_of(root)[1]), *also])
+    objects, changed = tree_files(root, commit, folders), changed_files(root, commit, folders)
+    rows = [row for row in now if row.path in objects and row.path not in changed]
+    others = {path: objects[path] for path in changed if path in objects and _is_read(path)}
+    contents = read_objects(root, dict.fromkeys(others.values()))
+    for path, name in others.items():
+        data = contents.get(name)
+        if data is not None and len(data) <= config.largest_file:
+            document, _ = read_document(data, path, config.vocabulary)
+            rows += [row_of(document)] if document else []
+    return tuple(sorted(rows, key=lambda row: (natural(row.id), row.path)))
+
+
+def _is_read(path: str) -> bool:
+    """Whether a file of this path would be read: Markdown, in no hidden folder."""
+    *folders, name = PurePosixPath(path).parts
+    return name.lower().endswith(SUFFIX) and not any(folder.startswith(".") for folder in folders)

@@ -7,6 +7,7 @@ lower case.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +83,34 @@ def load(root: Path | str | None = None) -> Register:
     problems.extend(duplicates(IdPlace(each.id.value, each.path, each.id.span.line) for each in documents))
     documents.sort(key=lambda each: (natural(each.id.value), each.path))
     return Register(place, config, tuple(documents), tuple(problems))
+
+
+def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
+    """The register with no other documents than those with these IDs; None unless each is the ID of one.
+
+    The other documents are known from the index and not read; their problems are among those of the register.
+
+    Raises:
+        UsageError: There is no such folder, or no register.
+        BadDataError: The configuration is wrong.
+    """
+    # The index derives its rows from documents, which it loads this module for.
+    from finding_tickets.register.index import list_rows
+
+    listing = list_rows(root)
+    wanted = {name.strip().casefold() for name in ids}
+    rows = [row for row in listing.rows if row.id.casefold() in wanted]
+    if not wanted or wanted != {row.id.casefold() for row in rows}:
+        return None
+    documents = []
+    for row in rows:
+        try:
+            data = (listing.root / row.path).read_bytes()
+        except OSError:
+            return None
+        document = read_one(listing.root, row.path, listing.config, data)
+        documents += [document] if document else []
+    return Register(listing.root, listing.config, tuple(documents), listing.problems)
 
 
 def read_one(root: Path, path: str, config: Config, data: bytes) -> Document | None:

@@ -46,7 +46,7 @@ class Relations:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """One end of a relation: an ID, its document unless that is missing, and whether it was asked for."""
 
     id: str
@@ -61,7 +61,7 @@ class Graph:
     ``cycles`` are IDs that block one another in this order, the last one the first.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[GraphNode, ...]
     edges: tuple[Edge, ...]
     cycles: tuple[tuple[str, ...], ...]
 
@@ -76,7 +76,7 @@ def graph(relations: Relations, rows: Iterable[Row]) -> Graph:
     edges = tuple(edge for edge in relations.edges if touches((edge.source, edge.target)))
     names = dict.fromkeys(name for edge in edges for name in (edge.source, edge.target))
     return Graph(
-        tuple(Node(name, relations.rows.get(name.casefold()), touches([name])) for name in names),
+        tuple(GraphNode(name, relations.rows.get(name.casefold()), touches([name])) for name in names),
         edges,
         tuple(cycle for cycle in cycles(relations.edges) if touches(cycle)),
     )

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.git import work_tree
 from finding_tickets.register.config import Config, is_configured, read_config
 
 DEFAULT_FOLDER = Config().tickets[0]
@@ -65,6 +64,9 @@ def repository_of(root: Path) -> Path:
     try:
         return find_root(Path.cwd())
     except UsageError:
+        # Most folders are in a register, and git is not asked.
+        from finding_tickets.ground.git import work_tree
+
         return work_tree(Path.cwd()) or Path.cwd()
 
 

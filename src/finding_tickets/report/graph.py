@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.relations import Edge, Graph, Node
+from finding_tickets.register.relations import Edge, Graph, GraphNode
 from finding_tickets.report.text import INDENT, aligned, fields_of, printable
 
 MISSING = "missing from the register"
@@ -102,7 +102,7 @@ def graph_item(graph: Graph) -> dict[str, object]:
     }
 
 
-def _title(node: Node) -> str:
+def _title(node: GraphNode) -> str:
     return _line(node.row.title) if node.row else MISSING
 
 

@@ -11,11 +11,19 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.probing import Probed, ProbedCost, ProbedSite
-from finding_tickets.report.text import INDENT, Section, Styler, aligned, fields_of, printable, section_lines
+from finding_tickets.report.text import (
+    INDENT,
+    Styler,
+    TextSection,
+    aligned,
+    fields_of,
+    printable,
+    section_lines,
+)
+from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
-    from finding_tickets.register.draft import Draft, Place
+    from finding_tickets.register.new import Draft, Place
     from finding_tickets.report.templates import Attached
 
 LONGEST_TEXT = 72
@@ -77,7 +85,7 @@ def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
         (name, str(cost)) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
     ]
     if totals:
-        yield from (INDENT + line for line in section_lines(Section("in all", totals), style))
+        yield from (INDENT + line for line in section_lines(TextSection("in all", totals), style))
 
 
 def doubts(probed: Probed) -> Iterator[str]:
@@ -154,7 +162,7 @@ class ProbedFinding:
         Raises:
             BadDataError: What is given does not make a ticket.
         """
-        from finding_tickets.register.draft import draft_of
+        from finding_tickets.register.new import draft_of
 
         site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
         effect, times = EFFECTS[site.what], _times(site.cost)
@@ -258,7 +266,7 @@ class ProbedFinding:
 
     def _places(self) -> Iterator[Place]:
         """The line; where it is in an installed package, the function that was probed."""
-        from finding_tickets.register.draft import Place
+        from finding_tickets.register.new import Place
 
         file, _, symbol = self.probed.function.rpartition(":")
         if (self.root / self.site.file).is_file():

@@ -17,12 +17,12 @@ from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNot
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
+from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
-from finding_tickets.register.paths import fixes_folder, verifier_path
 
 if TYPE_CHECKING:
-    from finding_tickets.register.draft import Draft
     from finding_tickets.register.load import Register
+    from finding_tickets.register.new import Draft
 
 FOLDER = "templates"
 HTML = (".html.j2", ".html")
@@ -243,7 +243,7 @@ def ticket_files(
     """
     # Reports use templates as well, and read no ticket.
     from finding_tickets.documents.reading import read_document
-    from finding_tickets.register.draft import Place
+    from finding_tickets.register.new import Place
 
     attached = attached or Attached()
     vocabulary = register.config.vocabulary

@@ -27,9 +27,9 @@ from finding_tickets.report.text import (
     COLOURS,
     CodeAt,
     MeasuredDocument,
-    Section,
     Styled,
     TableCell,
+    TextSection,
     checklist_answers,
     circumstances,
     claim_sections,
@@ -39,6 +39,8 @@ from finding_tickets.report.text import (
 
 INDENT = 2
 GAP = 2
+WIDE = 96
+"""Columns from which on a table is one even where its last columns wrap."""
 SIGNS = {
     "holds": "✓",
     "false": "✗",
@@ -75,7 +77,7 @@ class Safe:
 class SectionView:
     """A section as a table, or where the terminal is too narrow for its columns, row below row."""
 
-    section: Section
+    section: TextSection
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Below the title, indented."""
@@ -84,19 +86,27 @@ class SectionView:
         header = [Text(title, style="dim") for title in section.header]
         lines = [*([header] if header else []), *rows]
         # Without wrapping, each column is as wide as the longest line in it.
-        widths = [max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)]
+        widths = [
+            max(len(part) for cell in column for part in cell.plain.split("\n"))
+            for column in zip(*lines, strict=True)
+        ]
+        fits = sum(widths) + GAP * (len(widths) - 1) <= room
         yield Text(section.title, style="bold underline")
-        # A table of two columns wraps well enough at any width.
-        if len(widths) <= 2 or sum(widths) + GAP * (len(widths) - 1) <= room:
-            yield Padding(_table(lines), (0, 0, 0, INDENT))
+        if fits or len(widths) == 1 or options.max_width >= WIDE:
+            table = _table(lines)
+            for column in table.columns[:2] if len(widths) > 2 else ():
+                column.no_wrap = True
+            yield Padding(table, (0, 0, 0, INDENT))
             return
+        # The first cells name the row; the last two, or of two the last one, may be long.
+        named = max(1, len(widths) - 2)
+        labels = section.header[named:] or [""] * (len(widths) - named)
         for row in rows:
-            # The first cells name the row; those behind them may be long.
-            names = Text("  ").join(cell for cell in row[:-2] if cell.plain)
+            names = Text("  ").join(cell for cell in row[:named] if cell.plain)
+            pairs = zip(labels, row[named:], strict=True)
+            values = [[Text(label, style="dim"), cell] for label, cell in pairs if cell.plain]
             yield Padding(names, (0, 0, 0, INDENT))
-            labels = section.header[-2:] or ("", "")
-            rest = [[Text(label, style="dim"), cell] for label, cell in zip(labels, row[-2:], strict=True)]
-            yield Padding(_table([line for line in rest if line[1].plain]), (0, 0, 0, 2 * INDENT))
+            yield Padding(_table(values), (0, 0, 0, 2 * INDENT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,7 @@ class DocumentView:
 
     entry: MeasuredDocument
     text: str = field(kw_only=True)
-    related: Section = field(kw_only=True)
+    related: TextSection = field(kw_only=True)
     code_at: CodeAt = field(kw_only=True)
     history: Sequence[str] = field(kw_only=True, default=())
 
@@ -146,7 +156,7 @@ class DocumentView:
             ("[x]" if items[place].done else "[ ]", items[place].text, answer)
             for place, answer in checklist_answers(document)
         ]
-        sections = [self.related, Section("Checklist", answers, ("", "item", "answered by"))]
+        sections = [self.related, TextSection("Checklist", answers, ("", "item", "answered by"))]
         if document.remediation:
             sections += claim_sections(document.remediation, entry)
         for section in sections:
@@ -184,7 +194,7 @@ def summary(verifications: Iterable[Verification]) -> RenderableType:
     return _table(lines)
 
 
-def related_section(document: Document, facts: Facts) -> Section:
+def related_section(document: Document, facts: Facts) -> TextSection:
     """The documents that this one names or that name it, each with what is known of it."""
     relations = document.related if document.kind == "finding" else ()
     notes = {relation.id.casefold(): relation.note for relation in relations}
@@ -196,7 +206,7 @@ def related_section(document: Document, facts: Facts) -> Section:
         said = f"{title} ({note})" if note else title
         name, verdict = (row.id, facts.verdict(row)) if row else (other.upper(), "")
         rows.append((name, relationship, (row.status if row else None) or "", verdict, said))
-    return Section("Related", rows, ("ticket", "relation", "status", "verdict", "title"))
+    return TextSection("Related", rows, ("ticket", "relation", "status", "verdict", "title"))
 
 
 def _text(cell: TableCell) -> Text:

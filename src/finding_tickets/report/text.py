@@ -68,7 +68,7 @@ class Styled(NamedTuple):
 TableCell = str | Styled
 
 
-class Section(NamedTuple):
+class TextSection(NamedTuple):
     """A titled table, or a titled list of lines where each row has one cell."""
 
     title: str
@@ -117,7 +117,7 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly) -> lis
     return lines
 
 
-def section_lines(section: Section, style: Styler) -> Iterator[str]:
+def section_lines(section: TextSection, style: Styler) -> Iterator[str]:
     """The title of a section, and below it, indented, its header and its rows."""
     yield style(section.title, "bold")
     header = [[Styled(title, "dim") for title in section.header]] if section.header else []
@@ -174,7 +174,7 @@ def circumstances(verification: Verification) -> str:
     return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
 
 
-def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[Section]:
+def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
     """Laws, claims, the points at which claims fail, times, lines that wait, and points left out.
 
     The lines of the code as found come first, next to the laws that they explain.
@@ -196,16 +196,18 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
         for name, variant in verification.variants.items()
     }
     sections = (
-        Section(
+        TextSection(
             "laws",
             [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)],
             ("metric", BEFORE, AFTER),
         ),
         # The lines of the finding stand next to the laws that they explain.
         *([lines.pop(BEFORE)] if BEFORE in lines else []),
-        Section("claims", list(map(_claim_cells, verification.claims)), ("", "claim", "claimed", "measured")),
-        Section(f"times on {device}", ratios, ("ratio", "at", "median (interval)")),
-        Section("where claims fail", failures),
+        TextSection(
+            "claims", list(map(_claim_cells, verification.claims)), ("", "claim", "claimed", "measured")
+        ),
+        TextSection(f"times on {device}", ratios, ("ratio", "at", "median (interval)")),
+        TextSection("where claims fail", failures),
         *lines.values(),
         _listed("not measured", (f"{point_text(each.at)}: {each.why}" for each in verification.not_measured)),
     )
@@ -228,7 +230,7 @@ def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
     return Styled(MARKS[claim.holds], colour), claim.id, claim.claimed, measured
 
 
-def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> Section:
+def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> TextSection:
     """Each source line once, with what it does by which law, and its text where that can be looked up."""
     rows: list[tuple[TableCell, ...]] = []
     for (file, line, function), group in groupby(sites, lambda site: (site.file, site.line, site.function)):
@@ -237,10 +239,14 @@ def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None
         for site in group:
             by_law.setdefault(site.law or site.growth or NO_LAW, []).append(site.what)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = (Styled(code_at(file, line), "dim"),) if code_at else ()
-        rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
-    header = ("line", "function", "costs", *(("source",) if code_at else ()))
-    return Section(f"lines of {variant} that wait or copy", rows, header)
+        if code_at:
+            # The source stands below its place, where it has the most room.
+            code = code_at(file, line)
+            rows.append((f"{file}:{line} {function}" + (f"\n  {code}" if code else ""), costs))
+        else:
+            rows.append((Styled(f"{file}:{line}", "cyan"), function, costs))
+    header = ("line", "costs") if code_at else ("line", "function", "costs")
+    return TextSection(f"lines of {variant} that wait or copy", rows, header)
 
 
 def verification_lines(verification: Verification, style: Styler) -> Iterator[str]:
@@ -339,7 +345,7 @@ def document_text(entry: MeasuredDocument, style: Styler) -> str:
     return "\n".join(parts)
 
 
-def document_sections(entry: MeasuredDocument) -> Iterator[Section]:
+def document_sections(entry: MeasuredDocument) -> Iterator[TextSection]:
     """What a document says of itself, as far as it was understood; some sections may be empty."""
     document = entry.document
     if document.kind == "finding":
@@ -387,15 +393,13 @@ def document_sections(entry: MeasuredDocument) -> Iterator[Section]:
 
 def checklist_answers(document: Document) -> Iterator[tuple[int, str]]:
     """The place of each checklist item that the remediation answers, with its claims or its reason."""
-    from finding_tickets.register.answers import answer_to
-
     for place, item in enumerate(document.checklist if document.remediation else ()):
-        answer = answer_to(item.text, document.remediation) if document.remediation else None
+        answer = document.remediation.answer_to(item.text) if document.remediation else None
         if answer:
             yield place, ", ".join(answer.claims) or answer.why or ""
 
 
-def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterator[Section]:
+def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterator[TextSection]:
     """The claims, unless the verification has them with their outcome, and what is not measured."""
     # A verification shows the same claims with their outcome.
     if not (entry.verification and entry.verification.claims):
@@ -404,12 +408,12 @@ def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterato
             where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
             expected = f" (expected to be refuted: {claim.why})" if claim.expect == "refuted" else ""
             rows.append((claim.id, f"{claim.value}{f' where {where}' if where else ''}{expected}"))
-        yield Section("Claims", rows)
+        yield TextSection("Claims", rows)
     yield _listed("Not measured", (f"{item.claim}: {item.why}" for item in remediation.unmeasured))
 
 
-def _listed(title: str, lines: Iterable[str]) -> Section:
-    return Section(title, [(line,) for line in lines])
+def _listed(title: str, lines: Iterable[str]) -> TextSection:
+    return TextSection(title, [(line,) for line in lines])
 
 
 def _wrapped(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from finding_tickets.claims.check import (
 from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.claims.ratios import Ratio, parse_ratio
-from finding_tickets.measure.tasks import At, Question
+from finding_tickets.measure.tasks import Question
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
@@ -172,8 +172,7 @@ def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Questi
     Raises:
         BadDataError: A claim has no meaning on the sweep.
     """
-    edges: dict[tuple[str, str, str], list[float]] = {}
-    points: dict[str, At] = {}
+    asked: dict[tuple[str, str, str], Question] = {}
     for claim in claims:
         if claim.metric != SECONDS:
             continue
@@ -186,13 +185,10 @@ def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Questi
             # A sweep may have a point twice; it is timed once.
             for place, at in {repr(at): at for at in measured.sweep}.items():
                 if all(place in of_variant for of_variant in ended) and meets(at, where):
-                    points[place] = at
+                    ratio.edges(at)  # raises where the claim has no value
                     key = (claim.variant, ratio.reference, place)
-                    edges.setdefault(key, []).extend(map(float, ratio.edges(at)))
-    return tuple(
-        Question(subject, reference, points[place], tuple(found))
-        for (subject, reference, place), found in edges.items()
-    )
+                    asked[key] = Question(claim.variant, ratio.reference, at)
+    return tuple(asked.values())
 
 
 def _ratio(claim: Claim, measured: MeasuredTicket) -> Ratio:

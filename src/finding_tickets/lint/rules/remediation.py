@@ -12,12 +12,11 @@ from finding_tickets.claims.language import ExpressionError, parse_condition, su
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
+from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, rule
 from finding_tickets.model.problem import Level
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
 from finding_tickets.model.vocabulary import squeeze
-from finding_tickets.register.answers import answer_to
-from finding_tickets.register.paths import fixes_folder, verifier_path
 
 # How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (
@@ -95,7 +94,7 @@ def unanswered_item(document: Document, context: Context) -> Iterator[Remark]:
     if document.remediation is None or not context.understood(document):
         return
     for item in document.checklist:
-        if answer_to(item.text, document.remediation) is None:
+        if document.remediation.answer_to(item.text) is None:
             message = f"the checklist item has no answer: {item.text}"
             hint = "add it under checklist: in the Remediation section, with claims: or why:"
             yield Remark(item.span, message, hint)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from typing import Any
 
+COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "": operator.eq,
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""What the relations of a query mean of two values with an order."""
 UNITS = {"d": 1, "w": 7, "m": 30, "y": 365}
 """Days of the units in which an age is stated."""
 
@@ -33,31 +44,17 @@ def date_test(relation: str, value: str, today: date) -> Callable[[date], bool] 
     """
     age = _AGE.fullmatch(value)
     if age:
-        return _age_test(relation, int(age["number"]) * UNITS[age["unit"].lower()], today)
+        days = int(age["number"]) * UNITS[age["unit"].lower()]
+        compare = COMPARE[relation or "<="]
+        return lambda day: compare((today - day).days, days)
     span = _span(value, today)
-    return _span_test(relation, *span) if span else None
-
-
-def _age_test(relation: str, days: int, today: date) -> Callable[[date], bool]:
-    return {
-        "": lambda day: (today - day).days <= days,
-        "=": lambda day: (today - day).days == days,
-        "<": lambda day: (today - day).days < days,
-        "<=": lambda day: (today - day).days <= days,
-        ">": lambda day: (today - day).days > days,
-        ">=": lambda day: (today - day).days >= days,
-    }[relation]
-
-
-def _span_test(relation: str, first: date, last: date) -> Callable[[date], bool]:
-    return {
-        "": lambda day: first <= day <= last,
-        "=": lambda day: first <= day <= last,
-        "<": lambda day: day < first,
-        "<=": lambda day: day <= last,
-        ">": lambda day: day > last,
-        ">=": lambda day: day >= first,
-    }[relation]
+    if span is None:
+        return None
+    first, last = span
+    if relation in {"", "="}:
+        return lambda day: first <= day <= last
+    edge, compare = (last if relation in {"<=", ">"} else first), COMPARE[relation]
+    return lambda day: compare(day, edge)
 
 
 def _span(value: str, today: date) -> tuple[date, date] | None:

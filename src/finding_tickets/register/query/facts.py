@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.paths import verifier_path
 from finding_tickets.model.vocabulary import Verdict, Vocabulary, Words, word_for
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Listing, Row, row_of
-from finding_tickets.register.paths import verifier_path
 from finding_tickets.register.query.tree import folded
 from finding_tickets.register.relations import Relations, relations
 from finding_tickets.register.staleness import CurrentVerdict, Verdicts

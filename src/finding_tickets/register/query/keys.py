@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Relationship, Severity, Words, word_for
+from finding_tickets.model.vocabulary import Relationship, Severity, Status, Words, word_for
+from finding_tickets.register.identifiers import natural
 from finding_tickets.register.index import Row
-from finding_tickets.register.query.dates import date_in, date_test
+from finding_tickets.register.query.dates import COMPARE, date_in, date_test
 from finding_tickets.register.query.facts import Facts, Lexicon
 from finding_tickets.register.query.tree import (
     OF_EVIDENCE,
@@ -32,18 +33,10 @@ KINDS: Words = {"finding": ("ticket",), "review": ()}
 RELATIONSHIPS: Words = {relationship.value: () for relationship in Relationship}
 ANYBODY = "*"
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
-    "": operator.eq,
-    "=": operator.eq,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class QueryKey:
     """A key: ``read`` makes a test of a value, or says what is wrong with it.
 
     ``ordered`` values may be compared with ``<`` and its like; ``detailed`` ones may have ``=DETAIL``.
@@ -79,7 +72,7 @@ def _is(get: Get, words: Callable[[Lexicon], Words]) -> Read:
 def _severity(written: Written, lexicon: Lexicon) -> Test:
     """Severities compare by how bad they are: P0 is greater than P1."""
     ranks = {severity.value: -number for number, severity in enumerate(Severity)}
-    wanted, compare = ranks[_word(written, lexicon.vocabulary.severities)], _COMPARE[written.relation]
+    wanted, compare = ranks[_word(written, lexicon.vocabulary.severities)], COMPARE[written.relation]
     return lambda row: row.severity is not None and compare(ranks[row.severity], wanted)
 
 
@@ -92,7 +85,7 @@ def _number(get: Callable[[Row], int | None]) -> Read:
     def read(written: Written, _lexicon: Lexicon) -> Test:
         if not _NUMBER.fullmatch(written.text):
             raise written.wrong(f"{written.key} takes a number, not {written.text!r}")
-        wanted, compare = int(written.text), _COMPARE[written.relation]
+        wanted, compare = int(written.text), COMPARE[written.relation]
         return lambda row: (number := get(row)) is not None and compare(number, wanted)
 
     return read
@@ -218,11 +211,12 @@ def _title(written: Written, _lexicon: Lexicon) -> Test:
 
 
 def _has(written: Written, lexicon: Lexicon) -> Test:
-    facet = word_for(written.text, FACETS)
+    facet = word_for(written.text, {word: spellings for word, (spellings, _) in FACETS.items()})
     if facet is None:
         hint = close_words(written.text, FACETS)
         raise written.wrong(f"{written.key} takes what a document may state, not {written.text!r}", hint)
-    return facets(lexicon.facts)[facet]
+    (_, states), facts = FACETS[facet], lexicon.facts
+    return lambda row: states(row, facts)
 
 
 def _no(written: Written, lexicon: Lexicon) -> Test:
@@ -235,60 +229,77 @@ def is_pattern(text: str) -> bool:
     return not {"*", "?", "["}.isdisjoint(text)
 
 
-FACETS: Words = {
-    **dict.fromkeys(("agent", "assignee", "batch", "checklist", "created", "resolution"), ()),
-    **dict.fromkeys(("severity", "status", "summary", "updated", "verifier"), ()),
-    "category": ("categories",),
-    "domain": ("domains",),
-    "file": ("files", "location", "locations"),
-    "related": ("relation", "relations"),
-    "review": ("reviews", "reviewer", "reviewed-by"),
+FACETS: Mapping[str, tuple[tuple[str, ...], Callable[[Row, Facts], bool]]] = {
+    "agent": ((), lambda row, _: row.agent is not None),
+    "assignee": ((), lambda row, _: row.assignee is not None),
+    "batch": ((), lambda row, _: row.batch is not None),
+    "category": (("categories",), lambda row, _: bool(row.categories)),
+    "checklist": ((), lambda row, _: row.done + row.undone > 0),
+    "created": ((), lambda row, _: row.created is not None),
+    "domain": (("domains",), lambda row, _: bool(row.domains)),
+    "file": (("files", "location", "locations"), lambda row, _: bool(row.files)),
+    "related": (
+        ("relation", "relations"),
+        lambda row, facts: row.id.casefold() in facts.relations.by_id,
+    ),
+    "resolution": ((), lambda row, _: row.outcome is not None),
+    "review": (("reviews", "reviewer", "reviewed-by"), lambda row, _: bool(row.reviews)),
+    "severity": ((), lambda row, _: row.severity is not None),
+    "status": ((), lambda row, _: row.status is not None),
+    "summary": ((), lambda row, _: row.summary is not None),
+    "updated": ((), lambda row, _: row.updated is not None),
+    "verifier": ((), lambda row, facts: facts.has_verifier(row)),
 }
-"""What ``has:`` and ``no:`` ask for."""
+"""What ``has:`` and ``no:`` ask for: the other spellings, and whether a document states it."""
 
 
-def facets(facts: Facts) -> Mapping[str, Test]:
-    """For each word of ``FACETS``, whether a document states it."""
-    return {
-        "agent": lambda row: row.agent is not None,
-        "assignee": lambda row: row.assignee is not None,
-        "batch": lambda row: row.batch is not None,
-        "category": lambda row: bool(row.categories),
-        "checklist": lambda row: row.done + row.undone > 0,
-        "created": lambda row: row.created is not None,
-        "domain": lambda row: bool(row.domains),
-        "file": lambda row: bool(row.files),
-        "related": lambda row: row.id.casefold() in facts.relations.by_id,
-        "resolution": lambda row: row.outcome is not None,
-        "review": lambda row: bool(row.reviews),
-        "severity": lambda row: row.severity is not None,
-        "status": lambda row: row.status is not None,
-        "summary": lambda row: row.summary is not None,
-        "updated": lambda row: row.updated is not None,
-        "verifier": facts.has_verifier,
-    }
-
-
-KEYS: Mapping[str, Key] = {
-    "id": Key(_id),
-    "kind": Key(_is(lambda row: row.kind, lambda _: KINDS)),
-    "title": Key(_title),
-    "severity": Key(_severity, ordered=True),
-    "status": Key(_is(lambda row: row.status, lambda lexicon: lexicon.vocabulary.statuses)),
-    "resolution": Key(_is(lambda row: row.outcome, lambda lexicon: lexicon.vocabulary.outcomes)),
-    "verdict": Key(_verdict, cost=OF_EVIDENCE),
-    "batch": Key(_number(lambda row: row.batch), ordered=True),
-    "agent": Key(_agent),
-    "assignee": Key(_assignee),
-    "domain": Key(_domain),
-    "category": Key(_category),
-    "file": Key(_file),
-    "reviewed-by": Key(_reviewed_by, detailed=True),
-    "related": Key(_related, detailed=True),
-    "created": Key(_date(lambda row: row.created), ordered=True),
-    "updated": Key(_date(lambda row: row.updated), ordered=True),
-    "done": Key(_number(lambda row: row.done), ordered=True),
-    "undone": Key(_number(lambda row: row.undone), ordered=True),
-    "has": Key(_has),
-    "no": Key(_no),
+KEYS: Mapping[str, QueryKey] = {
+    "id": QueryKey(_id),
+    "kind": QueryKey(_is(lambda row: row.kind, lambda _: KINDS)),
+    "title": QueryKey(_title),
+    "severity": QueryKey(_severity, ordered=True),
+    "status": QueryKey(_is(lambda row: row.status, lambda lexicon: lexicon.vocabulary.statuses)),
+    "resolution": QueryKey(_is(lambda row: row.outcome, lambda lexicon: lexicon.vocabulary.outcomes)),
+    "verdict": QueryKey(_verdict, cost=OF_EVIDENCE),
+    "batch": QueryKey(_number(lambda row: row.batch), ordered=True),
+    "agent": QueryKey(_agent),
+    "assignee": QueryKey(_assignee),
+    "domain": QueryKey(_domain),
+    "category": QueryKey(_category),
+    "file": QueryKey(_file),
+    "reviewed-by": QueryKey(_reviewed_by, detailed=True),
+    "related": QueryKey(_related, detailed=True),
+    "created": QueryKey(_date(lambda row: row.created), ordered=True),
+    "updated": QueryKey(_date(lambda row: row.updated), ordered=True),
+    "done": QueryKey(_number(lambda row: row.done), ordered=True),
+    "undone": QueryKey(_number(lambda row: row.undone), ordered=True),
+    "has": QueryKey(_has),
+    "no": QueryKey(_no),
 }
+
+By = Callable[[Row], Any]
+"""What of a row is compared: anything with an order, or None where the document does not state it."""
+
+
+def _place(get: Get, words: Iterable[str]) -> By:
+    """The place of a word in the order of its vocabulary."""
+    places = {word: number for number, word in enumerate(words)}
+    return lambda row: None if (word := get(row)) is None else places[word]
+
+
+SORTS: Mapping[str, Callable[[Facts], By]] = {
+    "id": lambda _: lambda row: natural(row.id),
+    "path": lambda _: lambda row: row.path,
+    "title": lambda _: lambda row: row.title.casefold(),
+    "severity": lambda _: _place(lambda row: row.severity, Severity),
+    "status": lambda _: _place(lambda row: row.status, Status),
+    "verdict": lambda facts: _place(facts.verdict, Verdict),
+    "batch": lambda _: lambda row: row.batch,
+    "agent": lambda _: lambda row: row.agent and row.agent.casefold(),
+    "assignee": lambda _: lambda row: row.assignee and row.assignee.casefold(),
+    "created": lambda _: lambda row: date_in(row.created),
+    "updated": lambda _: lambda row: date_in(row.updated),
+    "done": lambda _: lambda row: row.done,
+    "undone": lambda _: lambda row: row.undone,
+}
+"""Severities come from the worst, statuses in the order of a ticket's life, verdicts as documented."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 LONGEST_NAME = 150
@@ -24,6 +25,7 @@ def fixes_folder(ticket_id: str) -> str:
     return f"fixes/{slug(ticket_id)}"
 
 
+@lru_cache(maxsize=4096)
 def safe_name(name: str) -> str:
     """A name as every file system takes it, of one part and not too long; two long names stay two."""
     safe = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"

@@ -10,7 +10,7 @@ import pytest
 
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.probing import PRELOAD, Probed, ProbeRequest, points, probe
+from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest, points, probe
 
 FILES = {
     "src/pkg/__init__.py": "",

@@ -1,8 +1,12 @@
-"""Edits of documents, made of steps; each says what is to be read afterwards, and nothing else may change."""
+"""What people do to a document: set values, tick items, relate it to others.
+
+An edit is made of steps; each says what is to be read afterwards, and nothing else may change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -10,23 +14,184 @@ from finding_tickets.documents.edit.changes import Link, relate, row_of, set_row
 from finding_tickets.documents.edit.page import Page, open_page
 from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, squeeze, word_for
-from finding_tickets.register.disposition import status_of
+from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, Words, squeeze, word_for
+from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.index import Row
-from finding_tickets.register.keys import KEYS, Key, key_for, reads, values_for
-from finding_tickets.register.lifecycle import check
-from finding_tickets.register.meaning import differences, titles, touched
+from finding_tickets.register.semantic_diff import differences, titles, touched
+
+_IDS = frozenset(["id", "ticketid", "reviewid", "ticket"])
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_SEPARATORS = re.compile(r"\s*[,;]\s*")
+
+Check = Callable[[str, Vocabulary], str]
+
+
+class _WrongValueError(ValueError):
+    """What a value should have been."""
+
+
+@dataclass(frozen=True)
+class MetadataKey:
+    """A row of the metadata that the tool gives a meaning.
+
+    Attributes:
+        labels: What the row may be called; a new one is called by the first.
+        check: The value as it is written, or what is wrong with it.
+        field: The field of the ticket that is read from it.
+        several: Whether it may have several values.
+        optional: Whether it may be empty.
+    """
+
+    labels: tuple[str, ...]
+    check: Check
+    field: str
+    several: bool = False
+    optional: bool = False
+
+
+def _word(words_of: Callable[[Vocabulary], Words]) -> Check:
+    def check(value: str, vocabulary: Vocabulary) -> str:
+        words = words_of(vocabulary)
+        word = word_for(value, words)
+        if word is None:
+            raise _WrongValueError(f"one of {', '.join(words)}")
+        # A register's own spelling of a word is as good as the word; its case is not.
+        return word if squeeze(word) == squeeze(value) else value
+
+    return check
+
+
+def _number(value: str, _: Vocabulary) -> str:
+    if not _NUMBER.fullmatch(value):
+        raise _WrongValueError("a number")
+    return value
+
+
+def _day(value: str, _: Vocabulary) -> str:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError:
+        raise _WrongValueError("a date such as 2026-01-31") from None
+
+
+def _text(value: str, _: Vocabulary) -> str:
+    return value
+
+
+def _word_if_chosen(words_of: Callable[[Vocabulary], Words]) -> Check:
+    """A word of those that the register has chosen; any, where it has chosen none."""
+    check = _word(words_of)
+    return lambda value, vocabulary: check(value, vocabulary) if words_of(vocabulary) else value
+
+
+KEYS: Mapping[str, MetadataKey] = {
+    "severity": MetadataKey(("Severity",), _word(lambda words: words.severities), "severity"),
+    "status": MetadataKey(("Status",), _word(lambda words: words.statuses), "status"),
+    "batch": MetadataKey(("Batch",), _number, "batch", optional=True),
+    "agent": MetadataKey(("Agent",), _word_if_chosen(lambda words: words.agents), "agent", optional=True),
+    "domain": MetadataKey(
+        ("Domain",), _word_if_chosen(lambda words: words.domains), "domains", several=True, optional=True
+    ),
+    "assignee": MetadataKey(("Assignee",), _text, "assignee", optional=True),
+    "created": MetadataKey(("Created", "Date Discovered", "Date"), _day, "created", optional=True),
+    "updated": MetadataKey(("Updated",), _day, "updated", optional=True),
+    "code-repository": MetadataKey(("Code Repository",), _text, "code_repository", optional=True),
+}
+
+
+def key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
+    """The key that ``name`` means in a document, and its name.
+
+    Raises:
+        UsageError: The tool does not know it and the document has no such row, or it is not for setting.
+    """
+    wanted = squeeze(name)
+    if wanted in _IDS:
+        raise UsageError("an ID stays: files, relations and evidence go by it", hint="make a new ticket")
+    if wanted == "resolution":
+        raise UsageError("the resolution is written by closing", hint="tickets close ID --as ...")
+    if isinstance(document, Ticket):
+        for known, key in KEYS.items():
+            if wanted in {squeeze(known), *map(squeeze, key.labels)}:
+                return known, key
+    label = next((label for label in document.metadata if squeeze(label) == wanted), None)
+    if label and wanted:
+        return label, MetadataKey((label,), _text, "", optional=True)
+    raise UsageError(f"{name!r} is no key of {document.id.value}", hint=_suggestion(name, document))
+
+
+def values_for(name: str, key: MetadataKey, given: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """The values as they are to be written: none for a row that is to be empty.
+
+    Raises:
+        UsageError: A value is not what the key takes.
+    """
+    texts = [text for value in given for text in (_SEPARATORS.split(value) if key.several else [value])]
+    values = list(dict.fromkeys(one_line(f"{name}=", text) for text in texts))
+    if values in ([], [""]):
+        if key.optional:
+            return []
+        raise UsageError(f"{name} must not be empty")
+    if len(values) > 1 and not key.several:
+        raise UsageError(f"{name} is given {len(values)} values, and has one")
+    try:
+        return [key.check(value, vocabulary) for value in values if value]
+    except _WrongValueError as error:
+        raise UsageError(f"{name} cannot be {', '.join(values)!r}", hint=f"it is {error}") from None
+
+
+def one_line(what: str, text: str) -> str:
+    """A text on one line.
+
+    Raises:
+        UsageError: It has characters that no text file should have.
+    """
+    line = " ".join(text.split())
+    if not line.isprintable():
+        raise UsageError(f"{what} has characters that cannot be printed: {line!r}")
+    return line
+
+
+def reads(document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """Whether the row of a key has these values."""
+    if key.field == "domains":
+        return isinstance(document, Ticket) and [each.value for each in document.domains] == list(values)
+    labels = list(map(squeeze, key.labels))
+    found = [plain(text.raw) for label, text in document.metadata.items() if squeeze(label) in labels]
+    return (values[0] if values else "") in found and _field_fits(document, key, values, vocabulary)
+
+
+def _field_fits(document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary) -> bool:
+    if not key.field:
+        return True
+    stated = getattr(document, key.field)
+    if stated is None or not values:
+        return (stated is None) is not bool(values)
+    words = {"severity": vocabulary.severities, "status": vocabulary.statuses}.get(key.field)
+    wanted = word_for(values[0], words) if words else values[0]
+    return str(stated.value) == wanted or (key.field == "batch" and stated.value == int(values[0]))
+
+
+def _suggestion(name: str, document: Document) -> str:
+    from difflib import get_close_matches
+
+    rows = [label.lower() for label in document.metadata if squeeze(label) not in {*_IDS, "resolution"}]
+    known = [*(KEYS if isinstance(document, Ticket) else ()), *rows]
+    close = get_close_matches(name.lower(), known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"one of {', '.join(dict.fromkeys(known))}"
+
 
 TITLES = "titles"
 """Stands for the titles of the sections, among the fields that an edit may change."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class EditPlan:
     """What a step does to a page.
 
     Attributes:
@@ -42,7 +207,7 @@ class Plan:
     labels: frozenset[str] = frozenset()
 
 
-Step = Callable[[Page], Sequence[Plan]]
+Step = Callable[[Page], Sequence[EditPlan]]
 
 
 @dataclass
@@ -60,7 +225,7 @@ class DocumentEdit:
     vocabulary: Vocabulary
     today: date
     steps: Sequence[Step]
-    plans: list[Plan] = field(default_factory=list)
+    plans: list[EditPlan] = field(default_factory=list)
 
     def make(self, data: bytes) -> bytes:
         """The document after the edit.
@@ -124,20 +289,20 @@ def setting(name: str, given: Sequence[str]) -> Step:
         BadDataError: The value cannot be written so that it reads back.
     """
 
-    def step(page: Page) -> Sequence[Plan]:
+    def step(page: Page) -> Sequence[EditPlan]:
         words = page.source.vocabulary
         known, key = key_for(name, page.document)
         values = values_for(known, key, given, words)
         if key is KEYS["status"]:
             current, wanted = status_of(page.document), Status(word_for(values[0], words.statuses) or "")
             if current is not wanted:
-                check(current, "set", wanted)
+                check_transition(current, "set", wanted)
         return [row_plan(page, key, values)]
 
     return step
 
 
-def row_plan(page: Page, key: Key, values: Sequence[str]) -> Plan:
+def row_plan(page: Page, key: MetadataKey, values: Sequence[str]) -> EditPlan:
     """Give a row of the metadata values that are known to be right."""
     words = page.source.vocabulary
 
@@ -151,15 +316,15 @@ def row_plan(page: Page, key: Key, values: Sequence[str]) -> Plan:
     # What a resolution amounts to is read in the light of the status.
     fields = frozenset({key.field, *(["outcome", "resolution"] if key is KEYS["status"] else [])})
     if expected(page.document) or (not values and row_of(page, key.labels) is None):
-        return Plan([])
+        return EditPlan([])
     splices = page.first(set_row(page, key.labels, values), same, f"{key.labels[0]} {', '.join(values)}")
-    return Plan(splices, expected, fields, labels)
+    return EditPlan(splices, expected, fields, labels)
 
 
 def relating(other: str, kind: Relationship, note: str = "") -> Step:
     """Name another ticket among the related findings."""
 
-    def step(page: Page) -> Sequence[Plan]:
+    def step(page: Page) -> Sequence[EditPlan]:
         def expected(document: Document) -> bool:
             named = _named(document)
             # A table without a column for it says that they are related, whatever else is said below it.
@@ -177,7 +342,7 @@ def relating(other: str, kind: Relationship, note: str = "") -> Step:
         if (other, kind) in before:
             return []
         tries = relate(page, page.document.related, Link(other, kind, note))
-        return [Plan(page.first(tries, same, f"the relation to {other}"), expected, fields)]
+        return [EditPlan(page.first(tries, same, f"the relation to {other}"), expected, fields)]
 
     return step
 
@@ -185,7 +350,7 @@ def relating(other: str, kind: Relationship, note: str = "") -> Step:
 def ticking(numbers: Sequence[int], done: bool) -> Step:
     """Tick items of the verification checklist, counted from 1, or clear their boxes."""
 
-    def step(page: Page) -> Sequence[Plan]:
+    def step(page: Page) -> Sequence[EditPlan]:
         items = page.document.checklist
         splices = []
         for number in dict.fromkeys(numbers):
@@ -200,7 +365,7 @@ def ticking(numbers: Sequence[int], done: bool) -> Step:
             return [item.done for item in document.checklist] == wanted
 
         around = (touched(page.document, splice.start, splice.end) for splice in splices)
-        return [Plan(splices, expected, frozenset({"checklist", "categories"}.union(*around)))]
+        return [EditPlan(splices, expected, frozenset({"checklist", "categories"}.union(*around)))]
 
     return step
 
@@ -210,14 +375,14 @@ def _named(document: Document) -> set[tuple[str, Relationship]]:
     return {(relation.id, relation.relationship) for relation in related}
 
 
-def _updated(page: Page, plans: Sequence[Plan], today: date) -> Sequence[Plan]:
+def _updated(page: Page, plans: Sequence[EditPlan], today: date) -> Sequence[EditPlan]:
     """Write today's date where the document says when it was last updated."""
     key = KEYS["updated"]
     labels = frozenset(map(squeeze, key.labels))
     if any(plan.labels & labels for plan in plans) or row_of(page, key.labels) is None:
         return []
     if not isinstance(page.document, Ticket):
-        key = Key(key.labels, key.check, "")
+        key = MetadataKey(key.labels, key.check, "")
     return [row_plan(page, key, [today.isoformat()])]
 
 

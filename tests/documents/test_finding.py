@@ -1,4 +1,4 @@
-"""The summary and the categories, wherever they stand."""
+"""What the sections of a finding say: summary, categories, checklists, reports, and rules between them."""
 
 from __future__ import annotations
 
@@ -111,3 +111,47 @@ def test_checks_of_what_was_done(finding: Finding) -> None:
     assert [("one", False), ("two", True), ("three", False)] == [
         (each.text, each.done) for each in ticket.checklist
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('**Report file:** `a.md`\n**Section:** "One"\n', [("a.md", '"One"')]),
+        (
+            '**Report file:** `a.md`\n**Section:** "One"\n\n**Report file:** `b.md`\n**Section:** P2 (2)\n',
+            [("a.md", '"One"'), ("b.md", "P2 (2)")],
+        ),
+        ("**Report file:** `a.md`\n", [("a.md", "")]),
+        ("**Report files:**\n- `a.md` Section: P1 (x)\n- b.md\n", [("a.md", "P1 (x)"), ("b.md", "")]),
+        ("Report file: a.md\nSection: P2\n", [("a.md", "P2")]),
+        ("**Source:** `a.md`\n**Section:** P2\n", [("a.md", "P2")]),
+        ("See `docs/a.md` and `f()`.\n", [("docs/a.md", "")]),
+        ("Nothing.\n", []),
+    ],
+)
+def test_reports(finding: Finding, text: str, expected: list[tuple[str, str]]) -> None:
+    """Files with their sections, in pairs or in a list."""
+    ticket = finding(f"## Appendix\n\n### Original Report Reference\n\n{text}").ticket
+    assert expected == [(link.file, link.section) for link in ticket.reports]
+
+
+def test_text_right_above_a_rule(finding: Finding) -> None:
+    """Markdown makes a heading of it; it is read as the text that it is, and reported."""
+    reading = finding(
+        "## Cross-Review (DRL)\n\n**Verdict:** OBJECT\n\n**Evaluation:** No,\nnever.\n---\n\n"
+        "## Appendix\n\n**Report:** `a.md`\n---\n"
+    )
+    assert ["No,\nnever."] == [
+        review.evaluation and review.evaluation.raw for review in reading.ticket.reviews
+    ]
+    assert ["a.md"] == [report.file for report in reading.ticket.reports]
+    assert ["Cross-Review (DRL)", "Appendix"] == [section.title for section in reading.ticket.sections][1:]
+    # Heading 5, verdict 7, evaluation 9 to 10, its rule 11, the appendix 13, the report 15.
+    assert [("heading-rule", 9), ("heading-rule", 15)] == reading.rules
+
+
+def test_an_underlined_title_is_a_title(finding: Finding) -> None:
+    """As many dashes as letters underline a title."""
+    reading = finding("Cross-Review (DRL)\n------------------\n\n**Verdict:** OBJECT\n\nNo.\n")
+    assert ["OBJECT"] == [review.opinion for review in reading.ticket.reviews]
+    assert [] == reading.rules
