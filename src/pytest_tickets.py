@@ -58,8 +58,8 @@ class TicketItem(pytest.Item):
         (verified,) = verify([self._document], self._isolation, self._settings)
         if verified.error or verified.verification is None:
             raise NotAsExpectedError(str(verified.error))
-        if told := _told(verified.verification):
-            raise NotAsExpectedError(told)
+        if what := _what_is_wrong(verified.verification):
+            raise NotAsExpectedError(what)
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
@@ -142,17 +142,17 @@ def _settings(register: Register, config: pytest.Config) -> Settings:
     )
 
 
-def _told(verification: Verification) -> str:
+def _what_is_wrong(verification: Verification) -> str:
     """What is wrong, above the whole report; empty where everything is as expected."""
     from finding_tickets.model.verdict import Verdict
     from finding_tickets.report.text import plainly, verification_lines
 
-    told = [
+    wrong = [
         f"{claim.id} {'holds' if claim.holds else 'is false'}, which is not expected of it"
         for claim in verification.claims
         if claim.is_surprise
     ]
-    told += [f"{claim.id} was not checked" for claim in verification.claims if claim.holds is None]
-    if not told and verification.verdict is Verdict.INCONCLUSIVE:
-        told = ["nothing was measured"]
-    return "\n".join([*told, "", *verification_lines(verification, plainly)]) if told else ""
+    wrong += [f"{claim.id} was not checked" for claim in verification.claims if claim.holds is None]
+    if not wrong and verification.verdict is Verdict.INCONCLUSIVE:
+        wrong = ["nothing was measured"]
+    return "\n".join([*wrong, "", *verification_lines(verification, plainly)]) if wrong else ""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from jinja2 import Environment
 
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.isolation import PRELOADED, Isolation
 from finding_tickets.register.load import Register, load
+from finding_tickets.report.templates import TemplateSandbox
 
 # Hundreds of tests start the tool: compiling it each time would take longer than most of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -168,32 +170,68 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
     return run
 
 
+Server = Callable[..., Isolation]
+
+
 @pytest.fixture(scope="session")
-def server() -> Iterator[Callable[[], Isolation]]:
-    """The server of the session, which takes seconds to load torch; another one sees other GPUs."""
+def server() -> Iterator[Server]:
+    """``server()`` is the one that measures for all tests; what it loads takes seconds.
+
+    There is another one for what loads other modules, ``server(modules)``, or sees other GPUs.
+    """
     with ExitStack() as stack:
-        start = cache(lambda _: stack.enter_context(Isolation(at_once=False)))
-        yield lambda: start(os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+        @cache
+        def start(modules: tuple[str, ...], _: str | None) -> Isolation:
+            return stack.enter_context(Isolation(modules, at_once=False))
+
+        yield lambda modules=PRELOADED: start(tuple(modules), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 @pytest.fixture
-def isolation(server: Callable[[], Isolation]) -> Isolation:
+def isolation(server: Server) -> Isolation:
     """The server of the session; a test that harms it starts one of its own."""
     return server()
 
 
 @pytest.fixture(autouse=True)
-def _commands_share_the_server(server: Callable[[], Isolation], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that runs in this process measures on the server of the session if the usual one will do."""
+def _commands_share_servers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that runs in this process measures on a server of the session, unless it needs its own."""
+
+    @contextmanager
+    def borrow(modules: Sequence[str]) -> Iterator[Isolation]:
+        yield (shared := server(modules))
+        # Those on other interpreters end with their command, as they do for a user.
+        while shared._others:
+            shared._others.popitem()[1].__exit__(None, None, None)
 
     def share(
-        preload: Sequence[str] = (), /, *, at_once: bool = True, **options: Any
+        modules: Sequence[str] = PRELOADED,
+        workers: int | None = None,
+        *,
+        at_once: bool = True,
+        **options: Any,
     ) -> AbstractContextManager[Isolation]:
-        if preload:
-            return Isolation(preload, at_once=at_once, **options)
-        return Isolation(at_once=at_once, **options) if any(options.values()) else nullcontext(server())
+        if workers or any(options.values()):
+            return Isolation(modules, workers, at_once=at_once, **options)
+        return borrow(modules)
 
     monkeypatch.setattr("finding_tickets.measure.isolation.Isolation", share)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _templates_are_compiled_once() -> Iterator[None]:
+    """Reports made in this process share what Jinja compiled, which takes longer than most reports."""
+    compiled: dict[tuple[Any, ...], Any] = {}
+
+    def compile_once(self: TemplateSandbox, *source: Any) -> Any:
+        if source not in compiled:
+            compiled[source] = Environment.compile(self, *source)
+        return compiled[source]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TemplateSandbox, "compile", compile_once)
+        yield
 
 
 @pytest.fixture(autouse=True)

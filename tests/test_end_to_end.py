@@ -107,6 +107,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_other_points_give_the_same_laws(founding: Path) -> None:
     """The laws of the first founding ticket do not depend on which points its sweep has."""
     before = verification(founding, "B7-PT-02")
@@ -126,6 +127,7 @@ def test_other_points_give_the_same_laws(founding: Path) -> None:
         assert before["variants"][name]["laws"]["syncs"] == after["variants"][name]["laws"]["syncs"]
 
 
+@pytest.mark.slow
 def test_a_wait_added_to_a_fix_is_caught_with_its_line(founding: Path) -> None:
     """One ``.item()`` inside the loop of a fix makes its claim fail, and the site is that line."""
     fix = founding / "fixes/b7_pt_02/fix.py"
@@ -157,6 +159,7 @@ def test_a_ticket_written_by_hand_is_verified_by_convention(log: Path) -> None:
     assert "losses" in tickets(log, "report").stdout
 
 
+@pytest.mark.slow
 def test_measuring_again_changes_no_byte_of_the_evidence(log: Path) -> None:
     """Evidence is a function of its inputs."""
     assert 0 == tickets(log, "verify", "--all").returncode
@@ -166,6 +169,7 @@ def test_measuring_again_changes_no_byte_of_the_evidence(log: Path) -> None:
     assert before == {path: path.read_bytes() for path in (log / "evidence").rglob("*.json")}
 
 
+@pytest.mark.slow
 def test_a_change_to_the_code_makes_the_evidence_stale(log: Path) -> None:
     """A verdict counts only for the code that was measured."""
     assert 0 == tickets(log, "verify", "--all").returncode
@@ -174,6 +178,7 @@ def test_a_change_to_the_code_makes_the_evidence_stale(log: Path) -> None:
     assert "stale" == item["verdict"]
 
 
+@pytest.mark.slow
 def test_a_law_that_the_sweep_does_not_determine_is_not_invented(log: Path) -> None:
     """Two points fit any line; no law is stated, while the claim is still checked at both."""
     verifier = log / "verifiers/log_7.py"
@@ -183,6 +188,7 @@ def test_a_law_that_the_sweep_does_not_determine_is_not_invented(log: Path) -> N
     assert claim(result, "found", "syncs")["holds"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
@@ -203,6 +209,7 @@ def test_a_broken_verifier_is_inconclusive_and_says_why(log: Path, broken: str, 
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_claim_about_an_unknown_variable_names_the_known_ones(log: Path) -> None:
     """A misspelt variable is bad data, with its line and the word that was meant."""
     ticket = log / "tickets/log.md"
@@ -215,6 +222,7 @@ def test_a_claim_about_an_unknown_variable_names_the_known_ones(log: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_misspelt_id_is_refused_and_the_others_are_verified(log: Path) -> None:
     """Exit code 2 names the candidates; the rest of the work is done."""
     done = tickets(log, "verify", "LOG-8", "LOG-7")

@@ -25,9 +25,12 @@ from finding_tickets.ground import files as files_module
 from finding_tickets.ground.files import replace
 from finding_tickets.verify.evidence import load
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="processes are found by the environment that /proc shows"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="processes are found by the environment that /proc shows"
+    ),
+]
 
 KILLS = 50
 ROUNDS = 5

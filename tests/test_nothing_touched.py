@@ -216,6 +216,7 @@ def test_every_command_is_tried() -> None:
     assert set(COMMANDS) == {line[0] for line in WRITTEN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "expected"), WRITTEN.items(), ids=map(" ".join, WRITTEN))
 def test_a_command_writes_what_is_documented_and_nothing_else(
     template: Place, tmp_path: Path, line: tuple[str, ...], expected: list[str]
@@ -236,6 +237,7 @@ def test_a_command_writes_what_is_documented_and_nothing_else(
     assert [] == processes(mark)
 
 
+@pytest.mark.slow
 def test_a_matrix_writes_its_evidence(
     template: Place, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -259,6 +261,7 @@ def test_a_matrix_writes_its_evidence(
     assert [] == processes(mark)
 
 
+@pytest.mark.slow
 def test_the_disorder_is_one(template: Place) -> None:
     """Staged, staged and edited again, moved, edited, gone, untracked and ignored; a stash and a branch."""
     assert [

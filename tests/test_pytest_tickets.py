@@ -34,6 +34,7 @@ def test_the_package_brings_the_plugin() -> None:
     assert found.get("pytest_tickets") in {"pytest_tickets", None}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("suite")
 def test_each_verifier_is_a_test_of_its_id(pytester: pytest.Pytester) -> None:
     """What holds passes, what does not fails with its report, and no evidence is written."""
@@ -58,6 +59,7 @@ def test_tickets_are_chosen_as_tests_are(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1, deselected=2)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_fails(pytester: pytest.Pytester, suite: Repository) -> None:
     """A claim that does not parse, a key that is none and a verifier that raises say why."""
     add(suite, "A-1", claims="claims: {found: {syncs: 'tensors +'}}")

@@ -14,6 +14,8 @@ from tests.cli.conftest import Ran
 
 from finding_tickets.errors import ExitCode
 
+pytestmark = pytest.mark.slow
+
 STEP = '''\
 """A step of a model whose layers each have a weight and a bias."""
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[1] / "docs/tutorial.md"
 BLOCK = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "
@@ -115,6 +117,7 @@ def general(text: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     """Each command succeeds where the one before it left off, and prints exactly what the page shows."""
     page = PAGE.read_text(encoding="utf-8")

@@ -94,12 +94,14 @@ def stand_in(**of: Result | str) -> Callable[[str, Size, Callable[[Result], None
     return ran
 
 
+@pytest.mark.slow
 def test_every_benchmark_of_the_page_runs(tried: SuiteRun) -> None:
     """Each runs to its end at the least size, and none is there that the page does not name."""
     assert list(documented()) == [ran.name for ran in tried.benchmarks]
     assert [""] * len(suite.NAMES) == [ran.failure for ran in tried.benchmarks]
 
 
+@pytest.mark.slow
 def test_the_page_has_every_result_with_its_bound(tried: SuiteRun) -> None:
     """What is claimed is what is measured: the same results, under the same bounds."""
     bounds = {
@@ -109,6 +111,7 @@ def test_the_page_has_every_result_with_its_bound(tried: SuiteRun) -> None:
     assert documented() == bounds
 
 
+@pytest.mark.slow
 def test_every_result_is_measured_beside_something(tried: SuiteRun) -> None:
     """A result has a number and what it was made of, or says why it has none."""
     for measured in results(tried).values():
@@ -118,6 +121,7 @@ def test_every_result_is_measured_beside_something(tried: SuiteRun) -> None:
             assert result.missing or result.beside
 
 
+@pytest.mark.slow
 def test_amounts_are_those_of_the_least_size(tried: SuiteRun) -> None:
     """So many tickets, loops and tensors are measured as the size says."""
     every = results(tried)

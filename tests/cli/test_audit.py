@@ -52,6 +52,7 @@ def test_a_fix_that_does_not_pass_is_inconclusive(repository: Repository, ticket
     assert "A-1  not audited: fix itself does not pass: not as expected: fix.syncs\n" == ran.out
 
 
+@pytest.mark.slow
 def test_an_error_keeps_a_ticket_from_being_audited_only_where_it_says_what_to_measure(
     repository: Repository, tickets: Tickets
 ) -> None:

@@ -51,12 +51,13 @@ BAD: dict[str, tuple[str | bytes, int, int]] = {
 }
 ONLY_LINT = {"a claim that does not parse", "cut off between two sections"}
 """What is no mistake of the document's form: to list it takes no look at what it claims, or does not say."""
+EACH = [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("deep")) for name in BAD]
 NO_DOCUMENT = {"empty", "binary", "Latin-1", "cut off within a character", "a NUL byte in text"}
 """What has no ID, so that ``show`` cannot find it."""
 
 
 @pytest.mark.parametrize("command", ["list", "lint", "report"])
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", EACH)
 def test_bad_files(tickets: Tickets, repository: Repository, command: str, name: str) -> None:
     """The place is named, the sound ticket is still there, and the exit code says how bad it is."""
     content, line, code = BAD[name]
@@ -69,7 +70,7 @@ def test_bad_files(tickets: Tickets, repository: Repository, command: str, name:
     assert silent is not (f"tickets/B1-PT-02.md:{line}:" in ran.out + ran.err)
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", EACH)
 def test_bad_files_are_shown_as_far_as_they_are_understood(
     tickets: Tickets, repository: Repository, name: str
 ) -> None:

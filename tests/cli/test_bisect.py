@@ -112,6 +112,7 @@ def test_each_turn_is_found_with_its_law(repository: Repository, tickets: Ticket
     assert index == (repository.root / ".git/index").read_bytes()
 
 
+@pytest.mark.slow
 def test_another_defect_is_no_fix(
     repository: Repository, tickets: Tickets, git: Git, commits: Commits
 ) -> None:
@@ -133,6 +134,7 @@ def test_another_defect_is_no_fix(
     assert "not as claimed: found.syncs, fix.syncs" == ran.data[0]["steps"][1]["reason"]
 
 
+@pytest.mark.slow
 def test_a_second_search_measures_nothing(
     repository: Repository, tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +152,7 @@ def test_a_second_search_measures_nothing(
     assert 2 == changed.data[0]["measured"]
 
 
+@pytest.mark.slow
 def test_what_failed_is_tried_again_with_other_packages(
     tickets: Tickets, commits: Commits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +166,7 @@ def test_what_failed_is_tried_again_with_other_packages(
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 
+@pytest.mark.slow
 def test_a_verifier_that_is_edited_meanwhile_is_another_one(
     repository: Repository, tickets: Tickets, commits: Commits
 ) -> None:
@@ -185,6 +189,7 @@ def test_what_was_measured_on_one_gpu_is_measured_on_another(
         assert number == tickets(*arguments, "--format", "json").data[0]["measured"]
 
 
+@pytest.mark.slow
 def test_a_module_that_code_can_do_without_is_looked_at_once_it_is_there(
     repository: Repository, tickets: Tickets, git: Git
 ) -> None:
@@ -214,6 +219,7 @@ def test_a_module_that_code_can_do_without_is_looked_at_once_it_is_there(
     assert 2 == ran.data[0]["measured"]
 
 
+@pytest.mark.slow
 def test_code_behind_a_linked_folder_is_what_the_link_leads_to(
     repository: Repository, tickets: Tickets, git: Git
 ) -> None:
@@ -251,6 +257,7 @@ def test_a_range_begins_at_good_and_ends_at_bad(tickets: Tickets, commits: Commi
     assert 3 == len(rows)
 
 
+@pytest.mark.slow
 def test_what_was_there_before_good_was_not_introduced_after_it(tickets: Tickets, commits: Commits) -> None:
     """The first commit that is looked at has the defect, and no say in where it came from."""
     ran = tickets("bisect", "B1-PT-01", "--good", commits["not mended"], "--format", "json")
@@ -259,6 +266,7 @@ def test_what_was_there_before_good_was_not_introduced_after_it(tickets: Tickets
     assert ["the defect is older than the commits that were looked at"] == ran.data[0]["gaps"]
 
 
+@pytest.mark.slow
 def test_a_function_that_moved_into_another_file_is_followed(
     repository: Repository, tickets: Tickets, git: Git
 ) -> None:
@@ -280,6 +288,7 @@ def test_a_function_that_moved_into_another_file_is_followed(
     ]
 
 
+@pytest.mark.slow
 def test_a_file_that_git_knows_to_be_renamed_is_followed(
     repository: Repository, tickets: Tickets, git: Git
 ) -> None:

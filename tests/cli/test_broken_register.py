@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
 
+pytestmark = pytest.mark.slow
 Tickets = Callable[..., "Ran"]
 DOCUMENTS = 400
 IDS = re.compile(rb"A-1\b|B2-PT-07|B11-TEL-01|M-1\b|Task 3")

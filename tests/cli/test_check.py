@@ -109,6 +109,7 @@ def test_a_fix_that_is_undone_is_worse_than_the_base(base: Repository, git: Git,
     assert (ExitCode.OK, ["gate-worse", "gate-claim"]) == (code, rules(items["A-1"], "warning"))
 
 
+@pytest.mark.slow
 def test_code_that_is_kept_for_comparison_stays(base: Repository, git: Git, tickets: Tickets) -> None:
     """A fix that gives wrong results agrees with code as found that was made to give them too."""
     edit(base, "fixes/a_1/found.py", "return ", "return 0.0 * ")
@@ -137,6 +138,7 @@ def forged(repository: Repository, ticket: str, **fields: object) -> None:
     file.write_bytes(dump(evidence.model_copy(update={"verification": lie})))
 
 
+@pytest.mark.slow
 def test_evidence_that_a_branch_brings_along_is_not_trusted(
     base: Repository, git: Git, tickets: Tickets
 ) -> None:
@@ -186,6 +188,7 @@ def other_cell(repository: Repository, git: Git, **fields: object) -> None:
     commit(git, "measured with another torch")
 
 
+@pytest.mark.slow
 def test_other_cells_of_a_matrix_cannot_be_checked_here(base: Repository, git: Git, tickets: Tickets) -> None:
     """What another torch says is not the recorded verdict, whichever file is first; it can be accepted."""
     other_cell(base, git, verdict=Verdict.FAILED)
@@ -195,6 +198,7 @@ def test_other_cells_of_a_matrix_cannot_be_checked_here(base: Repository, git: G
     assert ExitCode.OK == checked(tickets, "--accept", "A-1")[0]
 
 
+@pytest.mark.slow
 def test_other_cells_of_a_matrix_may_stay_behind(base: Repository, git: Git, tickets: Tickets) -> None:
     """A branch that measures its own cell again passes, whatever the others still say of older code."""
     other_cell(base, git)
@@ -227,6 +231,7 @@ def test_claims_are_those_of_the_base(base: Repository, git: Git, tickets: Ticke
     assert ["gate-worse", "gate-claim", "gate-changed"] == rules(items["A-1"])
 
 
+@pytest.mark.slow
 def test_a_loosened_claim_is_named_though_the_base_s_holds(
     base: Repository, git: Git, tickets: Tickets
 ) -> None:
@@ -240,6 +245,7 @@ def test_a_loosened_claim_is_named_though_the_base_s_holds(
     assert ExitCode.OK == checked(tickets, "--accept", "A-1")[0]
 
 
+@pytest.mark.slow
 def test_a_line_that_the_branch_adds_names_a_change(base: Repository, git: Git, tickets: Tickets) -> None:
     """It accepts what it names, with its reason, and nothing else; one that the base has accepts nothing."""
     add(base, "A-1", LOOSE)
@@ -257,6 +263,7 @@ def test_a_line_that_the_branch_adds_names_a_change(base: Repository, git: Git, 
     assert (ExitCode.GATE_FAILED, ["gate-changed"]) == (ran.code, rules(ran.data[0]))
 
 
+@pytest.mark.slow
 def test_the_verifier_is_that_of_the_base(base: Repository, git: Git, tickets: Tickets) -> None:
     """A verifier whose sweep no longer meets the defect is named, and its base's measures."""
     shrunk = VERIFIER.format(ticket="A-1").replace("(3, 64), (5, 9), (8, 1000), (13, 100)", "(1, 2), (1, 9)")
@@ -272,6 +279,7 @@ def test_the_verifier_is_that_of_the_base(base: Repository, git: Git, tickets: T
     assert {"gate-worse", "gate-changed"} <= set(rules(items["A-1"]))
 
 
+@pytest.mark.slow
 def test_a_helper_beside_the_verifier_is_the_verifier_s(
     repository: Repository, git: Git, tickets: Tickets
 ) -> None:
@@ -294,6 +302,7 @@ def test_a_helper_beside_the_verifier_is_the_verifier_s(
     assert "verifiers/sizes.py" in [change["before"] for change in items["A-1"]["changes"]]
 
 
+@pytest.mark.slow
 def test_a_variant_that_lives_elsewhere_now_is_named(base: Repository, git: Git, tickets: Tickets) -> None:
     """A fix for the show beside the code that runs: the base's place is measured."""
     block = "variants: {found: 'fixes/a_1/found.py:check', fix: 'shown.py:check'}\n" + CLAIMS
@@ -311,6 +320,7 @@ def test_a_variant_that_lives_elsewhere_now_is_named(base: Repository, git: Git,
     )
 
 
+@pytest.mark.slow
 def test_closing_as_fixed_takes_a_verified_verdict(base: Repository, git: Git, tickets: Tickets) -> None:
     """A ticket without a verifier that is closed fails; so does one whose closing was forced."""
     base.ticket("C-1", status="open")
@@ -375,6 +385,7 @@ def test_a_file_that_python_runs_by_itself_is_named(base: Repository, git: Git, 
     assert ExitCode.OK == tickets("check", "--base", "main", "--accept", "configuration").code
 
 
+@pytest.mark.slow
 def test_a_new_file_that_is_imported_instead_is_an_input(
     repository: Repository, git: Git, tickets: Tickets
 ) -> None:
@@ -476,6 +487,7 @@ def test_a_base_without_a_register_has_no_tickets(repository: Repository, git: G
     assert json.loads(ran.out)["kind"] == "check"
 
 
+@pytest.mark.slow
 def test_claims_beside_the_ticket_are_held_to_the_base_too(
     repository: Repository, git: Git, tickets: Tickets
 ) -> None:

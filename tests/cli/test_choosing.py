@@ -82,6 +82,7 @@ def test_what_cannot_be_read_is_linted_without_a_query_alone(
     assert 0 == tickets("lint", "status:open").code
 
 
+@pytest.mark.slow
 def test_a_query_verifies_what_can_be_verified(repository: Repository, tickets: Tickets) -> None:
     """Of the tickets meant, those that have a verifier are measured, and the others counted."""
     add(repository, "A-1")

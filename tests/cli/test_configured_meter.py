@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Tickets = Callable[..., "Ran"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not why_not(), reason="with a GPU, the meter cuda can measure")
 @pytest.mark.parametrize(
     "command", [("verify", "A-1"), ("audit", "A-1"), ("probe", "fixes/a_1/found.py:check")]

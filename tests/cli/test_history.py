@@ -73,6 +73,7 @@ def test_json_has_every_law(history: list[str], tickets: Tickets) -> None:
     assert [] == [key for key in newest if f"`{key}`" not in section]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 def test_evidence_that_cannot_be_believed_is_said(repository: Repository, git: Git, tickets: Tickets) -> None:
     """Edited, of no form that is known, not even text, removed, not committed: each in its row."""
@@ -97,6 +98,7 @@ def test_evidence_that_cannot_be_believed_is_said(repository: Repository, git: G
     ] == [step["problem"] for step in broken]
 
 
+@pytest.mark.slow
 def test_git_is_asked_twice_at_most(
     history: list[str], tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +115,7 @@ def test_git_is_asked_twice_at_most(
     assert 2 == len(started)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 def test_a_merge_counts_where_it_is_neither_of_its_parents(
     repository: Repository, git: Git, tickets: Tickets

@@ -41,6 +41,7 @@ def undo(repository: Repository, git: Git) -> str:
     return git("rev-parse", "HEAD").strip()
 
 
+@pytest.mark.slow
 def test_what_is_mended_is_told_and_fails_nothing(commits: dict[str, str], tickets: Tickets) -> None:
     """A strip for each row, and each change below its commit; what never changed takes a line."""
     ran = tickets("history", "--since", commits["none"], "--all", *MEASURED)
@@ -91,6 +92,7 @@ def test_what_is_not_mended_fails(
     assert not re.search(r"<script|\ssrc=|\shref=\"(?!#)", html)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", ["tickets/A-1.md", "verifiers/a_1.py"])
 def test_what_head_does_not_have_any_more_fails_nothing(
     repository: Repository, git: Git, commits: dict[str, str], tickets: Tickets, gone: str
@@ -105,6 +107,7 @@ def test_what_head_does_not_have_any_more_fails_nothing(
     assert "    REGRESSION  fix.syncs  1 -> tensors (not as claimed)\n" in ran.out
 
 
+@pytest.mark.slow
 def test_json_has_every_step_and_gap(
     repository: Repository, git: Git, commits: dict[str, str], tickets: Tickets
 ) -> None:
@@ -133,6 +136,7 @@ def test_json_has_every_step_and_gap(
     assert set() == {key for key in keys if f"`{key}`" not in section}
 
 
+@pytest.mark.slow
 def test_of_what_is_not_known_only_head_counts(
     repository: Repository, git: Git, commits: dict[str, str], tickets: Tickets
 ) -> None:
@@ -174,6 +178,7 @@ def test_what_makes_no_sense_is_refused(
     assert (ExitCode.USAGE, True) == (ran.code, message in ran.err)
 
 
+@pytest.mark.slow
 def test_no_page_is_written_over_the_register(
     repository: Repository, commits: dict[str, str], tickets: Tickets
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_second_import_changes_nothing(tickets: Tickets, repository: Repositor
     assert before == {path: path.read_bytes() for path in folder.rglob("*.md")}
 
 
+@pytest.mark.slow
 def test_imports_at_the_same_time_write_each_ticket_once(repository: Repository, log: Log) -> None:
     """Those that come later wait, and find what the first one has written."""
     file = log([result(line, f"it waits in {name}") for line, name in enumerate("abcdefgh", 1)])

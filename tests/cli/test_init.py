@@ -41,6 +41,7 @@ def digests(root: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_repository_without_tickets(empty: Repository, tickets: Tickets) -> None:
     """It gets a configuration, a folder that git keeps, and a verifier that measures both its variants."""
     ran = tickets("init")
@@ -101,6 +102,7 @@ def test_adopting_a_corpus_changes_no_byte_of_it(tmp_path: Path, capsys: pytest.
     assert documents == len(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_an_adopted_ticket_is_measured_by_what_stands_beside_it(empty: Repository, tickets: Tickets) -> None:
     """From init to evidence that goes stale by its sidecar alone, without a change to the ticket."""
     empty.ticket("OLD-7", path="docs/findings/OLD-7.md", file="fixes/example/found.py")

@@ -169,24 +169,6 @@ def test_json_items_have_the_documented_keys(tickets: Tickets, repository: Repos
     assert ("TASK-1", "review", None) == (review["id"], review["kind"], review["severity"])
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"", "the file is empty"), (b"# T\n\xff", "not UTF-8"), (b"# T\n\x00", "not a text file")],
-)
-def test_a_file_that_cannot_be_read_is_reported_and_the_rest_listed(
-    tickets: Tickets, repository: Repository, content: bytes, reason: str
-) -> None:
-    """Nothing is skipped in silence: the file is named with its line, and the exit code says bad data."""
-    repository.ticket()
-    repository.write("tickets/B1-PT-02.md", content)
-    ran = tickets("list")
-    assert 4 == ran.code
-    assert "B1-PT-01" in ran.out
-    assert [
-        line for line in ran.err.splitlines() if line.startswith("tickets/B1-PT-02.md:") and reason in line
-    ]
-
-
 def test_evidence_that_cannot_be_read_is_reported(tickets: Tickets, repository: Repository) -> None:
     """A damaged file of evidence leaves its ticket unverified, and the exit code says bad data."""
     repository.ticket()
@@ -195,10 +177,3 @@ def test_evidence_that_cannot_be_read_is_reported(tickets: Tickets, repository: 
     assert 4 == ran.code
     assert "unverified" in ran.out
     assert "error: evidence/B1-PT-01/simulated.json" in ran.err
-
-
-def test_a_register_that_is_not_there_is_wrong_usage(tickets: Tickets) -> None:
-    """A mistyped --root is named."""
-    ran = tickets("list", "--root", "/no/such/folder")
-    assert (2, "") == (ran.code, ran.out)
-    assert "/no/such/folder" in ran.err

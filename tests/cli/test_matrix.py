@@ -41,6 +41,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return other_python(tmp_path_factory.mktemp("envs") / "other", OTHER)
 
 
+@pytest.mark.slow
 def test_every_cell_is_measured_and_compared(repository: Repository, tickets: Tickets, other: Path) -> None:
     """A page for each ticket and cell, then who measured what, and a line for each difference."""
     add(repository, "A-1")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.cli import new
+from finding_tickets.cli import registers
 from finding_tickets.cli.main import run
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bool], None]:
     """Put text on standard input, which may be a terminal."""
 
     def put(text: str, terminal: bool) -> None:
-        stream = io.StringIO(text)
+        stream = io.TextIOWrapper(io.BytesIO(text.encode()))
         stream.isatty = lambda: terminal  # type: ignore[method-assign] # a terminal without one
         monkeypatch.setattr(sys, "stdin", stream)
 
@@ -265,7 +265,7 @@ def test_more_drafts_than_attempts(
     tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Attempts are for IDs that others take: each draft begins after those that were written before it."""
-    monkeypatch.setattr(new, "ATTEMPTS", 2)
+    monkeypatch.setattr(registers, "ATTEMPTS", 2)
     drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 4))
     ran = tickets("new", "--from", str(drafts))
     assert [f"tickets/T-0{number}.md" for number in (1, 2, 3, 4)] == ran.out.split()
@@ -277,6 +277,7 @@ def test_drafts_that_are_not_there(tickets: Tickets) -> None:
     assert (4, "error: gone.json: cannot be read: No such file or directory\n") == (ran.code, ran.err)
 
 
+@pytest.mark.slow
 def test_twenty_at_once(repository: Repository) -> None:
     """Twenty processes that start from the same register get twenty numbers, the first twenty there are."""
     repository.ticket("T-01")
@@ -360,6 +361,7 @@ def test_a_repository_without_a_register_gets_one(
     assert (empty / "tickets/T-01.md").is_file()
 
 
+@pytest.mark.slow
 def test_the_verifier_runs_and_its_claims_hold(tickets: Tickets, repository: Repository) -> None:
     """`new --with-verifier` writes a ticket that verifies as it is; lint says that it is an example."""
     tickets("new", "--title", "It waits", "--severity", "P2", "--with-verifier")

@@ -80,6 +80,7 @@ def test_json(tickets: Tickets) -> None:
     assert ("script", [{"run": 1}], None) == (item["kind"], item["points"], item["draft"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repository, git: Git) -> None:
     """The ticket passes lint without a note, quotes the function, and its claims about the commit hold."""
@@ -105,6 +106,7 @@ def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repo
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_from_code_that_is_not_committed(tickets: Tickets) -> None:
     """The code as found is that of the work tree; arguments that are named are passed on by a function."""
@@ -118,6 +120,7 @@ def test_a_draft_from_code_that_is_not_committed(tickets: Tickets) -> None:
     assert [] == tickets("lint", "--format", "json").data
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_from_a_script(tickets: Tickets) -> None:
     """There is no function to call: what was seen is stated as not measured, and lint has nothing to say."""
@@ -128,6 +131,7 @@ def test_a_draft_from_a_script(tickets: Tickets) -> None:
     assert [] == tickets("lint", "--format", "json").data
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repository) -> None:
     """The file stands for the function, and the few lines that there are, are quoted whole."""

@@ -254,6 +254,7 @@ def test_a_report_that_cannot_be_made_leaves_the_old_one(
     assert (4, "old", ["status.md"]) == (ran.code, file.read_text(), left(out))
 
 
+@pytest.mark.slow
 def test_the_same_register_gives_the_same_bytes(repository: Repository) -> None:
     """Whatever the process, the order of its sets, the time, the folder and the index."""
     reviews = "## Cross-Review: {}\n\n| Field | Value |\n|---|---|\n| **Verdict** | ENDORSE |\n"

@@ -109,6 +109,7 @@ CRASHES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", CRASHES)
 def test_what_takes_its_process_down_leaves_the_others_alone(
     repository: Repository, capsys: pytest.CaptureFixture[str], reason: str
@@ -175,6 +176,7 @@ def test_an_unchecked_claim_is_inconclusive_and_fails_no_gate(repository: Reposi
     assert ExitCode.INCONCLUSIVE == tickets(repository, "A-1")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent the POSIX way")
 def test_an_interrupt_ends_it_at_once(repository: Repository, tmp_path: Path) -> None:
     """Ctrl-C ends a hanging verification with the code for it, without a traceback."""
@@ -202,6 +204,7 @@ def before(repository: Repository, git: Git) -> Repository:
     return repository
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "laws", "code"),
     [
@@ -233,6 +236,7 @@ def test_revisions_for_all_and_for_one_exclude_each_other(repository: Repository
     assert ExitCode.USAGE == tickets(repository, "A-1", "--at", "main", "--base", "main")
 
 
+@pytest.mark.slow
 def test_verifications_do_not_pile_up(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many are done or have been shown, memory holds those of one document."""
     for number in range(4):

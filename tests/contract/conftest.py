@@ -1,6 +1,7 @@
 """The harness of the contract: a runner of command lines, two registers, and frozen expectations.
 
-``python -m pytest tests/contract --update-contract`` writes the expectations anew; README.md says when.
+``python -m pytest tests/contract -m "" -n 0 --update-contract`` writes the expectations anew; README.md says
+when.
 """
 
 from __future__ import annotations

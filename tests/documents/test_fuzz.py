@@ -20,6 +20,7 @@ LIMIT = 900.0
 """Seconds, far above the half minute that it takes, for a reader that hangs where no signal reaches it."""
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_broken_documents() -> None:
     """Each is a record or a problem; texts, lines and columns fit the bytes, and sections cover them all.
 

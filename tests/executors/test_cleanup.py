@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # What it starts makes the folder again whenever it is gone, as a process of Ray's may that is just starting.
 KILLED = """
 import os, subprocess, sys

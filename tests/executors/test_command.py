@@ -23,6 +23,8 @@ from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.staleness import own_torch
 
+pytestmark = pytest.mark.slow
+
 VERIFIER = """
 import torch
 

@@ -16,6 +16,8 @@ from tests.executors.processes import wait_for
 
 from finding_tickets.errors import ExitCode
 
+pytestmark = pytest.mark.slow
+
 SLEEPS = """
 import pathlib, time
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +29,8 @@ from finding_tickets.measure.worker import NO_ROOM, VISIBLE_DEVICES
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.matrix import Cell
+
+pytestmark = pytest.mark.slow
 
 VERIFIER = """
 import time
@@ -73,9 +75,9 @@ def order_of(register: Repository, ticket: str, **more: Any) -> tuple[dict[str, 
     """An order as JSON carries it, and the objects of its pack."""
     document = f"tickets/{ticket}.md"
     pack, objects = packed(register.root, [], pytest.fail)
-    limits: dict[str, Any] = {"timeout": 900.0, "memory": 1 << 30, "limit": 900.0}
-    known = {"meter": "simulated", "sandbox": False, "versions": versions(), **limits, **more}
-    return json.loads(json.dumps(asdict(Order(document=document, pack=pack, **known)))), objects
+    settings = {"meter": more.pop("meter", "simulated"), "timeout": 900.0, "memory": 1 << 30}
+    known = {"sandbox": False, "versions": versions(), "limit": 900.0, "settings": settings, **more}
+    return json.loads(Order(document=document, pack=pack, **known).model_dump_json()), objects
 
 
 def answer(register: Repository, ticket: str, objects: bytes | None = None, **more: Any) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from tests.executors.processes import wait_for, with_git_that_stalls
 from finding_tickets.executors.pack import packed, unpacked
 from finding_tickets.ground.git import GitError, ask
 
+pytestmark = pytest.mark.slow
+
 
 def files(folder: Path) -> dict[str, bytes]:
     """Every file of a folder but git's own."""

@@ -11,6 +11,8 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.verify.verify import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("ticket", ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"])
 def test_every_cheat_is_caught(ticket: str, isolation: Isolation) -> None:

@@ -52,6 +52,7 @@ def test_every_cheat_of_the_table_can_be_made() -> None:
     assert [HONEST, *(cheat.id for cheat in CHEATS)] == list(WAYS)
 
 
+@pytest.mark.slow
 def test_exact_claims_and_compared_results_catch_all(repository: Repository, isolation: Isolation) -> None:
     """Each is caught by what it is wrong in, and nothing is recorded or left in the repository."""
     add(repository, "A-1", CLAIMS)
@@ -85,6 +86,7 @@ def test_work_that_is_put_off_can_stand_for_no_result(repository: Repository, is
     assert not any("TypeError" in one.reason for one in done.tried)
 
 
+@pytest.mark.slow
 def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, isolation: Isolation) -> None:
     """Where results are not compared and the count has room, only what the meter refuses is caught."""
     add(repository, "A-1", LOOSE)
@@ -92,6 +94,7 @@ def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, is
     assert (REFUSED, ALL - REFUSED) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claims", "fix", "reason"),
     [
@@ -113,6 +116,7 @@ def test_a_fix_that_does_not_pass_itself_shows_nothing(
     assert ((), reason) == (done.tried, (done.reason or "")[: len(reason)])
 
 
+@pytest.mark.slow
 def test_a_cheat_that_takes_too_long_is_untried(repository: Repository, isolation: Isolation) -> None:
     """The code as found never returns, and what did not run was neither caught nor missed."""
     add(repository, "A-1", LOOSE, found=FOUND.replace("total = 0.0", "while True: total = 0.0"))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from tests.ground.test_objects import commit
 
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.store import Unmeasured, WhyUnmeasured, stored_result
+from finding_tickets.history.store import UnmeasuredCommit, WhyUnmeasured, stored_result
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
 
-RESULT = Unmeasured(kind=WhyUnmeasured.UNKNOWN, why="so")
+RESULT = UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why="so")
 
 
 def test_what_is_missing_is_known_by_the_first_part_that_is_missing(repository: Repository, git: Git) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from finding_tickets.ground.git import Commit, CommitNode
-from finding_tickets.history.store import CommitResult, Unmeasured, WhyUnmeasured
+from finding_tickets.history.store import CommitResult, UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.history.timeline import VERDICT, MetricResult, Timeline, TimelineStep, Trend, timeline
 from finding_tickets.history.walk import Course
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 
 N = ({"n": 1}, {"n": 2}, {"n": 5})
-ABSENT = Unmeasured(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
+ABSENT = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
 COSTS = {"1": (1, 1, 1), "2": (2, 2, 2), "n": (1, 2, 5), "2*n": (2, 4, 10)}
 """The values of laws at the points of ``N``."""
 
@@ -293,8 +293,8 @@ def test_what_has_no_law_is_another_where_it_costs_more_or_less() -> None:
         (ABSENT, False),
         (state(Verdict.VERIFIED, line("n", name="found.syncs")), False),
         (state(Verdict.INCONCLUSIVE), True),
-        (Unmeasured(kind=WhyUnmeasured.UNKNOWN, why="no such revision"), True),
-        (Unmeasured(kind=WhyUnmeasured.WRONG, why="unknown metric"), True),
+        (UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why="no such revision"), True),
+        (UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why="unknown metric"), True),
     ],
 )
 def test_of_what_head_does_not_have_any_more_nothing_is_open(last: CommitResult, *, is_open: bool) -> None:

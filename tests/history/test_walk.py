@@ -13,7 +13,7 @@ import pytest
 from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
-from finding_tickets.history.store import Unmeasured
+from finding_tickets.history.store import UnmeasuredCommit
 from finding_tickets.history.timeline import MeasuredHistory, MeasuredState, measure_history
 from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
@@ -116,7 +116,7 @@ def laws(done: MeasuredHistory, name: str = "fix.syncs") -> list[str]:
     (course,) = done.courses
     return [
         result.why
-        if isinstance(result, Unmeasured)
+        if isinstance(result, UnmeasuredCommit)
         else next((each.law for each in MeasuredState.of(result).metrics if each.name == name), result.reason)
         for result in course.results
     ]
@@ -217,7 +217,7 @@ def test_what_does_not_run_is_tried_once(past: Past) -> None:
     missing = "fixes/a_1/fix.py:1: ModuleNotFoundError: No module named 'pkg'"
     cannot = "src/pkg/gone/__init__.py:1: ImportError: cannot import name 'helper' from"
     expected = ["every claim", missing, missing, cannot, "every claim"]
-    reasons = [result.reason for result in course.results if not isinstance(result, Unmeasured)]
+    reasons = [result.reason for result in course.results if not isinstance(result, UnmeasuredCommit)]
     assert expected == [why[: len(start)] for start, why in zip(expected, reasons, strict=True)]
     assert {"A-1": 0} == measured(past.survey())
     # Both kinds of failure are tried again, the measurements are not.
@@ -281,7 +281,7 @@ def test_a_commit_without_the_ticket_says_why(past: Past, repository: Repository
     past.commit("no such metric")
     done = past.survey("A-1")
     (course,) = done.courses
-    whys = [each.why if isinstance(each, Unmeasured) else each.verdict for each in course.results]
+    whys = [each.why if isinstance(each, UnmeasuredCommit) else each.verdict for each in course.results]
     starts = [
         "there is no such ticket",
         "it has no verifier",

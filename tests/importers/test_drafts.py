@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.source import Source
-from finding_tickets.importers.drafts import draft, source
+from finding_tickets.importers.drafts import draft_of_finding, reported_by
 from finding_tickets.importers.sarif import found_in, read_log
 from finding_tickets.lint.engine import suppressions
 from finding_tickets.model.ticket import Ticket
@@ -75,10 +75,10 @@ def written(result: Any, driver: Any) -> tuple[str, Ticket]:
     register = Register(Path("/nowhere"), Config(), (), ())
     attached = Attached(
         ticket="imported.md.j2",
-        context={"source": source(found), "fingerprint": found.fingerprint},
+        context={"source": reported_by(found), "fingerprint": found.fingerprint},
         mark=found.fingerprint,
     )
-    content = draft(found, None, None, Vocabulary())
+    content = draft_of_finding(found, None, None, Vocabulary())
     texts = ticket_files(register, content, "T-01", "tickets/T-01.md", date(2026, 1, 2), attached)
     (text,) = texts.values()
     document, problems = read_document(text.encode(), "tickets/T-01.md", Vocabulary())

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.importers.sarif import Found, found_in, read_log
+from finding_tickets.importers.sarif import SarifFinding, found_in, read_log
 from finding_tickets.model.vocabulary import Severity
 
 LOGS = Path(__file__).parent / "logs"
-Made = Callable[..., Found]
+Made = Callable[..., SarifFinding]
 
 
 def log(*runs: object) -> bytes:
@@ -21,12 +21,14 @@ def log(*runs: object) -> bytes:
     return json.dumps({"version": "2.1.0", "runs": runs}).encode()
 
 
-def every(*runs: object) -> list[Found]:
+def every(*runs: object) -> list[SarifFinding]:
     """What is found in a log of these runs."""
     return list(found_in(read_log(log(*runs), "a.sarif"), ["/home/ci/project"]))
 
 
-def one(result: Mapping[str, object], driver: Mapping[str, object] | None = None, **run: object) -> Found:
+def one(
+    result: Mapping[str, object], driver: Mapping[str, object] | None = None, **run: object
+) -> SarifFinding:
     """The only finding of a run with this result."""
     tool = {"driver": {"name": "t", **(driver or {})}}
     (found,) = every({"tool": tool, "results": [result], **run})

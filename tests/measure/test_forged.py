@@ -24,12 +24,12 @@ class Answers(Isolation):
         super().__init__(at_once=False)
         self._answer = answer
 
-    def verify_all(
+    def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, TaskOutcome]]:
         """Answer every task, without a process."""
         del on_start
-        yield from ((name, TaskOutcome(value=self._answer)) for name in tasks)
+        yield from ((name, TaskOutcome(value=self._answer)) for name in list(tasks))
 
 
 @pytest.mark.parametrize("answer", [None, 5, "text", ["wrong"], {"points": "none"}])
@@ -39,7 +39,7 @@ def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
     with Answers(answer) as machine:
         said = probe(wanted, machine)
     assert isinstance(said, str)
-    assert said.startswith("what came back is no measurement: ")
+    assert said.startswith("invalid result from the worker: ")
 
 
 def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
@@ -53,7 +53,7 @@ def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
 def test_times_that_are_none_decide_nothing(answer: Any) -> None:
     """They are not there, for a reason, and claims about them stay open."""
     times = times_of(TaskOutcome(value=answer), "NVIDIA H200")
-    assert (times.why or "").startswith("what came back are no times: ")
+    assert (times.why or "").startswith("invalid times from the worker: ")
     assert () == times.timings
 
 
@@ -71,7 +71,7 @@ def test_a_commit_that_answers_for_itself_is_skipped(repository: Repository, git
         done = bisect(document, machine, settings, variant="found", good=None, bad="HEAD", tell=print)
     (step,) = done.steps
     assert step.state is BisectState.SKIPPED
-    assert step.reason.startswith("what came back is no measurement: ")
+    assert step.reason.startswith("invalid result from the worker: ")
 
 
 @pytest.mark.parametrize("answer", ["two", [], {}])

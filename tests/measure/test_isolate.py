@@ -120,7 +120,7 @@ FORGED = {
 @pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
 def test_what_a_task_leaves_in_place_of_a_result_is_none(isolation: Isolation, text: str) -> None:
     """Code that writes where its result would be, and is gone, ends with a reason as all others do."""
-    assert TaskOutcome(reason="what came back is no result") == run(isolation, task("forge", text))
+    assert TaskOutcome(reason="invalid result from the worker") == run(isolation, task("forge", text))
 
 
 def test_a_pipe_in_place_of_a_result_or_a_log_is_not_waited_for(isolation: Isolation) -> None:

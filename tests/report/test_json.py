@@ -12,6 +12,7 @@ from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verdict import Verdict
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.json import Item, full_item, report_schema, ticket_item, write_json
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
@@ -127,7 +128,7 @@ def item(data: bytes) -> Item:
     """Everything known of the ticket in ``data``."""
     document, _ = read_document(data, "a.md")
     assert document
-    return full_item(MeasuredDocument(document, Verdict.UNVERIFIED))
+    return full_item(MeasuredDocument(document, CurrentVerdict()))
 
 
 def test_what_was_done() -> None:
@@ -160,4 +161,4 @@ def test_all_that_a_reviewer_writes() -> None:
     assert document
     assert [
         {"reviewer": "drl", "verdict": "NEUTRAL", "evaluation": "Rarely.\n\n**Recommendation:** Wait."}
-    ] == ticket_item(MeasuredDocument(document, Verdict.UNVERIFIED))["reviews"]
+    ] == ticket_item(MeasuredDocument(document, CurrentVerdict()))["reviews"]

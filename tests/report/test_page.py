@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import MeasuredDocument, document_text
 
 if TYPE_CHECKING:
@@ -78,12 +79,10 @@ def plain(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
     return text
 
 
-def shown(
-    repository: Repository, verdict: Verdict, **known: Verification | str | tuple[str, ...]
-) -> list[str]:
+def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
     """The lines of the page of the only document."""
     (document,) = repository.load().documents
-    return document_text(MeasuredDocument(document, verdict, **known), plain).splitlines()  # type: ignore[arg-type] # as named
+    return document_text(MeasuredDocument(document, CurrentVerdict(verdict, **known)), plain).splitlines()
 
 
 def test_what_people_said(repository: Repository) -> None:
@@ -113,14 +112,14 @@ def test_a_review_of_a_change(repository: Repository) -> None:
 def test_what_was_measured(repository: Repository) -> None:
     """The verification follows the document, with its reason."""
     repository.ticket()
-    lines = shown(repository, Verdict.INCONCLUSIVE, verification=MEASURED)
+    lines = shown(repository, Verdict.INCONCLUSIVE, loaded=MEASURED)
     assert "B1-PT-01  inconclusive: it hung" in lines
 
 
 def test_old_evidence_and_meters_that_disagree_are_said(repository: Repository) -> None:
     """A stale verdict says what has changed; a disagreement names both verdicts."""
     repository.ticket()
-    stale = shown(repository, Verdict.STALE, verification=MEASURED, changed=("torch", "fix.py"))
+    stale = shown(repository, Verdict.STALE, loaded=MEASURED, changed=("torch", "fix.py"))
     assert "  Verdict    stale (changed since it was measured: torch, fix.py)" in stale
     both = shown(repository, Verdict.VERIFIED, disagreement="cuda: failed, simulated: verified")
     assert "  Verdict    verified (meters disagree: cuda: failed, simulated: verified)" in both

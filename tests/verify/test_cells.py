@@ -212,6 +212,7 @@ def test_a_revision_has_evidence_of_its_own(repository: Repository, git: Git) ->
     assert (Verdict.STALE, ("v1.0",)) == (again.verdict, again.changed)
 
 
+@pytest.mark.slow
 def test_a_revision_alone_is_no_verdict(repository: Repository, git: Git) -> None:
     """Whoever measured a revision has not measured the work tree."""
     add(repository, "A-1")
@@ -232,6 +233,7 @@ def test_an_unknown_revision_is_inconclusive(repository: Repository, git: Git) -
     assert "v9" == done[0].verification.revision
 
 
+@pytest.mark.slow
 def test_evidence_of_the_work_tree_says_nothing_of_revisions(repository: Repository) -> None:
     """Files that were written before there was a matrix are what would be written today."""
     add(repository, "A-1")

@@ -73,6 +73,7 @@ while not Path("evidence/A-02").exists() and time.monotonic() < deadline:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="on one processor nothing runs beside another")
 def test_ten_tickets_load_torch_once_and_stay_in_order(repository: Repository, tmp_path: Path) -> None:
     """One process loads torch, each ticket runs in another one; progress is in the order of their ends."""
@@ -105,6 +106,7 @@ def test_ten_tickets_load_torch_once_and_stay_in_order(repository: Repository, t
     assert ended.index("A-02") < ended.index("A-01")
 
 
+@pytest.mark.slow
 def test_one_ticket_takes_few_modules_functions_and_processes(tmp_path: Path) -> None:
     """Counted in the command and all its children, for a ticket of this repository."""
     root = tmp_path / "register"

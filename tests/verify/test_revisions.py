@@ -280,6 +280,7 @@ def test_a_run_that_begins_keeps_the_checkouts_that_were_used_last(
     assert (True, False) == (first.is_dir(), last.is_dir())
 
 
+@pytest.mark.slow
 def test_a_history_needs_no_more_checkouts_than_it_measures_together(
     repository: Repository,
     isolation: Isolation,

@@ -280,6 +280,7 @@ def test_evidence_has_no_times(repository: Repository, isolation: Isolation) -> 
     assert (Verdict.VERIFIED, True) == (current.verdict, "by times on" in current.verification.reason)
 
 
+@pytest.mark.slow
 def test_a_false_claim_about_time_fails(repository: Repository, isolation: Isolation) -> None:
     """A fix that does the same work as the code as found is not four times as fast."""
     add(repository, "A-1", CLAIMS, verifier=HOST, found=SLOW, fix=SLOW)
@@ -302,6 +303,7 @@ def test_times_of_a_gpu_need_one(repository: Repository, isolation: Isolation) -
     assert () == done.timings
 
 
+@pytest.mark.slow
 def test_variants_at_revisions_are_timed_together(
     repository: Repository, isolation: Isolation, git: Git
 ) -> None:

@@ -122,7 +122,8 @@ def test_what_cannot_be_measured_is_inconclusive(
     """The reason is given, no claim has an outcome, and the next ticket is verified all the same."""
     add(repository, "B-1", **BAD[reason])
     add(repository, "C-1")
-    done = verify_all(repository, isolation, timeout=3.0)
+    # Nothing but what waits is stopped, however busy this machine is.
+    done = verify_all(repository, isolation, timeout=3.0 if "3 s" in reason else 60.0)
     bad, good = done["B-1"].verification, done["C-1"].verification
     assert bad is not None
     assert good is not None
@@ -331,6 +332,7 @@ def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, is
     assert (Verdict.UNVERIFIED, "it has no verifier") == (found.verdict, found.reason)
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isolation) -> None:
     """Of thousands of tickets, memory holds the plans that are still to be measured, and one measurement."""
     # What was planned first ends last, so that the last of the plans is not at hand by chance.

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from finding_tickets.cli.options import HERE, Meter, OptionalIds, OutputFormat, Root, Sandbox, timeout_option
+from finding_tickets.cli.options import (
+    HERE,
+    Meter,
+    OptionalIds,
+    OutputFormat,
+    Root,
+    Sandbox,
+    flag,
+    option,
+    seconds,
+)
 from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
 from finding_tickets.cli.registers import find_each, measurable, settings_of
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.load import load
 
-if TYPE_CHECKING:
-    from finding_tickets.gate.audit import Audited
-
 
 def audit(
     ids: OptionalIds = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every document that has a verifier.")] = False,
-    cheat: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Try this cheat alone (repeatable).")
-    ] = None,
+    everything: Annotated[bool, flag("--all", "Every document that has a verifier.")] = False,
+    cheat: Annotated[list[str] | None, option("NAME", "Try this cheat alone (repeatable).")] = None,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, timeout_option("Stop a cheat after this time.")] = None,
+    timeout: Annotated[float | None, seconds("Stop a cheat after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Try fixes that cheat, and see which of them the verifier catches."""
+    from finding_tickets.gate.audit import Audited, Fate
     from finding_tickets.gate.audit import audit as run
     from finding_tickets.measure.cheats import CHEATS
     from finding_tickets.measure.isolation import Isolation
@@ -37,6 +41,7 @@ def audit(
 
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
+    # A misspelt name would try nothing, and so find nothing wrong.
     known = [each.id for each in CHEATS]
     for name in cheat or ():
         if name not in known:
@@ -50,7 +55,7 @@ def audit(
             say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
         sound, reading = measurable(register, chosen)
         settings = settings_of(register, meter, timeout, record=False)
-        done = []
+        done: list[Audited] = []
         if sound:
             say(f"trying {len(cheats)} cheats on {', '.join(each.id.value for each in sound)}")
         for number, audited in enumerate(run(sound, isolation, settings, cheats), 1):
@@ -58,22 +63,20 @@ def audit(
                 say_error(audited.error)
             say(f"[{number}/{len(sound)}] {audited.document.id.value}")
             done.append(audited)
+    # They come as they end; people look for them in the order in which they named them.
     done.sort(key=lambda audited: sound.index(audited.document))
     shown = [audited for audited in done if not audited.error]
     if output_format is Format.JSON:
-        write_json("audit", [audit_item(audited) for audited in shown])
+        write_json("audit", map(audit_item, shown))
     elif shown:
         write("\n\n".join("\n".join(audit_lines(audited, style)) for audited in shown))
-    return ExitCode.worst(code, reading, *map(_code, done))
-
-
-def _code(audited: Audited) -> ExitCode:
-    """What one document contributes to the exit code."""
-    from finding_tickets.gate.audit import Fate
-
-    if audited.error:
-        return ExitCode.BAD_DATA
-    fates = {one.fate for one in audited.tried}
-    if Fate.MISSED in fates:
-        return ExitCode.GATE_FAILED
-    return ExitCode.INCONCLUSIVE if audited.reason or Fate.UNTRIED in fates else ExitCode.OK
+    for audited in done:
+        fates = {one.fate for one in audited.tried}
+        if audited.error:
+            code = ExitCode.worst(code, ExitCode.BAD_DATA)
+        elif Fate.MISSED in fates:
+            code = ExitCode.worst(code, ExitCode.GATE_FAILED)
+        # A cheat that was not tried may be one that nothing catches.
+        elif audited.reason or Fate.UNTRIED in fates:
+            code = ExitCode.worst(code, ExitCode.INCONCLUSIVE)
+    return ExitCode.worst(code, reading)

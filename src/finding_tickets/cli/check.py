@@ -6,9 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from finding_tickets.cli.options import HERE, Meter, Root, Sandbox, timeout_option
+from finding_tickets.cli.options import HERE, Meter, Root, Sandbox, format_option, option, seconds
 from finding_tickets.cli.output import add_to_summary, counted, say, style, write, write_json
 from finding_tickets.cli.registers import settings_of
 from finding_tickets.errors import ExitCode, UsageError
@@ -17,33 +15,20 @@ from finding_tickets.register.load import load
 CONFIGURATION = "configuration"
 
 
-class CheckFormat(StrEnum):
-    """How the outcome is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    GITHUB = "github"
+CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
 
 
 def check(
-    base: Annotated[
-        str, typer.Option(metavar="REV", help="What the branch is to be merged into, such as origin/main.")
-    ],
+    base: Annotated[str, option("REV", "What the branch is to be merged into, such as origin/main.")],
     root: Root = HERE,
     accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="A ticket whose changes are meant, or configuration (repeatable)."),
+        list[str] | None, option("ID", "A ticket whose changes are meant, or configuration (repeatable).")
     ] = None,
     meter: Meter = None,
-    timeout: Annotated[float | None, timeout_option("Stop a verification after this time.")] = None,
-    summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Add the outcome as Markdown to a file as well.")
-    ] = None,
+    timeout: Annotated[float | None, seconds("Stop a verification after this time.")] = None,
+    summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
     sandbox: Sandbox = False,
-    output_format: Annotated[
-        CheckFormat, typer.Option("--format", case_sensitive=False, help="How the outcome is printed.")
-    ] = CheckFormat.TEXT,
+    output_format: Annotated[CheckFormat, format_option("How the outcome is printed.")] = CheckFormat.TEXT,
 ) -> ExitCode:
     """Measure again what a branch changes and compare with its base."""
     from finding_tickets.gate.branch import base_of, branch_tickets
@@ -80,6 +65,7 @@ def check(
         parts = ["\n".join(gate_lines(each, style)) for each in judged]
         parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
         write("\n\n".join(parts))
+    # The summary is for people, whatever format a machine reads.
     if summary:
         add_to_summary(summary, gate_page(base, judged, others))
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, DryRun, Id, OutputFormat, Root, complete_id, known
+from finding_tickets.cli.options import (
+    HERE,
+    DryRun,
+    Id,
+    OutputFormat,
+    Root,
+    complete_id,
+    flag,
+    option,
+    words_of,
+)
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
@@ -61,7 +71,7 @@ def tick(
         list[int], typer.Argument(metavar="N...", min=1, help="Items of the verification checklist, from 1.")
     ],
     root: Root = HERE,
-    undo: Annotated[bool, typer.Option("--undo", help="Clear the boxes instead.")] = False,
+    undo: Annotated[bool, flag("--undo", "Clear the boxes instead.")] = False,
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -76,14 +86,14 @@ def tick(
 def relate(
     ticket: Id,
     other: Id,
-    kind: Annotated[str, typer.Option("--as", metavar="WORD", help=f"One of {RELATIONSHIPS}.")],
+    kind: Annotated[str, option("WORD", f"One of {RELATIONSHIPS}.", "--as")],
     root: Root = HERE,
-    note: Annotated[str, typer.Option(metavar="TEXT", help="What they have in common.")] = "",
+    note: Annotated[str, option("TEXT", "What they have in common.")] = "",
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Relate two tickets, in both of them."""
-    (word,) = known("as", [kind], {each.value: () for each in Relationship}, "relationship")
+    (word,) = words_of("as", [kind], {each.value: () for each in Relationship}, "relationship")
     relationship, remark = Relationship(word), one_line("--note", note)
     listing = list_rows(root)
     words = listing.config.vocabulary
@@ -100,16 +110,13 @@ def relate(
 
 def close(
     ticket: Id,
-    outcome: Annotated[str, typer.Option("--as", metavar="WORD", help=f"One of {OUTCOMES}.")],
+    outcome: Annotated[str, option("WORD", f"One of {OUTCOMES}.", "--as")],
     root: Root = HERE,
     of: Annotated[
-        str | None,
-        typer.Option(metavar="ID", autocompletion=complete_id, help="The ticket that it is a duplicate of."),
+        str | None, option("ID", "The ticket that it is a duplicate of.", autocompletion=complete_id)
     ] = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the record.")] = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="Close as fixed without a measurement; needs a reason.")
-    ] = False,
+    reason: Annotated[str, option("TEXT", "Why, for the record.")] = "",
+    force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -118,7 +125,7 @@ def close(
     words = listing.config.vocabulary
     row = listing.find(ticket)
     spellings = {each.value: words.outcomes.get(each, ()) for each in SETTLED_AS}
-    (word,) = known("as", [outcome], spellings, "outcome")
+    (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
     if (wanted is Outcome.DUPLICATE) is not bool(of):
         raise UsageError("--of names the ticket that a duplicate repeats: --as duplicate --of ID")
@@ -145,7 +152,7 @@ def close(
 
 def reopen(
     ticket: Id,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the record.")],
+    reason: Annotated[str, option("TEXT", "Why, for the record.")],
     root: Root = HERE,
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
@@ -165,17 +172,12 @@ def _edit_files(
     listing: Listing, edits: Sequence[FileEdit], what: str, *, dry_run: bool, output_format: Format
 ) -> ExitCode:
     """Make the edits; print the files that changed, or the diff of a dry run."""
-    changes = rewrite(listing.root, edits, dry_run=dry_run)
-    changed = [change for change in changes if change.old != change.new]
+    changed = [each for each in rewrite(listing.root, edits, dry_run=dry_run) if each.old != each.new]
     if output_format is Format.JSON:
         items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]
         write_json("edits", items)
     elif changed:
-        write(
-            "".join(change.diff() for change in changed)
-            if dry_run
-            else "\n".join(change.path for change in changed)
-        )
+        write("".join(each.diff() if dry_run else f"{each.path}\n" for each in changed))
     if not changed:
         say(f"nothing to change: {what}")
     elif not dry_run:

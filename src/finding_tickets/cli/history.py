@@ -1,26 +1,27 @@
-"""``tickets history``: what was measured of tickets over time, or is measured now at every commit."""
+"""``tickets bisect`` and ``tickets history``: what was, or is now, measured of tickets over many commits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Annotated
 
 from finding_tickets.cli.options import (
     HERE,
+    Id,
     Meter,
     OptionalIds,
+    OutputFormat,
     Root,
     Sandbox,
-    revision_option,
-    timeout_option,
+    flag,
+    format_option,
+    option,
+    seconds,
 )
 from finding_tickets.cli.output import (
+    Format,
     counted,
-    protection,
     say,
     style,
     write,
@@ -28,42 +29,75 @@ from finding_tickets.cli.output import (
     write_output,
     write_table,
 )
-from finding_tickets.cli.registers import settings_of
-from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
+from finding_tickets.cli.registers import files_to_protect, settings_of
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
 
-if TYPE_CHECKING:
-    from finding_tickets.history.timeline import Timeline
-    from finding_tickets.verify.verify import Settings
+HistoryFormat = StrEnum("HistoryFormat", ["TABLE", "JSON", "HTML"])
 
 
-class HistoryFormat(StrEnum):
-    """How a history is written; a page of HTML is drawn of what was measured now."""
+def bisect(
+    ticket: Id,
+    good: Annotated[
+        str | None, option("REV", "Begin here, by default at the first commit with the code.")
+    ] = None,
+    bad: Annotated[str, option("REV", "End here.")] = "HEAD",
+    variant: Annotated[str, option("NAME", "The variant whose code and claims are meant.")] = "found",
+    root: Root = HERE,
+    meter: Meter = None,
+    timeout: Annotated[float | None, seconds("Stop measuring a commit after this time.")] = None,
+    sandbox: Sandbox = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Find the commits that introduced, fixed and brought back what a ticket claims."""
+    from finding_tickets.history import bisect as search
+    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
+    from finding_tickets.verify.verify import with_meter
 
-    TABLE = "table"
-    JSON = "json"
-    HTML = "html"
+    register = load(root)
+    document = register.find(ticket)
+    # A claim that cannot be read would be true or false of no commit.
+    for problem in register.problems_of(document):
+        if problem.level is Level.ERROR:
+            raise BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
+    settings = settings_of(register, meter, timeout, record=False)
+    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+        settings = with_meter(isolation, settings)
+        found = search.bisect(document, isolation, settings, variant=variant, good=good, bad=bad, tell=say)
+    if output_format is Format.JSON:
+        write_json("bisect", [bisect_item(found)])
+    else:
+        write_table(BISECT_HEADER, map(bisect_row, found.steps))
+    say(f"{counted(found.commits, 'commit')}, {found.measured} measured now")
+    for step in found.steps:
+        if step.suspects:
+            before = counted(len(step.suspects), "skipped commit")
+            say(f"{step.turn} by {step.commit.id[:10]}, or by {before} before it")
+    for gap in found.gaps:
+        say(gap)
+    # Inconclusive where nothing is known of the newest commit, or of any.
+    last = found.steps[-1].state if found.steps else search.BisectState.SKIPPED
+    return ExitCode.INCONCLUSIVE if last is search.BisectState.SKIPPED else ExitCode.OK
 
 
 def history(
     ids: OptionalIds = None,
     since: Annotated[
-        str | None, revision_option("Measure every commit from this one to HEAD, each distinct input once.")
+        str | None, option("REV", "Measure every commit from this one to HEAD, each distinct input once.")
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Every document that had a verifier since then.")
-    ] = False,
+    everything: Annotated[bool, flag("--all", "Every document that had a verifier since then.")] = False,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, timeout_option("Stop a measurement after this time.")] = None,
+    timeout: Annotated[float | None, seconds("Stop a measurement after this time.")] = None,
     sandbox: Sandbox = False,
+    # Without a value a table, but HTML where it goes to a file.
     output_format: Annotated[
-        HistoryFormat | None,
-        typer.Option("--format", case_sensitive=False, help="How it is written, by default a table."),
+        HistoryFormat | None, format_option("How it is written, by default a table.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the page of HTML to a file.")
+        Path | None, option("FILE", "Write the page of HTML to a file.", "--output", "-o")
     ] = None,
 ) -> ExitCode:
     """Show verdict and law at every commit that changed the evidence, or measure every commit."""
@@ -71,20 +105,56 @@ def history(
     how = output_format or (HistoryFormat.HTML if output else HistoryFormat.TABLE)
     if output and how is not HistoryFormat.HTML:
         raise UsageError("--output is for --format html")
-    if since is not None:
-        if bool(ids) is everything:
-            raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
-        settings = settings_of(register, meter, timeout, record=False)
-        return _measure(register, ids or (), since, settings, how, output, sandbox=sandbox)
-    if everything or not ids or len(ids) > 1:
-        raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
-    if timeout or sandbox or meter or how is HistoryFormat.HTML:
-        raise UsageError("nothing is measured or drawn without --since REV")
-    return _show_evidence(register, ids[0], how)
+    if since is None:
+        if everything or not ids or len(ids) > 1:
+            raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
+        if timeout or sandbox or meter or how is HistoryFormat.HTML:
+            raise UsageError("nothing is measured or drawn without --since REV")
+        return _show_evidence(register, ids[0], how)
+    if bool(ids) is everything:
+        raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
+
+    from finding_tickets.history.store import WhyUnmeasured
+    from finding_tickets.history.timeline import measure_history, timeline
+    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
+    from finding_tickets.verify.verify import with_meter
+
+    settings = settings_of(register, meter, timeout, record=False)
+    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+        done = measure_history(with_meter(isolation, settings), isolation, since, ids or (), say)
+    timelines = [timeline(course, done.nodes) for course in done.courses]
+    looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
+    measured = sum(each.measured for each in timelines)
+    worse = [each.ticket for each in timelines if each.is_worse]
+    say(f"{looked}, {measured} measured now; regressed and not mended: {', '.join(worse) or 'none'}")
+    for gap in done.gaps:
+        say(gap)
+    if how is HistoryFormat.JSON:
+        write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
+    elif how is HistoryFormat.HTML:
+        templates = register.root / register.config.templates
+        page = timeline_page(timelines, done.nodes, since, templates)
+        documents = [document.path for document in register.documents]
+        write_output(page, output, files_to_protect(register, documents))
+    elif timelines:
+        texts = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)
+        write("\n\n".join([*texts, LEGEND]))
+    codes = []
+    for each in timelines:
+        # The newest commit decides: regressions that are not mended, and whether it could be measured.
+        why = each.gaps[-1].kind if each.gaps[-1] else None
+        if why is WhyUnmeasured.WRONG:
+            codes.append(ExitCode.BAD_DATA)
+        elif each.is_worse:
+            codes.append(ExitCode.GATE_FAILED)
+        elif why is WhyUnmeasured.UNKNOWN or not each.is_known:
+            codes.append(ExitCode.INCONCLUSIVE)
+    return ExitCode.worst(*codes)
 
 
 def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
-    """Show the committed evidence of a ticket."""
+    """Show the committed evidence of a ticket; nothing is measured, and no torch is loaded."""
     from finding_tickets.history.evidence_log import evidence_log
     from finding_tickets.report.history import PAST_HEADER, past_item, past_row
 
@@ -99,55 +169,3 @@ def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitC
     for gap in known.gaps:
         say(gap)
     return ExitCode.OK
-
-
-def _measure(
-    register: Register,
-    ids: Sequence[str],
-    since: str,
-    settings: Settings,
-    how: HistoryFormat,
-    output: Path | None,
-    *,
-    sandbox: bool,
-) -> ExitCode:
-    """Measure tickets at every commit, and show what became better and worse."""
-    from finding_tickets.history.timeline import measure_history, timeline
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
-    from finding_tickets.verify.verify import with_meter
-
-    with Isolation(at_once=False, sandbox=sandbox) as isolation:
-        done = measure_history(with_meter(isolation, settings), isolation, since, ids, say)
-    timelines = [timeline(course, done.nodes) for course in done.courses]
-    looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
-    measured = sum(each.measured for each in timelines)
-    worse = [each.ticket for each in timelines if each.is_worse]
-    say(f"{looked}, {measured} measured now; regressed and not mended: {', '.join(worse) or 'none'}")
-    for gap in done.gaps:
-        say(gap)
-    if how is HistoryFormat.JSON:
-        write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
-    elif how is HistoryFormat.HTML:
-        config = register.config
-        files = [CONFIG_FILE, PROJECT_FILE, *(document.path for document in register.documents)]
-        is_protected = protection(register.root, (config.evidence, config.templates), files)
-        pieces = timeline_page(timelines, done.nodes, since, register.root / config.templates)
-        write_output(pieces, output, is_protected)
-    elif timelines:
-        texts = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)
-        write("\n\n".join([*texts, LEGEND]))
-    return ExitCode.worst(*map(_code, timelines))
-
-
-def _code(timeline: Timeline) -> ExitCode:
-    """What a ticket contributes: regressions that are not mended, and whether HEAD could be measured."""
-    from finding_tickets.history.store import WhyUnmeasured
-
-    gap = timeline.gaps[-1]
-    if gap and gap.kind is WhyUnmeasured.WRONG:
-        return ExitCode.BAD_DATA
-    if timeline.is_worse:
-        return ExitCode.GATE_FAILED
-    unknown = gap is not None and gap.kind is WhyUnmeasured.UNKNOWN
-    return ExitCode.INCONCLUSIVE if unknown or not timeline.is_known else ExitCode.OK

@@ -13,26 +13,22 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.new import STDIN, add, read_input, register_to_add_to, taken_names, texts_of
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option
 from finding_tickets.cli.output import Format, counted, plain, say, write_json, write_table
+from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.importers.drafts import draft, known, source
-from finding_tickets.importers.sarif import UNNAMED, Found, SarifLog, absolute_path, found_in, read_log
-from finding_tickets.register.identifiers import free_ids
-from finding_tickets.register.load import Register
-from finding_tickets.register.new import Draft
+from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
+from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.root import chosen_root
-from finding_tickets.report.templates import Attached
 
 TEMPLATE = "imported.md.j2"
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportOutcome:
     """A finding and its ticket, where it has one; ``is_new`` marks those that had none before."""
 
-    found: Found
+    found: SarifFinding
     id: str | None = None
     path: str | None = None
     is_new: bool = False
@@ -47,20 +43,17 @@ def import_results(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A log in SARIF 2.1.0; - is stdin.")],
     root: Root = HERE,
     source_root: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Where the repository was when the tool ran."),
+        str | None, option("FOLDER", "Where the repository was when the tool ran.")
     ] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
-    agent: Annotated[str | None, typer.Option(metavar="WORD", help="Who found it, for the IDs.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be written; write nothing.")
-    ] = False,
+    agent: Annotated[str | None, option("WORD", "Who found it, for the IDs.")] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
     if source_root is not None and absolute_path(source_root) is None:
         raise UsageError(f"--source-root {source_root}: not an absolute path")
-    log = read_log(read_input(file), "standard input" if file == STDIN else file)
+    log = read_log(*read_input(file))
     try:
         here, is_register = chosen_root(root), True
     except UsageError:
@@ -68,25 +61,32 @@ def import_results(
         if root != HERE:
             raise
         here, is_register = Path.cwd(), False
+    # Logs name files by where the repository is now, or by where it was when the tool ran.
     roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
     findings = list(found_in(log, roots))
-    done: list[Imported] = []
+    done: list[ImportOutcome] = []
     with _locked(here):
-        paths = known(here) if is_register else {}
+        paths = imported_findings(here) if is_register else {}
         new = {each.fingerprint for each in findings if not each.left_out} - paths.keys()
         # With nothing to write the register need not be read.
-        register = register_to_add_to(root) if new else None
-        ids = free_ids(register.documents, batch, agent, taken_names(register)) if register else iter(())
+        writer = TicketWriter(root) if new else None
         try:
             for found in findings:
-                if register and found.fingerprint in new:
-                    content = draft(found, batch, agent, register.config.vocabulary)
-                    done.append(_write(register, found, content, ids, dry_run=dry_run))
+                if writer and found.fingerprint in new:
+                    # Templates take longer to load than a log whose findings are all known takes to read.
+                    from finding_tickets.report.templates import Attached
+
+                    content = draft_of_finding(found, batch, agent, writer.register.config.vocabulary)
+                    context = {"source": reported_by(found), "fingerprint": found.fingerprint}
+                    attached = Attached(ticket=TEMPLATE, context=context, mark=found.fingerprint)
+                    ticket_id, files = writer.add(content, attached, dry_run=dry_run)
+                    done.append(ImportOutcome(found, ticket_id, files[0], is_new=True))
                 else:
-                    done.append(Imported(found, path=paths.get(found.fingerprint)))
+                    done.append(ImportOutcome(found, path=paths.get(found.fingerprint)))
         finally:
             # Of several tickets, those before one that cannot be written stay.
-            _show(done, output_format, dry_run=dry_run)
+            if done or not findings:
+                _show(done, output_format, dry_run=dry_run)
     for doubt in _doubts(log, done):
         say(doubt)
     return ExitCode.OK
@@ -103,31 +103,35 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _write(
-    register: Register, found: Found, content: Draft, ids: Iterator[str], *, dry_run: bool
-) -> Imported:
-    """Write a ticket for a finding; a dry run only finds out its ID and its path."""
-    context = {"source": source(found), "fingerprint": found.fingerprint}
-    attached = Attached(ticket=TEMPLATE, context=context, mark=found.fingerprint)
-    if dry_run:
-        ticket_id = next(ids)
-        files = list(texts_of(register, content, ticket_id, attached))
-    else:
-        ticket_id, files = add(register, content, ids, attached)
-    return Imported(found, ticket_id, files[0], is_new=True)
-
-
-def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> None:
-    new = [each for each in done if each.is_new]
+def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:
+    """Print what became of the findings: all of them as JSON, else those that had no ticket."""
+    rows, items = [], []
+    for each in done:
+        found = each.found
+        spot = next(iter(found.spots), None)
+        if each.is_new:
+            text = " ".join(found.text.split())
+            place = str(spot) if spot else ""
+            rows.append((str(each.path), found.severity.value, f"{place}: {text}" if place else text))
+        item = {
+            "fingerprint": found.fingerprint,
+            "outcome": each.outcome,
+            "why": found.left_out or None,
+            "written": each.is_new and not dry_run,
+            "id": each.id,
+            "path": each.path,
+            "tool": found.tool,
+            "rule": found.rule or None,
+            "severity": found.severity.value,
+            "text": found.text,
+            "file": spot.path if spot else None,
+            "uri": (spot.uri or None) if spot else None,
+            "line": spot.lines[0] if spot and spot.lines else None,
+        }
+        items.append(item)
     if output_format is Format.JSON:
-        write_json("import", [_item(each, written=each.is_new and not dry_run) for each in done])
-    elif new:
-        rows = []
-        for each in new:
-            place = next(map(str, each.found.spots), "")
-            text = " ".join(each.found.text.split())
-            title = f"{place}: {text}" if place else text
-            rows.append((str(each.path), each.found.severity.value, title))
+        write_json("import", items)
+    elif rows:
         write_table(("FILE", "SEVERITY", "TITLE"), rows)
     counts = Counter(each.outcome for each in done)
     reasons = Counter(each.found.left_out for each in done if each.outcome == "left out")
@@ -137,27 +141,7 @@ def _show(done: Sequence[Imported], output_format: Format, *, dry_run: bool) -> 
     say(f"{created}; {counts['known']} known, {left_out}")
 
 
-def _item(done: Imported, *, written: bool) -> dict[str, object]:
-    found = done.found
-    spot = next(iter(found.spots), None)
-    return {
-        "fingerprint": found.fingerprint,
-        "outcome": done.outcome,
-        "why": found.left_out or None,
-        "written": written,
-        "id": done.id,
-        "path": done.path,
-        "tool": found.tool,
-        "rule": found.rule or None,
-        "severity": found.severity.value,
-        "text": found.text,
-        "file": spot.path if spot else None,
-        "uri": (spot.uri or None) if spot else None,
-        "line": spot.lines[0] if spot and spot.lines else None,
-    }
-
-
-def _doubts(log: SarifLog, done: Sequence[Imported]) -> Iterator[str]:
+def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
     """Why the tool may have found more than was imported, or elsewhere."""
     for number, run in enumerate(log.runs):
         name = f"runs[{number}] ({run.driver.name or UNNAMED})"

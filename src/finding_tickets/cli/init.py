@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from finding_tickets.cli.options import HERE, OutputFormat, Root
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag
 from finding_tickets.cli.output import Format, counted, say, write, write_json
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
@@ -35,11 +33,9 @@ MOST_SERIES = 8
 def init(
     root: Root = HERE,
     pyproject: Annotated[
-        bool, typer.Option("--pyproject", help=f"Configure in {PROJECT_FILE} instead of {CONFIG_FILE}.")
+        bool, flag("--pyproject", f"Configure in {PROJECT_FILE} instead of {CONFIG_FILE}.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
-    ] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
     """Configure a register for the tickets that are there, and write a first verifier."""
@@ -51,6 +47,7 @@ def init(
     added = f"\n[tool.tickets]\n{HEAD}{found.settings()}" if pyproject and not found.configured else ""
     for line in _explained(found):
         say(line)
+    # What was found is said first: it explains an error in writing.
     if not dry_run:
         _write(place, texts, added)
     shown = {**({PROJECT_FILE: added} if added else {}), **texts}
@@ -106,28 +103,25 @@ def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
     def append(data: bytes) -> bytes:
         gap = b"" if data.endswith(b"\n") or not data else b"\n"
         new = data + gap + added.encode()
-        _check_only_added(data, new)
+        try:
+            before, after = tomllib.loads(data.decode()), tomllib.loads(new.decode())
+        except tomllib.TOMLDecodeError as error:
+            message, hint = f"a table [tool.tickets] cannot be added: {error}", "leave out --pyproject"
+            raise BadDataError(message, file=PROJECT_FILE, hint=hint) from None
+        # The new text must have one table more, and else say what the old one does.
+        del after["tool"]["tickets"]
+        if after | {"tool": after["tool"] or None} != before | {"tool": before.get("tool") or None}:
+            raise BadDataError("a table [tool.tickets] would change what it says", file=PROJECT_FILE)
         return new
 
     edits = [FileEdit(PROJECT_FILE, append)] if added else []
+    # What cannot be added is found out before any file is there.
     rewrite(root, edits, dry_run=True)
     try:
         create(root, texts)
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
     rewrite(root, edits)
-
-
-def _check_only_added(old: bytes, new: bytes) -> None:
-    """Raise unless the new text has one table more, and else says what the old one does."""
-    try:
-        before, after = tomllib.loads(old.decode()), tomllib.loads(new.decode())
-    except tomllib.TOMLDecodeError as error:
-        message, hint = f"a table [tool.tickets] cannot be added: {error}", "leave out --pyproject"
-        raise BadDataError(message, file=PROJECT_FILE, hint=hint) from None
-    del after["tool"]["tickets"]
-    if after | {"tool": after["tool"] or None} != before | {"tool": before.get("tool") or None}:
-        raise BadDataError("a table [tool.tickets] would change what it says", file=PROJECT_FILE)
 
 
 def _explained(found: Survey) -> Iterator[str]:

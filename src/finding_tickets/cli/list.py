@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
-from finding_tickets.cli.options import HERE, Query, Root
-from finding_tickets.cli.output import counted, plain, say, write, write_csv, write_json, write_table
+from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
+from finding_tickets.cli.output import counted, plain, say, write, write_json, write_table
 from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.tree import close_words
-from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, list_cells
+from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
 
 MISSING = "-"
 
 
-class ListFormat(StrEnum):
-    """How a list is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    IDS = "ids"
+ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
 
 
 TABULAR = (ListFormat.TABLE, ListFormat.CSV)
@@ -35,17 +27,13 @@ def list_tickets(
     query: Query = None,
     root: Root = HERE,
     columns: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help=f"What to show, by default {','.join(DEFAULT_COLUMNS)}."),
+        str | None, option("NAMES", f"What to show, by default {','.join(DEFAULT_COLUMNS)}.")
     ] = None,
-    output_format: Annotated[
-        ListFormat, typer.Option("--format", case_sensitive=False, help="How the list is printed.")
-    ] = ListFormat.TABLE,
-    no_index: Annotated[
-        bool, typer.Option("--no-index", help="Read every file, whatever was read of it before.")
-    ] = False,
+    output_format: Annotated[ListFormat, format_option("How the list is printed.")] = ListFormat.TABLE,
+    no_index: Annotated[bool, flag("--no-index", "Read every file, whatever was read of it before.")] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
+    # JSON and IDs have no columns to choose; an ignored option would look like a bug.
     names: Sequence[str] = DEFAULT_COLUMNS
     if columns is not None:
         if output_format not in TABULAR:
@@ -71,7 +59,7 @@ def list_tickets(
     else:
         cells = [list_cells(row, facts, names) for row in rows]
         if output_format is ListFormat.CSV:
-            write_csv(names, cells)
+            write("".join(csv_lines([names, *cells])))
         else:
             shown = ([cell or MISSING for cell in line] for line in cells)
             write_table([name.upper() for name in names], shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,12 +16,8 @@ from finding_tickets.model.vocabulary import Words, word_for
 HERE = Path()
 
 
-class MeterName(StrEnum):
-    """What counts during a run; ``auto`` is a real GPU where one is usable."""
-
-    AUTO = "auto"
-    SIMULATED = "simulated"
-    CUDA = "cuda"
+# What counts during a run: auto is a real GPU where one is usable.
+MeterName = StrEnum("MeterName", ["AUTO", "SIMULATED", "CUDA"])
 
 
 def complete_id(context: typer.Context, incomplete: str) -> list[str]:
@@ -42,11 +38,12 @@ def complete_word(context: typer.Context, incomplete: str) -> list[str]:
     from finding_tickets.register.query.keys import KEYS
     from finding_tickets.register.query.parser import SORT
 
+    # The colon shows that a value comes next, and keeps the cursor beside it.
     keys = (f"{key}:" for key in (*KEYS, SORT))
     return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]
 
 
-def known(option: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
+def words_of(option: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
     """The words of a vocabulary that the values of an option name, in any of their spellings.
 
     ``what`` names the kind of word where the option has another name.
@@ -65,24 +62,31 @@ def known(option: str, words: Iterable[str] | None, vocabulary: Words, what: str
     return found
 
 
-def timeout_option(what: str) -> typer.models.OptionInfo:
+def option(metavar: str, what: str, *names: str, **more: Any) -> typer.models.OptionInfo:
+    """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name."""
+    declared: typer.models.OptionInfo = typer.Option(*names, metavar=metavar, help=what, **more)
+    return declared
+
+
+def flag(name: str, what: str) -> typer.models.OptionInfo:
+    """An option without a value; its name is given, since typer would add its opposite."""
+    declared: typer.models.OptionInfo = typer.Option(name, help=what)
+    return declared
+
+
+def seconds(what: str) -> typer.models.OptionInfo:
     """An option that takes seconds; ``what`` is what they limit."""
-    option: typer.models.OptionInfo = typer.Option(min=0.1, metavar="SECONDS", help=what)
-    return option
+    return option("SECONDS", what, min=0.1)
 
 
-def revision_option(what: str) -> typer.models.OptionInfo:
-    """An option that takes a commit, a branch, a tag or another git revision."""
-    option: typer.models.OptionInfo = typer.Option(metavar="REV", help=what)
-    return option
+def format_option(what: str) -> typer.models.OptionInfo:
+    """The option that says how a command prints its data, in any case."""
+    declared: typer.models.OptionInfo = typer.Option("--format", case_sensitive=False, help=what)
+    return declared
 
 
-Root = Annotated[
-    Path, typer.Option("--root", metavar="FOLDER", help="The repository or folder that holds the register.")
-]
-OutputFormat = Annotated[
-    Format, typer.Option("--format", case_sensitive=False, help="How the data is printed.")
-]
+Root = Annotated[Path, option("FOLDER", "The repository or folder that holds the register.", "--root")]
+OutputFormat = Annotated[Format, format_option("How the data is printed.")]
 Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete_id, help="A ticket, in any case.")]
 Ids = Annotated[
     list[str], typer.Argument(metavar="ID...", autocompletion=complete_id, help="Tickets, in any case.")
@@ -99,13 +103,10 @@ Query = Annotated[
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would change as a diff; change nothing.")]
+DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts during a run, by default what is configured.")
 ]
 Sandbox = Annotated[
-    bool,
-    typer.Option(
-        "--sandbox", help="Run code of the repository without network and where it can write nothing."
-    ),
+    bool, flag("--sandbox", "Run code of the repository without network and where it can write nothing.")
 ]

@@ -37,31 +37,36 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline; a reader that has gone away, such as ``head``, is no error.
+    """Print data, ending in one newline; raises as ``write_all`` does."""
+    write_all([text.rstrip("\n") + "\n"])
+
+
+def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
+    """Print data that is made piece by piece, as it is, on stdout or another stream.
 
     Raises:
         BadDataError: What stdout leads to cannot be written, such as a file on a full disk.
     """
-    _print(text, sys.stdout)
-
-
-def write_all(pieces: Iterable[str]) -> None:
-    """Print data that is made piece by piece, as it is.
-
-    Raises:
-        BadDataError: As ``write`` does.
-    """
-    _print_all(pieces, sys.stdout)
+    stream = stream or sys.stdout
+    try:
+        stream.writelines(pieces)
+        stream.flush()
+    except OSError as error:
+        # The interpreter flushes the stream once more when it exits, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        # Of stderr there is nowhere to say so, and a reader that has gone away, such as head, is no error.
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
 
 
 def say(text: str) -> None:
     """Print a message for the user, who may be reading it beside the data."""
-    _print(printable(text), sys.stderr)
+    write_all([printable(text).rstrip("\n") + "\n"], sys.stderr)
 
 
 def say_error(error: Exception) -> None:
     """Print what went wrong and where, on stderr."""
-    _print(f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}", sys.stderr)
+    write_all([f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}\n"], sys.stderr)
 
 
 def ask(question: str) -> str:
@@ -76,22 +81,6 @@ def ask(question: str) -> str:
         return input().strip()
     except EOFError:
         raise KeyboardInterrupt from None
-
-
-def _print(text: str, stream: TextIO) -> None:
-    _print_all([text.rstrip("\n") + "\n"], stream)
-
-
-def _print_all(pieces: Iterable[str], stream: TextIO) -> None:
-    try:
-        stream.writelines(pieces)
-        stream.flush()
-    except OSError as error:
-        # The interpreter flushes the stream once more when it exits, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        # Of stderr there is nowhere to say so.
-        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
-            raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
 
 
 def counted(number: int, noun: str) -> str:
@@ -117,13 +106,6 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
         yield "\n  ]\n}\n" if separator else "]\n}\n"
 
     write_all(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces())
-
-
-def write_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print comma-separated values with a header, each row on one line, and no formula in it."""
-    from finding_tickets.report.rows import csv_lines
-
-    write("".join(csv_lines([header, *rows])))
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -214,19 +196,6 @@ def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None
     """Raise UsageError for a file that must stay as it is, whatever it is called here."""
     if is_protected(Path(os.path.realpath(output))):
         raise UsageError("belongs to the register, and no report is written there", file=str(output))
-
-
-def protection(root: Path, folders: Iterable[str], files: Iterable[str]) -> Callable[[Path], bool]:
-    """Whether a path is one of ``files``, or within one of ``folders``, of the register at ``root``."""
-    known, within = set(files), tuple(folders)
-
-    def is_protected(file: Path) -> bool:
-        if not file.is_relative_to(root):
-            return False
-        place = file.relative_to(root)
-        return place.as_posix() in known or any(map(place.is_relative_to, within))
-
-    return is_protected
 
 
 def summary_room(file: Path) -> int:

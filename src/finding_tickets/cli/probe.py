@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, known, timeout_option
+from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, option, seconds, words_of
 from finding_tickets.cli.output import Format, say, style, write, write_json
+from finding_tickets.cli.registers import TicketWriter
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.config import read_config
 from finding_tickets.register.root import repository_of
@@ -27,24 +28,22 @@ def probe(
         typer.Argument(metavar="[-- ARGUMENT...]", help="What a script, a module or pytest is given."),
     ] = None,
     sweep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=1,2,5", help="Call the function with each value (repeatable)."),
+        list[str] | None, option("NAME=1,2,5", "Call the function with each value (repeatable).")
     ] = None,
     verifier: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Call the function with what this verifier builds.")
+        Path | None, option("FILE", "Call the function with what this verifier builds.")
     ] = None,
     draft: Annotated[
-        str | None,
-        typer.Option(metavar="SITE", help="Write a ticket about a site: its number, or FILE:LINE."),
+        str | None, option("SITE", "Write a ticket about a site: its number, or FILE:LINE.")
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the ticket: what is wrong.")] = None,
-    severity: Annotated[str | None, typer.Option(metavar="WORD", help="Of the ticket: P0 to P4.")] = None,
+    title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None,
+    severity: Annotated[str | None, option("WORD", "Of the ticket: P0 to P4.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
-    agent: Annotated[str | None, typer.Option(metavar="WORD", help="Who found it, for its ID.")] = None,
+    agent: Annotated[str | None, option("WORD", "Who found it, for its ID.")] = None,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, timeout_option("Stop the target after this time.")] = None,
+    timeout: Annotated[float | None, seconds("Stop the target after this time.")] = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -54,6 +53,7 @@ def probe(
     from finding_tickets.verify.probing import PRELOAD, ProbeRequest
     from finding_tickets.verify.probing import probe as run
 
+    # These are about the ticket alone, which is not written without a site.
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
         raise UsageError(f"{', '.join(named)}: of which ticket?", hint="--draft SITE writes one")
@@ -80,7 +80,7 @@ def probe(
         write("\n".join(probe_lines(probed, style)))
     for doubt in doubts(probed):
         say(f"{target}: {doubt}")
-    drafted = _drafted(wanted, probed, draft, given) if draft else None
+    drafted = _write_draft(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:
         write_json("probe", [probe_item(probed) | {"draft": drafted}])
     if drafted:
@@ -90,34 +90,27 @@ def probe(
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
-def _drafted(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
-    from finding_tickets.cli.new import add, taken_names
     from finding_tickets.ground.git import commit_containing
-    from finding_tickets.register.identifiers import free_ids
-    from finding_tickets.register.load import load
     from finding_tickets.report.probe import ProbedFinding, site_of
 
-    # The command line that measures the same again.
+    # The ticket says by which command line anybody measures the same again.
     options = [f"--sweep {text}" for text in wanted.sweep]
     options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
     arguments = ["--", *wanted.arguments] if wanted.arguments else []
-    command = " ".join(["tickets probe", wanted.target, *options, *arguments])
-    register = load(wanted.root)
-    words = register.config.vocabulary
-    own = set(probed.files) - {wanted.verifier_path}
+    writer = TicketWriter(wanted.root)
+    words = writer.register.config.vocabulary
     finding = ProbedFinding(
         probed=probed,
         site=site_of(probed, site),
-        root=register.root,
-        command=command,
+        root=writer.register.root,
+        command=" ".join(["tickets probe", wanted.target, *options, *arguments]),
         verifier=wanted.verifier_path,
-        revision=commit_containing(register.root, own),
+        revision=commit_containing(writer.register.root, set(probed.files) - {wanted.verifier_path}),
     )
     content = {name: value for name, value in given.items() if value is not None}
     if "severity" in content:
-        (content["severity"],) = known("severity", [content["severity"]], words.severities)
-    draft = finding.draft(words.categories, content)
-    ids = free_ids(register.documents, draft.batch, draft.agent, taken_names(register))
-    ticket_id, files = add(register, draft, ids, finding.attached())
+        (content["severity"],) = words_of("severity", [content["severity"]], words.severities)
+    ticket_id, files = writer.add(finding.draft(words.categories, content), finding.attached())
     return {"id": ticket_id, "files": files}

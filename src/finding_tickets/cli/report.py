@@ -7,18 +7,16 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Query, Root
+from finding_tickets.cli.options import HERE, Query, Root, format_option, option
 from finding_tickets.cli.output import (
     add_to_summary,
-    protection,
     refuse_protected,
     summary_room,
     write_output,
 )
-from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
+from finding_tickets.cli.registers import evidence_code, files_to_protect, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.register.query import Facts, Lexicon, choose, parse
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import write_report
@@ -38,26 +36,20 @@ def report(
     query: Query = None,
     root: Root = HERE,
     output_format: Annotated[
-        ReportFormat, typer.Option("--format", case_sensitive=False, help="What the report is written as.")
+        ReportFormat, format_option("What the report is written as.")
     ] = ReportFormat.MARKDOWN,
     template: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="A template of templates/, or one that the tool brings along."),
+        str | None, option("NAME", "A template of templates/, or one that the tool brings along.")
     ] = None,
     profile: Annotated[
-        Profile | None,
-        typer.Option(case_sensitive=False, help="What SARIF is for, by default full."),
+        Profile | None, typer.Option(case_sensitive=False, help="What SARIF is for, by default full.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="REV", help="Also what is different from this revision of git.")
-    ] = None,
+    since: Annotated[str | None, option("REV", "Also what is different from this revision of git.")] = None,
     summary: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add counts and open work as Markdown to a file as well."),
+        Path | None, option("FILE", "Add counts and open work as Markdown to a file as well.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout (-)."),
+        Path | None, option("FILE", "Write to a file instead of stdout (-).", "--output", "-o")
     ] = None,
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
@@ -82,9 +74,9 @@ def report(
         matrix = matrix_of_rows(rows, facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
     made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
+    # A file that could not be read is still somebody's ticket.
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
-    files = [CONFIG_FILE, PROJECT_FILE, *(row.path for row in listing.rows), *unread_files]
-    is_protected = protection(listing.root, (listing.config.evidence, listing.config.templates), files)
+    is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
     if summary:
         refuse_protected(summary, is_protected)
     write_output(write_report(made, output_format), output, is_protected)
@@ -92,7 +84,7 @@ def report(
         from finding_tickets.report.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
-    # What cannot be read in a cell is often what cannot be read in the work tree, and told once.
+    # What cannot be read in a cell is often what cannot be read in the work tree, and is said once.
     known = {str(each.problem) for each in facts.looked_up if each.problem}
     problems = matrix.problems if matrix else ()
     unread = [CurrentVerdict(problem=problem) for problem in problems if str(problem) not in known]

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root
+from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, flag
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
 from finding_tickets.cli.registers import evidence_code, find_each, reading_code
 from finding_tickets.errors import ExitCode
@@ -36,7 +34,7 @@ def show(
     ids: Ids,
     root: Root = HERE,
     history: Annotated[
-        bool, typer.Option("--history", help="Add who wrote it when, and the commits that name it, from git.")
+        bool, flag("--history", "Add who wrote it when, and the commits that name it, from git.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -65,11 +63,12 @@ def show(
             git = ["", *history_lines(past, style)] if past else []
             pages.append("\n".join([document_text(entry, style), *git]))
         write("\n\n".join(pages))
+    # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     problems = [problem for problem in listing.problems if problem.file in files]
     for problem in problems:
         say(str(problem))
-    return ExitCode.worst(code, reading_code(problems), evidence_code(found))
+    return ExitCode.worst(code, reading_code(problems), evidence_code(entry.measured for entry in found))
 
 
 def _show_on_terminal(
@@ -90,7 +89,7 @@ def _show_on_terminal(
             text=text,
             related=related_section(entry.document, facts),
             # The lines that were measured are no longer there.
-            code_at=no_line if entry.verdict is Verdict.STALE else sources.line,
+            code_at=no_line if entry.measured.verdict is Verdict.STALE else sources.line,
             history=tuple(history_lines(past, plainly)) if past else (),
         )
         views.append(view)

@@ -58,6 +58,7 @@ class Progress:
     """The progress of measuring tickets: a line for each, and one that moves on a terminal."""
 
     def __init__(self, tickets: Sequence[str], *, moving: bool) -> None:
+        # Only the line that moves on a terminal can be drawn again, so elsewhere each end is a line.
         self._total, self._done, self._moving = len(tickets), 0, moving
         self._running: dict[str, None] = {}
         self._start = time.monotonic()

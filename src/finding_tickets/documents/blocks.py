@@ -66,7 +66,7 @@ class Block:
     info: str = ""
     code: str = ""
     checked: bool | None = None
-    table: Table | None = None
+    table: MarkdownTable | None = None
     children: list[Block] = field(default_factory=list)
 
 
@@ -164,7 +164,7 @@ class TableRow(NamedTuple):
     text: bool
 
 
-class Table:
+class MarkdownTable:
     """A table and what stands in it; ``rows`` are all of them, the header first, and ``body`` the others."""
 
     def __init__(self, source: Source, block: Block) -> None:
@@ -214,10 +214,10 @@ class Table:
         return [self.source.text(*cell) for cell in cells]
 
 
-def table_of(source: Source, block: Block) -> Table:
+def table_of(source: Source, block: Block) -> MarkdownTable:
     """The table that a block is, read once however often it is asked for."""
     if block.table is None:
-        block.table = Table(source, block)
+        block.table = MarkdownTable(source, block)
     return block.table
 
 

@@ -107,6 +107,7 @@ def labelled_values(
         if block.kind == "Table":
             table = table_of(source, block)
             titles = table.titles
+            # Without a header of its own, the first row of a table of labels is its header for Markdown.
             titled = titles[0] in _COLUMN_TITLES
             valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1:2] == ["value"])
             for row in table.body if titled else table.rows:
@@ -150,6 +151,7 @@ def labels_in(
         matches.sort(key=lambda match: match.start())
     ends = [*(match.start() for match in matches), len(data)][1:]
     for match, until in zip(matches, ends, strict=True):
+        # With both marks around label and value, the value ends with them: ``**Status: open**``.
         first = match.start("value") if match["value"] else match.end()
         last = match.end("value") if match["value"] else until
         # A value ends before the bar that sets apart the next label.
@@ -256,6 +258,7 @@ class Metadata:
 
 def listed(value: Excerpt) -> list[Excerpt]:
     """The pieces of a value that lists several: its code spans, else what stands between separators."""
+    # What stands in backticks is one piece, whatever separators it contains.
     spans = value.code_spans()
     if spans:
         return spans
@@ -273,6 +276,7 @@ def word_in(phrase: str, words: Words) -> str | None:
 
     What is struck through does not count: ``closed (2024-12-28)``, ``P1 -> P3``, ``~~open~~ fixed``.
     """
+    # People keep the history of a value beside it; the last state is the one that counts.
     last = _ARROW.split(_STRUCK.sub(" ", phrase))[-1]
     if word := word_for(last, words):
         return word

@@ -113,6 +113,8 @@ def read_finding(
         "sections": [part.record() for part in sections],
         **_resolution(of_kind, metadata, status),
     }
+    # What the file's name says counts only where the ticket does not say it itself. Such a value has an
+    # empty span, so that no edit takes it for text.
     if named.severity and values["severity"] is None:
         values["severity"] = source.text(0, 0).record(value=named.severity)
     if named.domain and not values["domains"]:
@@ -155,6 +157,7 @@ def read_reports(part: DocumentPart) -> list[Values]:
             section = next((each for each in after if each.key in ("section", "sections")), None)
             text = source.text(entry.value.start, section.value.end if section else entry.value.end)
             found.append(text.record(file=entry.plain, section=section.plain if section else ""))
+    # The oldest tickets list their reports below one label.
     announced = False
     for block in part.blocks if any(entry.key == _REPORT_LIST for entry in part.entries) else ():
         # Below ``**Report files:**`` stands a file in backticks, then its section.
@@ -228,6 +231,7 @@ def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None)
     part, ended = next(
         (each for each in resolutions if each[1]), resolutions[0] if resolutions else (None, None)
     )
+    # A resolution in an open ticket may be advice that it was filed with.
     settled = status is not None and status["value"] in _SETTLED
     read = read_resolution(part, ended["value"] if ended else None, settled=settled) if part else None
     row = metadata.get("Resolution")
@@ -238,6 +242,7 @@ def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None)
                 "unknown-word", f"Resolution is {row.plain!r}", f"one of {', '.join(words.outcomes)}"
             )
         return {"outcome": row.value.record(value=outcome), "resolution": read}
+    # A later correction outranks what it corrects, and words outrank what a status or a date implies.
     corrected = [read_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
     done = [read_done(each) for each in of_kind[SectionKind.FIX]]
     stated = [*corrected, ended, *done, _outcome_of_status(metadata, status)]
@@ -245,6 +250,7 @@ def _resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None)
     dated = [entry for name in _FIXED if (entry := metadata.entries.get(name)) and _DATE.match(entry.plain)]
     stated += [entry.value.record(value=Outcome.FIXED) for entry in dated]
     found = next((each for each in stated if each), None)
+    # Only of a closed ticket somebody will ask how it was closed.
     if found is None and part:
         hint = "write **Status:** and one of " + ", ".join(words.outcomes)
         closed = status is not None and status["value"] == Status.CLOSED
@@ -275,6 +281,7 @@ def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         for row in table.records if claim and (status or evidence) else ():
             found = row[status].plain if status else ""
             lowered = found.lower()
+            # "Partially true" decides nothing, and "not correct" is looked for before "correct".
             holds = None
             if not _OPEN.match(lowered) and (_FALSE.search(lowered) or _TRUE.search(lowered)):
                 holds = _FALSE.search(lowered) is None

@@ -53,6 +53,7 @@ def file_name(path: str, vocabulary: Vocabulary) -> FileName:
 def title_of(parts: Sequence[DocumentPart]) -> Excerpt | None:
     """The text of the first heading of level 1, or else of the first heading that is no section's."""
     headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
+    # A file may begin with a section; its heading is not the title then.
     titles = [part for part in headed if part.heading and part.heading.level == 1]
     best = next(iter(titles or [part for part in headed[:1] if part.kind is None]), None)
     return best.headline if best else None
@@ -90,6 +91,7 @@ def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     words = title.plain if title else ""
     before = _before_colon(words)
     leading = _leading_id(source, words)
+    # "Task 5" names a review; in the title of a finding it may be part of the sentence.
     task = _TASK.search(words if _REVIEW_TITLE.search(before) else before)
     if title and leading:
         return title.record(value=leading)

@@ -217,6 +217,7 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             if block.kind == "Table":
                 table = table_of(part.source, block)
                 requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
+                # Tables without a status only list what was asked for.
                 status = table.column(_STATUS, requirement)
                 if requirement is None or status is None:
                     continue
@@ -277,6 +278,7 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 def _issue_counts(parts: Sequence[DocumentPart], issues: Iterable[Values]) -> dict[str, int]:
     """How many issues of each severity the review states; where it states none, how many it lists."""
+    # A heading "Critical" with NONE below it states a count of 0.
     counts = {part.name.partition(" ")[0]: 0 for part in _severities(parts)}
     for issue in issues:
         counts[issue["severity"]] = counts.get(issue["severity"], 0) + 1

@@ -177,6 +177,7 @@ def read_locations(part: DocumentPart) -> list[Values]:
         # A table with a column of files, perhaps of lines and symbols, has a place in each row.
         if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
             continue
+        # Rows labelled Line(s) or Function are a table by rows, whatever its header looks like.
         labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
         if any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
             continue
@@ -226,6 +227,7 @@ def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
     of_lines = _lines_of(lines, [path for _, path, _ in texts]) if lines else [()] * len(texts)
     # As many symbols as files are taken in pairs; otherwise each file has them all.
     spans = symbols.value.code_spans() if symbols else []
+    # Counts that differ say nothing of which symbol is in which file.
     paired = len(spans) == len(texts) > 1
     for index, ((text, path, own), more) in enumerate(zip(texts, of_lines, strict=True)):
         named, written = (symbols.plain, symbols.value.raw) if symbols else (None, "")
@@ -236,6 +238,7 @@ def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
 
 def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     """Each file of a list with its path and its own lines; where some look like paths, only those do."""
+    # Remarks between the files are pieces, too.
     pieces = [text for text in listed(value) if text.raw]
     paths = [text for text in pieces if is_path(text.plain)] or pieces
     for text, following in pairwise([*paths, None]):

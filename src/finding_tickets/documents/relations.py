@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.documents.blocks import Table, table_of, walk
+from finding_tickets.documents.blocks import MarkdownTable, table_of, walk
 from finding_tickets.documents.fields import LabelledValue, text_of
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Excerpt, Values
@@ -84,7 +84,7 @@ def stated_relations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
             yield from _of_line(entry.value, _kind(entry.label))
 
 
-def _of_table(table: Table, kind: Relationship | None) -> Iterator[Values]:
+def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Values]:
     vocabulary = table.source.vocabulary
     related = table.column(_KIND_COLUMNS)
     noted = table.column(_NOTE_COLUMNS) or table.titles[-1]
@@ -142,6 +142,7 @@ def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
 
 def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None:
     """The IDs that a line begins with, and what follows them."""
+    # IDs may stand in brackets: ``[B7-PT-03]``.
     for start in (1, 0) if words.startswith(("[", "(")) else (0,):
         found, end = _run(vocabulary, words, start)
         if found:
@@ -159,6 +160,7 @@ def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int
         return [], start
     found, end = [first[0].upper()], first.end()
     while True:
+        # A comma is tried first: a dash may belong to the next ID, or to the remark.
         more = _AND.match(words, end)
         joint = more or _TO.match(words, end)
         if joint is None:
@@ -175,6 +177,7 @@ def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int
         end = end_of_next
         other, _, high = ticket.rpartition("-")
         count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
+        # A range of thousands is a slip of the pen, not a relation to thousands of tickets.
         if more or not 0 < count <= _LONGEST_RANGE:
             found.append(ticket)
         else:

@@ -174,6 +174,7 @@ def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ..
         message, hint = f"byte 0x{data[error.start]:02x} is not UTF-8", "save the file as UTF-8"
         source.report("remediation-yaml", error.start, message, hint=hint, level=Level.ERROR)
         text = ""
+    # An empty file beside a ticket is an accident; without an error nobody would notice it.
     root = read_yaml(source, text, 1)
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)
@@ -225,6 +226,7 @@ def _variant(node: YamlNode) -> Values | None:
 
 def _inside_repository(path: str) -> bool:
     """Whether a path relative to the repository's root stays below it, symbolic links aside."""
+    # Windows paths are checked everywhere: a register is read on more than one system.
     normal = posixpath.normpath(path.replace("\\", "/"))
     outside = normal.startswith(("/", "~")) or normal.split("/")[0] == ".."
     return not outside and re.match(r"[A-Za-z]:", normal) is None

@@ -81,6 +81,7 @@ _MARK = r"[`*\"'\s]*"
 
 def outcome_of(phrase: str, outcomes: Words) -> Outcome | None:
     """The outcome that ``phrase`` means, by the register's own words first; None where it states none."""
+    # The register's own words outrank phrases that only sound like an outcome.
     word = word_for(phrase, outcomes)
     if word is not None:
         return Outcome(word)
@@ -228,6 +229,7 @@ def _changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
     lowered = text.raw.lower()
     if not any(sign in lowered for sign in _SIGNS):
         return
+    # One pattern for all four ways, so that a text is scanned once and matches do not overlap.
     one = "|".join(re.escape(each) for word, spellings in words.items() for each in (word, *spellings))
     arrow = rf"\b(?P<a>{one})\b{_MARK}(?:\u2192|\u21d2|[-=]+>){_MARK}(?P<b>{one})\b"
     pair = rf"\bfrom{_MARK}(?P<c>{one})\b{_MARK}to{_MARK}(?P<d>{one})\b"

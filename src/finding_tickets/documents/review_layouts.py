@@ -77,6 +77,7 @@ class ReviewSheet:
     def write(self, text: Excerpt, kind: TokenKind) -> None:
         """Add to the evaluation, or a remark: what continues a text stays one with it."""
         running, stated = kind is not TokenKind.CELL, kind is TokenKind.EVALUATION
+        # Two paragraphs in a row are one text; a cell or a label begins another.
         if self.running and running and self.words and not stated:
             text = text.source.text(self.words.pop().start, text.end)
         if stated and self.evaluation is None:
@@ -117,11 +118,13 @@ class ReviewsOfPart:
             found = opinion_span(heading.raw, self.source.vocabulary.opinions)
             if found:
                 (self.sheets[0] if self.sheets else self._new()).verdict = heading.piece(*found)
+        # Without a verdict it was a remark: a name or a date alone makes no review.
         sheets = [sheet for sheet in self.sheets if sheet.verdict]
         if len(sheets) == 1:
             sheets[0].words[:0] = self.lead.words
             if sheets[0].evaluation is not None:
                 sheets[0].evaluation += len(self.lead.words)
+        # Evaluations below a table of verdicts belong to the review of the one they name.
         for word, text in self.labelled:
             mine = [sheet for sheet in sheets if self._word(sheet) == word]
             for sheet in mine[:1] or (sheets if len(sheets) == 1 else []):

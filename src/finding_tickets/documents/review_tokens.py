@@ -198,6 +198,7 @@ def _review_rows(source: Source, block: Block) -> list[ReviewRow]:
     """The reviews of a table as ``{column title: cell}``; none where it is not one of verdicts."""
     table = table_of(source, block)
     titles = table.titles
+    # A table of two columns may be one of fields, of which a verdict is the first.
     if len(titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(titles):
         return []
     rows = [row for row in table.records if any(cell.raw for cell in row.values())]
@@ -221,6 +222,7 @@ def _verdict_title(source: Source, titles: Sequence[str], rows: Sequence[ReviewR
     if _VERDICT[0] in titles:
         return _VERDICT[0]
     opinions = source.vocabulary.opinions
+    # "Assessment" and the like head columns of text just as well.
     for title in _VERDICT if rows else ():
         if title in titles and all(opinion_of(row[title].raw, opinions) for row in rows):
             return title

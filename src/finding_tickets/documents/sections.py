@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
 
-from finding_tickets.documents.blocks import Block, Table, parse, table_of, walk
+from finding_tickets.documents.blocks import Block, MarkdownTable, parse, table_of, walk
 from finding_tickets.documents.fields import LabelledValue, labelled_values
 from finding_tickets.documents.section_kinds import PLAIN_TITLE, SectionKind, kind_of_title
 from finding_tickets.documents.source import Excerpt, Source, Values, words_of
@@ -83,7 +83,7 @@ class DocumentPart:
         return found
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[MarkdownTable]:
         """The tables that stand in the part itself, not in a list or a quotation."""
         return [table_of(self.source, block) for block in self.blocks if block.kind == "Table"]
 
@@ -145,6 +145,7 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
                 )
                 source.report("heading-rule", heading.start, message)
                 heading.kind, heading.level, heading.end = "Paragraph", 0, heading.last
+    # Some documents have all their sections on level 3, right below the title.
     levels = sorted({block.level for block in blocks if block.level > 1})
     level = max(_SECTION_LEVEL, levels[0]) if levels else _SECTION_LEVEL
     return tuple(_cut(source, tuple(blocks), 0, len(source.data), level))

@@ -71,6 +71,7 @@ def check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
             if fence and (alone or not last.startswith(fence["fence"]) or last.strip(fence["fence"][:1])):
                 message = "the fence is not closed: what follows is read as code"
                 source.report("unclosed", block.start, message, hint="end the code with the same fence")
+        # An open comment hides everything behind it, also from GitHub.
         for block in part.by_kind["HtmlBlock"]:
             text = source.data[block.start : block.end].strip()
             if text.startswith(b"<!--") and b"-->" not in text:

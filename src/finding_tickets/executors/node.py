@@ -6,12 +6,11 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
@@ -20,17 +19,17 @@ from finding_tickets.executors.pack import Pack, unpacked
 from finding_tickets.ground.git import GitError
 from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks
-from finding_tickets.measure.isolation import Isolation, Task
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.worker import VISIBLE_DEVICES
+from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Evidence, Verification
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import load
 from finding_tickets.register.staleness import TOOL, TORCH
 from finding_tickets.verify.matrix import Cell
-from finding_tickets.verify.verify import Settings, Verified, verify
+from finding_tickets.verify.verify import Settings, Verified, ask_worker, verify
 
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
+class Order(Record):
     """What to verify: a document of a packed work tree, and the settings of the run as far as they travel.
 
     ``document`` is its path from the register's root, for several may say that they are the same ticket.
@@ -40,12 +39,8 @@ class Order:
 
     document: str
     pack: Pack
-    meter: str
-    timeout: float
-    memory: int
+    settings: dict[str, Any]
     sandbox: bool
-    overrides: dict[str, str] = field(default_factory=dict)
-    commits: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str]
     limit: float
     cell: Cell | None = None
@@ -64,22 +59,21 @@ def versions() -> dict[str, str]:
     return {TOOL: __version__, TORCH: torch}
 
 
-def verify_on_ray(order: dict[str, Any], objects: Any) -> dict[str, Any]:
-    """The answer to an order, which ``asdict`` made; a ``reason`` in it says why nothing was measured.
+def verify_on_ray(sent: dict[str, Any], objects: Any) -> dict[str, Any]:
+    """The answer to an order as JSON; a ``reason`` in it says why nothing was measured.
 
     Where the reason is ``of_machine``, another machine may measure it. ``objects`` is a buffer with those of
     the order's pack.
     """
-    here, wanted = versions(), order["versions"]
+    # First of all, for another version may have another form of orders.
+    here, wanted = versions(), sent["versions"]
     if names := [name for name in wanted if here.get(name) != wanted[name]]:
         texts = [f"{name} is {here.get(name)} there and {wanted[name]} here" for name in names]
         return {"reason": ", ".join(texts), "of_machine": True}
-    pack = Pack(tuple(order["pack"]["commits"]), order["pack"]["folder"], order["pack"]["kind"])
-    cell = Cell(**order["cell"]) if order["cell"] else None
-    asked = Order(**{**order, "pack": pack, "cell": cell})
+    order = Order.model_validate(sent)
     try:
-        with _limited(asked.limit):
-            return _verify(asked, unpacked(pack, memoryview(objects)))
+        with _limited(order.limit):
+            return _verify(order, unpacked(order.pack, memoryview(objects)))
     except _OwnFaultError as error:
         return {"reason": str(error)}
     except (TicketsError, GitError, OSError) as error:
@@ -88,13 +82,17 @@ def verify_on_ray(order: dict[str, Any], objects: Any) -> dict[str, Any]:
 
 def verified_from(answer: dict[str, Any], document: Document) -> Verified:
     """What an answer without a ``reason`` says of a document."""
-    told, kept, error = (answer[name] for name in ("verification", "evidence", "error"))
+    verification, evidence, error = (answer[name] for name in ("verification", "evidence", "error"))
     return Verified(
         document,
-        Verification.model_validate(told) if told else None,
-        BadDataError(error.pop("message"), **error) if error else None,
-        Evidence.model_validate(kept) if kept else None,
+        Verification.model_validate(verification) if verification else None,
+        BadDataError(**error) if error else None,
+        Evidence.model_validate(evidence) if evidence else None,
     )
+
+
+# Nobody changes an unpacked work tree.
+_register = lru_cache(maxsize=1)(load)
 
 
 def _verify(order: Order, root: Path) -> dict[str, Any]:
@@ -105,24 +103,12 @@ def _verify(order: Order, root: Path) -> dict[str, Any]:
     if not found:
         lost = "did not travel: git ignores it, or it is in a repository inside"
         raise _OwnFaultError(f"{order.document} {lost}")
-    isolation = _isolation(order)
-    settings = Settings(
-        root=root,
-        evidence="",
-        meter=order.meter,
-        timeout=order.timeout,
-        memory=order.memory,
-        overrides=order.overrides,
-        record=False,
-        commits=order.commits,
-        cell=order.cell,
-    )
-    (done,) = verify(found, isolation, settings)
+    settings = Settings(root=root, evidence="", record=False, cell=order.cell, **order.settings)
+    (done,) = verify(found, _server(order), settings)
     if done.never_ran:
         # Whether a new server runs anything, without what the ticket has left, tells whose fault that is.
         _end_servers()
-        ask = Task(target=tasks.TORCH, payload=None, root=root, timeout=order.timeout, memory=order.memory)
-        ((_, outcome),) = _isolation(order).run({ask.target: ask})
+        outcome = ask_worker(_server(order), settings, tasks.TORCH)
         if outcome.never_ran:
             raise UnreachableError(str(outcome.reason))
     wrong = done.error
@@ -133,35 +119,21 @@ def _verify(order: Order, root: Path) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=1)
-def _register(root: Path) -> Register:
-    """The register of a work tree, which nobody changes."""
-    return load(root)
-
-
-class _Kind(NamedTuple):
-    """What a server is for. Ray gives a process other GPUs each time; a server knows those it began with."""
-
-    sandbox: bool
-    interpreter: str
-    gpus: str | None
-
-
-_servers: dict[_Kind, Isolation] = {}
+_servers: dict[object, Isolation] = {}
+"""The server of this process, by what it is for; none before the first order."""
 _ending = ExitStack()
 
 
-def _isolation(order: Order) -> Isolation:
+def _server(order: Order) -> Isolation:
     """This process's server with torch loaded, for all verifications that come; another where it is gone.
 
     Its folder and its processes end with this process, however that ends.
     """
     interpreter = order.cell.interpreter if order.cell else ""
-    kind = _Kind(order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
-    is_of_others = any(each.gpus != kind.gpus for each in _servers)
-    if is_of_others or (kind in _servers and _servers[kind].has_ended):
+    # Ray gives a process other GPUs each time; a server knows those it began with.
+    kind = (order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
+    if kind not in _servers or _servers[kind].has_ended:
         _end_servers()
-    if kind not in _servers:
         server = Isolation(workers=1, sandbox=order.sandbox, interpreter=interpreter)
         _ending.callback(os.close, remove_afterwards(server.folder))
         _servers[kind] = _ending.enter_context(server)

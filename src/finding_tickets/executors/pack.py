@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,30 +43,44 @@ class Pack:
 def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> tuple[Pack, bytes]:
     """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
 
-    What may not be read stays behind, of which ``say`` is told.
+    What may not be read stays behind; ``say`` gets a message for each.
 
     Raises:
         GitError: Git is missing, or cannot read a commit.
         OSError: There is no room for temporary files.
     """
-    top, folder, kind = _repository(root)
+    try:
+        top = Path(ask(root, "rev-parse", "--show-toplevel").removesuffix("\n"))
+    except GitError:
+        top, folder, kind, objects = root, "", "sha1", None
+    else:
+        folder = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
+        kind = ask(root, "rev-parse", "--show-object-format").strip()
+        objects = (top / ask(top, "rev-parse", "--git-path", "objects").removesuffix("\n")).resolve()
     with temporary_folder("tickets-pack-") as temporary:
         own = Path(temporary) / "git"
         ask(top, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(own))
         _write(own / "info/attributes", _BYTES_AS_THEY_ARE)
         settings = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(top)}
-        if folder is None:
-            listing: dict[str, str] = settings
-        else:
-            listing = {}
-            borrowed = (top / ask(top, "rev-parse", "--git-path", "objects").removesuffix("\n")).resolve()
-            _write(own / "objects/info/alternates", f"{borrowed}\n")
-        names = b"".join(name + b"\0" for name in _files(top, listing, say))
+        if objects:
+            _write(own / "objects/info/alternates", f"{objects}\n")
+        # Tracked files, and what is neither tracked nor ignored; without a repository all there are.
+        options = ("-z", "--cached", "--others", "--exclude-standard")
+        listed = ask_bytes(top, "ls-files", *options, settings={} if objects else settings)
+        names = []
+        for name in dict.fromkeys(filter(None, listed.split(b"\0"))):
+            path = Path(top, os.fsdecode(name))
+            # A folder is another repository: a submodule, or one that happens to be here.
+            if path.is_symlink() or (path.is_file() and os.access(path, os.R_OK)):
+                names.append(name + b"\0")
+            elif path.is_file():
+                say(f"stays behind, as it cannot be read: {os.fsdecode(name)}")
         # What is gone since it was listed is removed, and no error.
-        ask_bytes(top, "update-index", "--add", "--remove", "-z", "--stdin", settings=settings, given=names)
+        given = b"".join(names)
+        ask_bytes(top, "update-index", "--add", "--remove", "-z", "--stdin", settings=settings, given=given)
         tree = ask(top, "write-tree", settings=settings).strip()
         here = ask(top, "commit-tree", tree, "-m", "work tree", settings={**settings, **_NOBODY}).strip()
-        pack = Pack((here, *sorted(set(commits))), folder or "", kind)
+        pack = Pack((here, *sorted(set(commits))), folder, kind)
         wanted = ask_bytes(top, "rev-list", "--objects", "--no-walk", *pack.commits, settings=settings)
         return pack, ask_bytes(top, "pack-objects", "--stdout", "--quiet", settings=settings, given=wanted)
 
@@ -78,49 +92,26 @@ def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
         GitError: Git is missing, or cannot read the objects.
         OSError: There is no room, or no cache folder.
     """
+
+    def unpack(folder: Path) -> None:
+        ask(folder, "init", "--quiet", "--template=", f"--object-format={pack.kind}")
+        git = folder / ".git"
+        # The history stayed where it was.
+        _write(git / "shallow", "".join(f"{commit}\n" for commit in pack.commits))
+        ask_bytes(folder, "index-pack", "--stdin", given=objects)
+        attributes = _write(git / "info/attributes", _BYTES_AS_THEY_ARE)
+        ask(folder, "read-tree", pack.commits[0])
+        ask(folder, "checkout-index", "--all")
+        # Only the check-out must not convert; what is asked of git later follows the repository's own.
+        attributes.unlink()
+        protect(folder)
+
     name = hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
     try:
-        folder = make_folder(FOLDER, name, lambda aside: _unpack(pack, objects, aside), _KEEP)
+        folder = make_folder(FOLDER, name, unpack, _KEEP)
     except GitError as error:
         raise GitError(f"the work tree cannot be unpacked: {error}") from None
     return (folder / pack.folder).resolve()
-
-
-def _repository(root: Path) -> tuple[Path, str | None, str]:
-    """The top of the work tree, the folder ``root`` in it, and its kind of names; no folder where none is."""
-    try:
-        top = ask(root, "rev-parse", "--show-toplevel").removesuffix("\n")
-    except GitError:
-        return root, None, "sha1"
-    folder = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
-    return Path(top), folder, ask(root, "rev-parse", "--show-object-format").strip()
-
-
-def _files(top: Path, settings: dict[str, str], say: Callable[[str], object]) -> Iterator[bytes]:
-    """The names of the files that are tracked, or neither tracked nor ignored, and can be read."""
-    listed = ask_bytes(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings)
-    for name in dict.fromkeys(filter(None, listed.split(b"\0"))):
-        path = Path(top, os.fsdecode(name))
-        # A folder is another repository: a submodule, or one that happens to be here.
-        if not path.is_symlink() and not path.is_file():
-            continue
-        if path.is_symlink() or os.access(path, os.R_OK):
-            yield name
-        else:
-            say(f"stays behind, as it cannot be read: {os.fsdecode(name)}")
-
-
-def _unpack(pack: Pack, objects: bytes | memoryview, folder: Path) -> None:
-    ask(folder, "init", "--quiet", "--template=", f"--object-format={pack.kind}")
-    git = folder / ".git"
-    # The history stayed where it was.
-    _write(git / "shallow", "".join(f"{commit}\n" for commit in pack.commits))
-    ask_bytes(folder, "index-pack", "--stdin", given=objects)
-    attributes = _write(git / "info/attributes", _BYTES_AS_THEY_ARE)
-    ask(folder, "read-tree", pack.commits[0])
-    ask(folder, "checkout-index", "--all")
-    attributes.unlink()
-    protect(folder)
 
 
 def _write(file: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pickle import PickleBuffer
 from typing import Any
 
@@ -123,15 +123,12 @@ class _ClusterRun:
         if settings.cell and settings.cell.interpreter:
             # Torch is then that of the cell's interpreter.
             wanted = {TOOL: wanted[TOOL]}
+        travelling = ("meter", "timeout", "memory", "overrides")
         self._order = Order(
             document="",
             pack=pack,
-            meter=meter,
-            timeout=settings.timeout,
-            memory=settings.memory,
+            settings={name: getattr(self._settings, name) for name in travelling} | {"commits": commits},
             sandbox=how.sandbox,
-            overrides=dict(settings.overrides),
-            commits=commits,
             versions=wanted,
             limit=0,
             cell=settings.cell,
@@ -234,7 +231,8 @@ class _ClusterRun:
             max_retries=0,
             label_selector={_NODE_ID: node["NodeID"]},
         )
-        return task.remote(asdict(replace(self._order, document=path, limit=limit)), self._objects)
+        order = self._order.model_copy(update={"document": path, "limit": limit})
+        return task.remote(order.model_dump(mode="json"), self._objects)
 
     def _receive(self, path: str, reference: Any, machine: str, host: str) -> Verified | None:
         """The result of a verification; None where it is to be tried again, perhaps on another machine."""

@@ -201,6 +201,8 @@ def _edited(file: Path, path: str, data: bytes) -> Iterator[Path]:
             if not os.access(file, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise PermissionError(errno.EACCES, "the file is read-only")
             staged = stack.enter_context(_staged(file, data, prepare))
+            if staged.read_bytes() != data:
+                raise OSError(errno.EIO, "the bytes read back differ")
         yield staged
 
 

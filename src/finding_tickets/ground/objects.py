@@ -126,16 +126,6 @@ class Snapshot:
         entry = self._entry(path)
         return entry.object if entry and entry.mode == _FOLDER else None
 
-    def has_any(self, folder: str, names: Iterable[str]) -> bool:
-        """Whether a folder has a file of any of these names that is one of Python, or a folder of another."""
-        tree = self.folder(folder)
-        present = self.objects.folder(tree) if tree else {}
-        return any(
-            (self.file if name.endswith(".py") else self.folder)(f"{folder}/{name}")
-            for name in names
-            if name in present
-        )
-
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
         name = self.file(path)

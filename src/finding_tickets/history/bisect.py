@@ -16,7 +16,7 @@ from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, sha
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import CommitResult, ResultStore, Unmeasured, WhyUnmeasured, key_of
+from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
@@ -114,7 +114,9 @@ def bisect(
         if claim.variant == FIX != variant and claim.metric in metrics
     )
     source = todo.variants[variant]
-    todo = replace(todo, claims=claims, revisions={}, trouble=None)
+    # Claims are checked afterwards, also against what is kept; only what is traced must be known before.
+    traced = tuple(claim for claim in claims if claim.metric == "graph_breaks")
+    todo = replace(todo, claims=traced, revisions={}, trouble=None)
     try:
         nodes = _commits(root, source, good, bad)
         prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
@@ -249,19 +251,19 @@ def _inputs(
     places: Sequence[tuple[str | None, str]],
     settings: Settings,
     gpus: Sequence[str],
-) -> list[TicketInputs | Unmeasured]:
+) -> list[TicketInputs | UnmeasuredCommit]:
     """What measuring each commit depends on; the verifier is that of the work tree."""
     verifier = todo.verifiers / todo.verifier
     shared = (
         *(__version__, own_torch(), settings.meter, gpus),
         *(todo.variants[variant].function, variant, todo.verifier, digest(verifier)),
-        any(claim.metric == "graph_breaks" for claim in todo.claims),
+        bool(todo.claims),
     )
     outside = {todo.verifier: verifier.read_bytes()}
     return [
         TicketInputs(key_of("bisect", *shared, place), (place,), outside=outside)
         if place
-        else Unmeasured(kind=WhyUnmeasured.ABSENT, why=reason)
+        else UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why=reason)
         for place, reason in places
     ]
 
@@ -271,7 +273,7 @@ _Judgement = tuple[BisectState, Mapping[str, str], str]
 
 def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim]) -> _Judgement:
     """Whether the claims hold, the laws of their metrics, and what is false or why nothing is known."""
-    if isinstance(result, Unmeasured):
+    if isinstance(result, UnmeasuredCommit):
         return BisectState.SKIPPED, {}, result.why
     if not result.variants:
         return BisectState.SKIPPED, {}, result.reason

@@ -42,14 +42,14 @@ class WhyUnmeasured(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Unmeasured(Record):
+class UnmeasuredCommit(Record):
     """Why there is no verification of a ticket at a commit."""
 
     kind: WhyUnmeasured
     why: str
 
 
-CommitResult = Verification | Unmeasured
+CommitResult = Verification | UnmeasuredCommit
 
 
 class StoredResult(Record):

@@ -18,7 +18,7 @@ from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
-from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured, key_of, stored_result
+from finding_tickets.history.store import ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of, stored_result
 from finding_tickets.history.walk import TicketInputs, depends_on
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.remediation import Remediation
@@ -30,8 +30,8 @@ from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH,
 from finding_tickets.verify.evidence import NoStatementError, load
 from finding_tickets.verify.plan import named_in
 
-NO_TICKET = Unmeasured(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
-NO_VERIFIER = Unmeasured(kind=WhyUnmeasured.ABSENT, why="it has no verifier")
+NO_TICKET = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
+NO_VERIFIER = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="it has no verifier")
 REMEDIATION_RULES = "remediation-"
 
 ConfigFiles = tuple[str | None, str | None]
@@ -117,16 +117,16 @@ class RegisterAtCommits:
             raise LookupError(f"there is no document {ticket.path}")
         return document.model_copy(update={"remediation": ticket.remediation})
 
-    def inputs(self, name: str, snapshot: Snapshot) -> TicketInputs | Unmeasured:
+    def inputs(self, name: str, snapshot: Snapshot) -> TicketInputs | UnmeasuredCommit:
         """What measuring a ticket at a commit depends on, by its ID in one case."""
         try:
             ticket = self.tickets(snapshot).get(name)
         except BadDataError as error:
-            return Unmeasured(kind=WhyUnmeasured.WRONG, why=str(error))
+            return UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(error))
         if ticket is None:
             return NO_TICKET
         if ticket.problem:
-            return Unmeasured(kind=WhyUnmeasured.WRONG, why=ticket.problem)
+            return UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=ticket.problem)
         verifier = ticket.verifier(snapshot)
         if verifier is None:
             return NO_VERIFIER

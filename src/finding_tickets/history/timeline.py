@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import TypeVar
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
@@ -21,7 +21,7 @@ from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import CommitNode, GitError, ask, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import ResultStore, Unmeasured, WhyUnmeasured
+from finding_tickets.history.store import ResultStore, UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.history.tickets_at_commits import NO_VERIFIER, RegisterAtCommits
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
 from finding_tickets.measure.isolation import Isolation
@@ -47,23 +47,6 @@ class Trend(StrEnum):
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
     CHANGE = "change"
-
-
-class Compared(Protocol):
-    """What is compared from commit to commit: a verdict, or one metric of a variant."""
-
-    @property
-    def text(self) -> str:
-        """How it is shown."""
-
-    def is_same(self, other: Self) -> bool:
-        """Whether nothing happened between the two."""
-
-    def trend_to(self, after: Self) -> Trend:
-        """What became of it."""
-
-
-C = TypeVar("C", bound=Compared)
 
 
 @dataclass(frozen=True)
@@ -182,6 +165,10 @@ class MeasuredState:
         return next((each for each in self.metrics if each.name == name), None)
 
 
+C = TypeVar("C", MeasuredState, MetricResult)
+"""What is compared from commit to commit: it has a text, ``is_same`` and ``trend_to``."""
+
+
 @dataclass(frozen=True)
 class TimelineStep:
     """A commit, by its place, at which something differs from before; ``before`` is None at the first.
@@ -221,7 +208,7 @@ class Timeline:
     ticket: str
     rows: tuple[TimelineRow, ...]
     at: Mapping[str, int] | None
-    gaps: tuple[Unmeasured | None, ...]
+    gaps: tuple[UnmeasuredCommit | None, ...]
     measured: int
 
     @property
@@ -271,21 +258,21 @@ def measure_history(
                     if isinstance(inputs, TicketInputs):
                         register.learn_evidence(course.ticket.casefold(), snapshot, inputs, store)
 
-            def plan_at(course: Course, place: int, folder: Path) -> tuple[Document, Plan] | Unmeasured:
+            def plan_at(course: Course, place: int, folder: Path) -> tuple[Document, Plan] | UnmeasuredCommit:
                 snapshot = snapshots[place]
                 document = register.document(snapshot, register.tickets(snapshot)[course.ticket.casefold()])
                 todo = plan(document, folder, repository=root)
                 if todo is None:
                     return NO_VERIFIER
                 return (
-                    Unmeasured(kind=WhyUnmeasured.UNKNOWN, why=todo.trouble)
+                    UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=todo.trouble)
                     if todo.trouble
                     else (document, todo)
                 )
 
             def say(course: Course, place: int) -> None:
                 result = course.found[place]
-                what = result.why if isinstance(result, Unmeasured) else result.verdict
+                what = result.why if isinstance(result, UnmeasuredCommit) else result.verdict
                 tell(f"{course.ticket} at {nodes[place].commit.id[:10]}: {what}")
 
             CommitWalk([node.commit for node in nodes], snapshots, store, isolation, settings, say).run(
@@ -322,9 +309,9 @@ def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: It
 def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
     """What became of a ticket."""
     results = course.results
-    states = [None if isinstance(each, Unmeasured) else MeasuredState.of(each) for each in results]
+    states = [None if isinstance(each, UnmeasuredCommit) else MeasuredState.of(each) for each in results]
     known = [state if state and state.verdict not in UNDECIDED else None for state in states]
-    is_gone = isinstance(results[-1], Unmeasured) and results[-1].kind is WhyUnmeasured.ABSENT
+    is_gone = isinstance(results[-1], UnmeasuredCommit) and results[-1].kind is WhyUnmeasured.ABSENT
     rows = [_row(VERDICT, known, nodes, is_gone=is_gone)]
     metrics = [metric for state in states if state for metric in state.metrics]
     # Values are compared at the point of the newest sweep that most sweeps have; of several it is the last.
@@ -335,13 +322,13 @@ def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
         is_dropped = known[-1] is not None and of_name[-1] is None
         row = _row(name, of_name, nodes, is_gone=is_gone or is_dropped)
         rows.append(replace(row, values=tuple(each.value(at) if each else None for each in of_name)))
-    gaps: list[Unmeasured | None] = []
+    gaps: list[UnmeasuredCommit | None] = []
     for result in results:
-        if isinstance(result, Unmeasured):
+        if isinstance(result, UnmeasuredCommit):
             gaps.append(result)
         elif result.verdict in UNDECIDED:
             why = f"{result.verdict}: {result.reason}"
-            gaps.append(Unmeasured(kind=WhyUnmeasured.UNKNOWN, why=why))
+            gaps.append(UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=why))
         else:
             gaps.append(None)
     return Timeline(course.ticket, tuple(rows), at, tuple(gaps), course.measured)

@@ -21,7 +21,7 @@ from finding_tickets.history.store import (
     CommitResult,
     ResultStore,
     StoredResult,
-    Unmeasured,
+    UnmeasuredCommit,
     WhyUnmeasured,
     installed_packages,
     key_of,
@@ -67,7 +67,7 @@ class Course:
     """One ticket through the commits: its inputs at each, what is known so far, and measurements made now."""
 
     ticket: str
-    inputs: Sequence[TicketInputs | Unmeasured]
+    inputs: Sequence[TicketInputs | UnmeasuredCommit]
     found: dict[int, CommitResult] = field(default_factory=dict)
     measured: int = 0
 
@@ -77,7 +77,7 @@ class Course:
         return tuple(self.found[place] for place in range(len(self.found)))
 
 
-Planner = Callable[[Course, int, Path], "tuple[Document, Plan] | Unmeasured"]
+Planner = Callable[[Course, int, Path], "tuple[Document, Plan] | UnmeasuredCommit"]
 """What to measure of a course at a commit that is checked out in a folder; may raise ``BadDataError``."""
 
 
@@ -124,7 +124,7 @@ class CommitWalk:
         for place, inputs in enumerate(course.inputs):
             if place in course.found:
                 continue
-            if isinstance(inputs, Unmeasured):
+            if isinstance(inputs, UnmeasuredCommit):
                 course.found[place] = inputs
                 continue
             snapshot = self._snapshots[place]
@@ -154,12 +154,12 @@ class CommitWalk:
                 folder = self._checkouts.files(Revision(commit[:10], commit))
                 todo = plan_at(course, place, folder)
             except RevisionError as error:
-                course.found[place] = Unmeasured(kind=WhyUnmeasured.UNKNOWN, why=str(error))
+                course.found[place] = UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=str(error))
                 self._tell(course, place)
                 continue
             except BadDataError as error:
-                todo = Unmeasured(kind=WhyUnmeasured.WRONG, why=str(error))
-            if isinstance(todo, Unmeasured):
+                todo = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(error))
+            if isinstance(todo, UnmeasuredCommit):
                 self._end(course, place, todo)
                 continue
             key = f"{course.ticket}@{commit}"
@@ -169,7 +169,7 @@ class CommitWalk:
             course.measured += 1
             result: CommitResult
             if verified.verification is None:
-                result = Unmeasured(kind=WhyUnmeasured.WRONG, why=str(verified.error))
+                result = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(verified.error))
             else:
                 result = verified.verification
             self._end(course, place, result, verified)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError
-from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, Found
+from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary, word_for
 from finding_tickets.register.files import markdown_files, read_file
@@ -43,7 +43,9 @@ _CODE = re.compile(r"`([^`]+)`")
 _WORD = re.compile(r"(?P<before>[\"']*)(?P<word>.*?)(?P<after>[\"'.,;:?]*)", re.DOTALL)
 
 
-def draft(found: Found, batch: int | None, agent: str | None, vocabulary: Vocabulary) -> Draft:
+def draft_of_finding(
+    found: SarifFinding, batch: int | None, agent: str | None, vocabulary: Vocabulary
+) -> Draft:
     """The content of a ticket about a finding; ``batch`` and ``agent`` are those of its ID."""
     title = words(found.text, LONGEST_TITLE).rstrip(".") or "A finding without words"
     # Of a title that begins with the ticket's own ID, the ID is taken for a remark.
@@ -64,12 +66,12 @@ def draft(found: Found, batch: int | None, agent: str | None, vocabulary: Vocabu
     )
 
 
-def source(found: Found) -> str:
+def reported_by(found: SarifFinding) -> str:
     """The tool and its rule, for a cell of a table."""
     return words(" ".join(filter(None, (found.tool, found.rule))), LONGEST_LINE)
 
 
-def known(root: Path) -> Mapping[str, str]:
+def imported_findings(root: Path) -> Mapping[str, str]:
     """The path of the file in which a fingerprint is, for all that are anywhere in a file of a register.
 
     Files are searched and not read as documents: whatever people did to a ticket, its fingerprint counts.
@@ -91,7 +93,7 @@ def known(root: Path) -> Mapping[str, str]:
     return found
 
 
-def _description(found: Found, tool: str) -> Iterator[str]:
+def _description(found: SarifFinding, tool: str) -> Iterator[str]:
     yield paragraphs(found.text, LONGEST_TEXT)
     name = found.name if found.name not in found.rule else ""
     rule = f", rule {words(found.rule, LONGEST_LINE)}" if found.rule else ""
@@ -115,7 +117,7 @@ def _description(found: Found, tool: str) -> Iterator[str]:
         yield "\n".join(related)
 
 
-def _places(found: Found, vocabulary: Vocabulary) -> Iterator[Place]:
+def _places(found: SarifFinding, vocabulary: Vocabulary) -> Iterator[Place]:
     """The files within the repository, as far as a location can name them, each with its lines."""
     lines: dict[str, list[tuple[int, int]]] = {}
     symbols: dict[str, str | None] = {}

@@ -235,7 +235,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Found:
+class SarifFinding:
     """A finding of another tool."""
 
     fingerprint: str  # the same whenever the tool finds the same, wherever the lines have moved to
@@ -297,7 +297,7 @@ def _part(piece: bytes | Raw, kind: type[P], place: str, data: bytes, source: st
         raise BadDataError(f"not JSON: {said}", file=source, line=line) from None
 
 
-def found_in(log: SarifLog, roots: Collection[str]) -> Iterator[Found]:
+def found_in(log: SarifLog, roots: Collection[str]) -> Iterator[SarifFinding]:
     """Every result of a log, in its order; what several runs of a tool have in common comes once.
 
     ``roots`` are folders that are the repository's root, as paths or ``file:`` URIs: where it is now, and
@@ -370,7 +370,7 @@ class _Reader:
         words = (" ".join(text.split()), " ".join(code.split()))
         return (self._tool, rule, path, spot.symbol or "", *words), at
 
-    def found(self, result: SarifResult, fingerprint: str) -> Found:
+    def found(self, result: SarifResult, fingerprint: str) -> SarifFinding:
         """The result as a finding."""
         rule_id, rule = self._rule(result)
         texts = (text.text or "" for text in (rule.full_description, rule.short_description) if text)
@@ -378,7 +378,7 @@ class _Reader:
         fixes = (self._text(fix.description, result) for fix in result.fixes or ())
         listed = [each.tags for each in (result.properties, rule.properties) if each]
         tags = [tag for some in listed if isinstance(some, list) for tag in some if isinstance(tag, str)]
-        return Found(
+        return SarifFinding(
             fingerprint=fingerprint,
             tool=self._tool,
             version=self._run.driver.semantic_version or self._run.driver.version or "",
@@ -467,9 +467,9 @@ class _Files:
         self._names = (
             named or {name for name in tops if _is_root(name)} or (tops if len(tops) == 1 else set())
         )
-        told = [absolute_path(self._resolve("", name, ())[0]) for name in self._names]
+        stated = [absolute_path(self._resolve("", name, ())[0]) for name in self._names]
         # The root of a whole file system is that of no repository.
-        self._told = [path for path in told if path and path != "/"]
+        self._stated_roots = [path for path in stated if path and path != "/"]
         self._given = [path for path in map(absolute_path, roots) if path]
 
     def find(self, place: SarifFile) -> tuple[str, str | None]:
@@ -491,7 +491,7 @@ class _Files:
             return below
         relative, top = self._resolve(uri, base, self._names)
         if _is_absolute(relative):
-            return _below(absolute, self._told) if absolute else None
+            return _below(absolute, self._stated_roots) if absolute else None
         # A base that nobody explains is the root, unless the log says that another one is.
         is_root = top is None or top in self._names or _is_root(top) or not self._names
         return unquote(relative, errors="replace") if is_root else None

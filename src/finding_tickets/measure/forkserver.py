@@ -51,6 +51,7 @@ FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 def main(most: int, preload: Sequence[str]) -> None:
     """Load modules and serve one caller, at most ``most`` tasks at a time."""
     adopt_orphans()
+    # It is taken out, so that a server started by the code of a ticket makes a folder of its own.
     folder = os.environ.pop(FOLDER_VARIABLE, "")
     try:
         if folder:

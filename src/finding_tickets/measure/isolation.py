@@ -97,7 +97,7 @@ class Isolation:
         sandbox: bool = False,
         interpreter: str = "",
     ) -> None:
-        self._again = partial(Isolation, preload, workers, at_once=False, sandbox=sandbox)
+        self._again = partial(type(self), preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
         usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
         program = find_bubblewrap() if sandbox else ""
@@ -187,6 +187,7 @@ class Isolation:
                     yield name, outcome
             except ServerEndedError as error:
                 self._end()
+                # Code of a ticket runs as the same user as the server, which it can kill by mistake.
                 if not running:
                     # It does not even start.
                     for name in [name for names in (batch, *batches) for name in names]:
@@ -269,6 +270,7 @@ class Isolation:
         server, self._server = self._server, None
         if server is None:
             return
+        # The server ends when its input does, and takes everything below it along.
         for stream in (server.stdin, server.stdout, server.stderr):
             with suppress(BrokenPipeError):
                 cast("IO[bytes]", stream).close()
@@ -278,6 +280,7 @@ class Isolation:
             server.kill()
             server.wait()
         if server.returncode:
+            # Its workers died with it, and what they had started belongs to nobody now.
             mark = f"{MARK}={self._mark}\0".encode()
             deadline = time.monotonic() + SHUTDOWN_SECONDS
             is_left = True
@@ -308,4 +311,4 @@ def _outcome(folder: Path, reason: str) -> TaskOutcome:
         case {"value": value, **rest} if not rest:
             return TaskOutcome(value=value)
         case _:
-            return TaskOutcome(reason="what came back is no result")
+            return TaskOutcome(reason="invalid result from the worker")

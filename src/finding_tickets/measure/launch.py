@@ -77,6 +77,7 @@ def server_command(python: str, program: str, server: Sequence[str]) -> list[str
     command += server
     if not program:
         return command
+    # The sandbox has a /dev of its own, without GPUs.
     gpus = sorted(map(str, Path("/dev").glob("nvidia*")))
     visible = [argument for gpu in gpus for argument in ("--dev-bind", gpu, gpu)]
     return ["/bin/sh", "-c", IN_SANDBOX, "sh", program, *visible, "--", *command]

@@ -102,12 +102,11 @@ def imported_files(root: Path) -> tuple[str, ...]:
 
 def imported_digests(root: Path) -> dict[str, str]:
     """The SHA-256 of each of these files as it is now, that of nothing where it is gone."""
-    return {file: digest(root / file) for file in imported_files(root)}
-
-
-def digest(file: Path) -> str:
-    """The SHA-256 of a file, that of nothing where there is none."""
-    return hashlib.sha256(file.read_bytes() if file.is_file() else b"").hexdigest()
+    contents = {file: root / file for file in imported_files(root)}
+    return {
+        file: hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest()
+        for file, path in contents.items()
+    }
 
 
 def import_from(root: Path) -> None:

@@ -63,6 +63,7 @@ class VariantRun:
         result: Any = None,
     ) -> VariantRun:
         """A run from what was counted and ``retained`` bytes; sites are named relative to ``root``."""
+        # What this device does not tell has no entry: 0 would be a count.
         missing = {*counted.not_counted, "retained_bytes"}
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
         return cls(
@@ -105,12 +106,14 @@ class Meter:
         with steady_state(), self.devices(max(1, workload.devices(point)), capacity) as gpu, unpatched():
             warm_up(workload, point, function, DEVICE)
             inputs = arguments(workload, point, DEVICE, workload.seed)
+            # The arguments are there before; only what the run itself leaves behind is retained.
             before = gpu.live_bytes()
             try:
                 with gpu.measure() as counted:
                     result, error = attempt(workload, function, inputs, root)
             except ChangedCountsError as changed:
                 raise CannotMeasureError(str(changed)) from None
+            # Results are compared on the host. What the device holds once they are gone was kept by the code.
             on_host = to_host(result)
             del result
             retained = gpu.live_bytes() - before
@@ -141,6 +144,7 @@ class CudaMeter(Meter):
 
     def __init__(self) -> None:
         try:
+            # Counting may fail where CUDA works: without leave to profile, for instance.
             with real.real_device():
                 found = real.environment()
         except real.CannotCountError as error:

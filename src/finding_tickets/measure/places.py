@@ -22,6 +22,7 @@ def portable(file: str, root: Path) -> str:
     path = Path(file)
     if belongs_to(root, path):
         return path.relative_to(root).as_posix()
+    # The longest entry gives the name by which the file is imported.
     entries = [Path(entry) for entry in sys.path if entry and path.is_relative_to(entry)]
     longest = max(entries, key=lambda entry: len(entry.parts), default=path.parent)
     return path.relative_to(longest).as_posix()
@@ -39,6 +40,7 @@ def place(error: BaseException, *roots: Path) -> str:
 
     The repository may have several roots: its work tree, and its files at a revision.
     """
+    # A syntax error has no frame of its own in the file that it is about.
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno or 1))

@@ -141,8 +141,18 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
     )
     if not files:
         return {}
-    public = {file.name: public_functions(file, root) for file in files}
-    shared = sorted(frozenset.intersection(*public.values()))
+    public: dict[str, set[str]] = {}
+    for file in files:
+        name = file.relative_to(root).as_posix()
+        try:
+            tree = ast.parse(file.read_bytes(), filename=name)
+        except SyntaxError as error:
+            raise BadDataError(f"not Python: {error.msg}", file=name, line=error.lineno) from None
+        except (OSError, ValueError) as error:
+            raise BadDataError(f"cannot be read: {error}", file=name) from None
+        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        public[file.name] = {node.name for node in functions if not node.name.startswith("_")}
+    shared = sorted(set.intersection(*public.values()))
     if len(shared) != 1:
         what = f"the functions {', '.join(shared)}" if shared else "no public function"
         raise BadDataError(
@@ -151,20 +161,3 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
             hint="name them under 'variants:' in the ticket's Remediation block",
         )
     return {file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files}
-
-
-def public_functions(file: Path, root: Path) -> frozenset[str]:
-    """The names of the public functions at the top level of a file.
-
-    Raises:
-        BadDataError: The file cannot be read as Python.
-    """
-    name = file.relative_to(root).as_posix()
-    try:
-        tree = ast.parse(file.read_bytes(), filename=name)
-    except SyntaxError as error:
-        raise BadDataError(f"not Python: {error.msg}", file=name, line=error.lineno) from None
-    except (OSError, ValueError) as error:
-        raise BadDataError(f"cannot be read: {error}", file=name) from None
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return frozenset(node.name for node in functions if not node.name.startswith("_"))

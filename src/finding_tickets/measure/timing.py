@@ -105,6 +105,7 @@ def answer_questions(
 
     ``timers`` are those that run each variant: a ``LocalTimer``, or one in another process.
     """
+    # All pairs of a point share their rounds: a variant that is in two of them runs once.
     at_point: dict[str, list[Question]] = {}
     for question in job.questions:
         at_point.setdefault(repr(question.at), []).append(question)
@@ -287,6 +288,7 @@ class LocalTimer:
 @contextmanager
 def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[Ask]:
     """A timer in a process of its own, which ends with the context; asking raises what the timer raised."""
+    # This worker has torch loaded, and a fork of it has too.
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe()
     process = fork.Process(target=_serve, args=(theirs, job, code, prepare), daemon=True)

@@ -69,6 +69,7 @@ def work(task: dict[str, Any], server: int) -> NoReturn:
         temporary = folder / "tmp"
         temporary.mkdir()
         os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    # CUDA has not started: the server asks for no GPU.
     if task["gpus"]:
         os.environ[VISIBLE_DEVICES] = ",".join(task["gpus"])
     _limit_resources(int(task["memory"]))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from finding_tickets.documents.edit.changes import Link, relate, row_of, set_row, tick
+from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
 from finding_tickets.documents.edit.page import Page, open_page
 from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
@@ -341,7 +341,7 @@ def relating(other: str, kind: Relationship, note: str = "") -> Step:
         before = _named(page.document)
         if (other, kind) in before:
             return []
-        tries = relate(page, page.document.related, Link(other, kind, note))
+        tries = relate(page, page.document.related, RelationLink(other, kind, note))
         return [EditPlan(page.first(tries, same, f"the relation to {other}"), expected, fields)]
 
     return step

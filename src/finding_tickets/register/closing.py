@@ -14,7 +14,6 @@ from finding_tickets.documents.section_kinds import SectionKind
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
-from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.vocabulary import Outcome
@@ -85,7 +84,14 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         check_transition(status_of(ticket), "close", status)
         verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
         if verdict and not wanted.forced:
-            _check_measured(ticket, verdict)
+            # Nothing is called fixed that no measurement shows to be fixed.
+            if verdict is not Verdict.VERIFIED:
+                message = f"{ticket.id.value} is {verdict}, not verified: it stays open"
+                hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
+                raise GateError(message, hint=hint)
+            if ticket.remediation and ticket.remediation.decision == "keep":
+                message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
+                raise GateError(message, hint="--as wont-fix, or --force with a --reason")
         plans = [row_plan(page, KEYS["status"], [status])]
         if row_of(page, _RESOLUTION.labels):
             plans.append(row_plan(page, _RESOLUTION, [wanted.outcome]))
@@ -98,7 +104,8 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         def expected(document: Document) -> bool:
             # A record that is taken for metadata is in the wrong place.
             apart = settled is not None and len(document.metadata) == len(settled.metadata)
-            return apart and outcome_of(document) is wanted.outcome and _stated(document, wanted)
+            recorded = _has_section(document, _CLOSED, f"**Closed:** {wanted.today.isoformat()}")
+            return apart and outcome_of(document) is wanted.outcome and recorded
 
         tries = ([*others, *each] for each in _records(page, wanted, verdict))
         found = page.first(tries, expected, f"the resolution {wanted.outcome}")
@@ -153,7 +160,11 @@ def _mark(page: Page, parts: Sequence[DocumentPart]) -> EditPlan:
 
 def _boxes(page: Page, ticket: Ticket, *, done: bool) -> EditPlan:
     """Tick or clear the items that claims answer on which the verdict rests; the others are for people."""
-    items = [each for each in ticket.checklist if _answered_by_measurement(each.text, ticket.remediation)]
+    items = []
+    for item in ticket.checklist:
+        answer = ticket.remediation.answer_to(item.text) if ticket.remediation else None
+        variants = {claim.partition(".")[0] for claim in answer.claims} if answer else set()
+        items += [item] if variants and variants.issubset(_DECIDING) else []
     splices = [tick(page, item, done) for item in items if item.done is not done]
     texts = {item.text for item in items}
 
@@ -164,12 +175,6 @@ def _boxes(page: Page, ticket: Ticket, *, done: bool) -> EditPlan:
     around = (touched(page.document, splice.start, splice.end) for splice in splices)
     fields = frozenset({"checklist", "categories"}.union(*around)) if splices else frozenset[str]()
     return EditPlan(splices, expected, fields)
-
-
-def _answered_by_measurement(item: str, remediation: Remediation | None) -> bool:
-    answer = remediation.answer_to(item) if remediation else None
-    claims = answer.claims if answer else ()
-    return bool(claims) and all(claim.partition(".")[0] in _DECIDING for claim in claims)
 
 
 def _stating(page: Page, plans: Sequence[EditPlan]) -> str | DocumentPart | None:
@@ -209,16 +214,6 @@ def _ticket(page: Page) -> Ticket:
     return page.document
 
 
-def _check_measured(ticket: Ticket, verdict: Verdict) -> None:
-    """Refuse to call fixed what no measurement shows to be fixed."""
-    if verdict is not Verdict.VERIFIED:
-        hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
-        raise GateError(f"{ticket.id.value} is {verdict}, not verified: it stays open", hint=hint)
-    if ticket.remediation and ticket.remediation.decision == "keep":
-        message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
-        raise GateError(message, hint="--as wont-fix, or --force with a --reason")
-
-
 def _records(page: Page, wanted: Closing, verdict: Verdict | None) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
     lines, resolutions = wanted.record(verdict), _resolutions(page)
@@ -238,11 +233,6 @@ def _resolutions(page: Page) -> list[DocumentPart]:
     title = page.document.title.span.start
     below = [part for part in page.parts if part.heading and not part.start <= title < part.heading.end]
     return [part for part in below if part.kind is SectionKind.RESOLUTION]
-
-
-def _stated(document: Document, wanted: Closing) -> bool:
-    """Whether the document has the record of its closing."""
-    return _has_section(document, _CLOSED, f"**Closed:** {wanted.today.isoformat()}")
 
 
 def _has_section(document: Document, title: str, text: str) -> bool:

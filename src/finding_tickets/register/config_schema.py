@@ -110,19 +110,19 @@ Meters = tuple[Literal["simulated", "cuda"], ...]
 WORDS = "a list of words or a table of their spellings"
 
 
-class Table(BaseModel):
+class StrictTable(BaseModel):
     """A table of the configuration: other keys are refused, and values are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RayTable(Table):
+class RayTable(StrictTable):
     """``ray``: what is asked of a Ray cluster."""
 
     resources: Amounts | None = Key(default=None, description="a table of names and amounts")
 
 
-class MatrixTable(Table):
+class MatrixTable(StrictTable):
     """``matrix``: on what tickets are measured beside the tool's own environment."""
 
     meters: Annotated[Meters, Key(min_length=1), AfterValidator(_once)] | None = Key(
@@ -147,7 +147,7 @@ class MatrixTable(Table):
         return self
 
 
-class ConfigTable(Table):
+class ConfigTable(StrictTable):
     """The whole configuration, key by key; what is not stated has the default of ``Config``."""
 
     tickets: Paths | None = Key(default=None, description="a path or a list of at least one")

@@ -49,7 +49,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.remediation import Claim, Remediation
+    from finding_tickets.model.remediation import Claim
     from finding_tickets.model.ticket import Ticket
 
 CACHE = "index"
@@ -220,6 +220,7 @@ def list_rows(
     known = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
     entries: dict[str, IndexEntry] = {}
     for file in [*files, *sidecars]:
+        # An entry without extras is no use to whoever asks for them, and has all that others ask for.
         entry = known.entries.get(file.path)
         complete = entry and (examine is None or entry.extras is not None)
         if not entry or entry.state != file.state or not complete:
@@ -244,6 +245,7 @@ def list_rows(
     verdicts = _verdicts(rows, Verdicts(place, config.evidence, learned)) if measured else None
     if measured:
         learned.forget_unused()
+    # Entries of files that are gone, or may change once more unseen, are not kept.
     kept = {path: entry for path, entry in entries.items() if entry.state}
     if indexed and (learned.has_learned or kept != known.entries):
         _write_index(name, IndexFile(known.key, kept, learned.evidence, learned.digests))
@@ -269,11 +271,6 @@ def row_of(document: Document) -> Row:
     stated = document.reviewer or document.verdict
     said = (_value(document.reviewer), _value(document.verdict) or "")
     return replace(row, reviews=(said,) if stated else (), created=_value(document.date))
-
-
-def claims_of(remediation: Remediation | None) -> tuple[StatedClaim, ...]:
-    """What a remediation claims."""
-    return tuple(map(stated_claim, remediation.claims)) if remediation else ()
 
 
 def stated_claim(claim: Claim) -> StatedClaim:
@@ -328,13 +325,15 @@ def _read(file: File, vocabulary: Vocabulary, examine: Examine | None) -> IndexE
         from finding_tickets.documents.remediation import read_sidecar
 
         remediation, found = read_sidecar(content.data, file.path)
-        beside = IndexExtras(claims=claims_of(remediation))
+        beside = IndexExtras(claims=tuple(map(stated_claim, remediation.claims)))
         return IndexEntry(state, problems=tuple(found), code=code_inputs(remediation), extras=beside)
     document, found = read_document(content.data, file.path, vocabulary)
     if document is None:
         return IndexEntry(state, problems=found, extras=IndexExtras())
-    contradictions, ignored = examine(document, content.data, vocabulary) if examine else ((), ())
-    extras = IndexExtras(contradictions, ignored, claims_of(document.remediation)) if examine else None
+    extras = None
+    if examine:
+        stated = document.remediation.claims if document.remediation else ()
+        extras = IndexExtras(*examine(document, content.data, vocabulary), tuple(map(stated_claim, stated)))
     return IndexEntry(state, row_of(document), document.id.span.line, found, extras=extras)
 
 

@@ -35,7 +35,7 @@ class Place(Record):
         return f"{self.file}:{ranges}" if ranges else self.file
 
 
-class Link(Record):
+class DraftRelation(Record):
     """Another ticket, and what it has to do with this one."""
 
     id: Line
@@ -59,7 +59,7 @@ class Draft(Record):
     locations: tuple[Place, ...] = ()
     categories: tuple[Line, ...] = ()
     checklist: tuple[Line, ...] = ()
-    related: tuple[Link, ...] = ()
+    related: tuple[DraftRelation, ...] = ()
 
 
 def read_drafts(text: str, source: str) -> list[Draft]:

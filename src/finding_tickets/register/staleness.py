@@ -250,6 +250,7 @@ class Verdicts:
         found = self.recorded(document_id, code)
         fresh = [(file, evidence) for file, evidence, changed in found if not changed]
         if fresh:
+            # Evidence of several meters may all be fresh, and disagree.
             file, counts = min(fresh, key=lambda each: rank(each[1]))
             disagreement = _disagreement([each for _, each in fresh])
             return CurrentVerdict(counts.verdict, None, file, counts, disagreement)
@@ -299,7 +300,7 @@ class Verdicts:
             yield "the verifier, which is gone"
             return
         before = {(name, kind): value for name, kind, value in evidence.inputs}
-        # A real GPU may be on another machine, with a torch of its own.
+        # What is simulated depends on the torch here; a GPU may be on another machine, with its own.
         own = evidence.meter == "simulated" and not any_torch
         now = {
             (TOOL, "version"): __version__,
@@ -317,11 +318,9 @@ class Verdicts:
             if not is_last and module.endswith(".py") and not _has(self._root, revision, commit, module):
                 break
         recorded = [name for name, kind, _ in evidence.inputs if kind == "file" and name != REMEDIATION]
-        if evidence.ran:
-            files = {*known, *recorded}
-        else:
-            there = (path for path in evidence.importable if self._files.exists(path))
-            files = {*known, *there}
+        files = {*known, *recorded}
+        if not evidence.ran:
+            files |= {path for path in evidence.importable if self._files.exists(path)}
         now |= {(name, "file"): self._files.digest(name) for name in sorted(files)}
         yield from (key[0] for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key))
         for file in recorded:
@@ -434,15 +433,12 @@ def _code_of(
             names = sorted(os.listdir(f"{root}/{folder}"))  # noqa: PTH208 - names are all it takes
         except OSError:
             names = []
-        variants = [(each, f"{folder}/{each}", None) for each in names if _is_variant(each)]
+        public = (each for each in names if each.endswith(".py") and not each.startswith("_"))
+        variants = [(each, f"{folder}/{each}", None) for each in public]
     files = dict.fromkeys([code.verifier or usual])
     files |= {module: None for _, module, stated in variants if not (stated or at) and module.endswith(".py")}
     named = [(stated or at or "", module) for _, module, stated in variants if stated or at]
     return tuple(files), list(dict.fromkeys(named))
-
-
-def _is_variant(name: str) -> bool:
-    return name.endswith(".py") and not name.startswith("_")
 
 
 def _has(root: Path, revision: str, commit: str, file: str) -> bool:

@@ -1,28 +1,22 @@
 """Charts of a verification: each metric against the sweep for every variant, with the law that was fitted.
 
-A chart is plain geometry in units of its own, which a template draws. The points of the sweep stand side by
-side, the cheapest first, because a sweep varies several variables at once: a law in all of them is a line
-through every point that it explains. Below the points stand the variables that the laws are made of.
+The points of the sweep stand side by side, the cheapest first, because a sweep varies several variables at
+once: a law in all of them is a line through every point that it explains. Below the points stand the
+variables that the laws are made of. A timeline has charts of the same kind, whose columns are commits.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 from markupsafe import Markup, escape
 
-from finding_tickets.claims.language import (
-    Expression,
-    ExpressionError,
-    evaluate,
-    parse_expression,
-    variables,
-)
+from finding_tickets.claims.language import ExpressionError, evaluate, parse_expression, variables
 from finding_tickets.model.verification import Sample, VariantResult, Verification
 from finding_tickets.report.text import NO_LAW, law_of
 
@@ -49,84 +43,95 @@ LONGEST_NAME = 13
 """Letters of a variable's name beside the plot; the table of numbers has the whole name."""
 UNITS = ("", "k", "M", "G", "T", "P", "E")
 
-Point = Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ChartMark:
-    """One sample; ``raised`` says that the run ended in an exception, up to which it was counted."""
-
-    x: float
-    y: float
-    raised: bool
-
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """One variant: ``law`` is what was fitted or else known of it, ``line`` where a law runs.
+    """One variant: ``law`` is what was fitted or else known of it.
 
-    ``style`` is a number that stands for a colour and a shape.
+    ``style`` is a number that stands for a colour and a shape. ``values`` has a number or None for each
+    column, and ``said`` what is known there in words. ``hollow`` are the columns whose mark is not filled.
+    ``line`` is the columns and the values that a line runs through.
     """
 
     variant: str
     style: int
     law: str
-    marks: tuple[ChartMark, ...]
-    line: tuple[tuple[float, float], ...]
+    values: tuple[float | None, ...]
+    said: tuple[str, ...]
+    hollow: frozenset[int]
+    line: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChartTick:
-    """A value on the scale, as it is written."""
-
-    y: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChartColumn:
-    """One point of the sweep in words, and the value of each series there, in their order."""
-
-    left: float
-    at: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VariableRow:
-    """One variable of the sweep: its value below each point that there is room for, by x."""
-
-    name: str
-    y: float
-    labels: tuple[tuple[float, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chart:
     """One metric of every variant that it was measured for.
 
-    ``pitch`` is the width of a column. A ``logarithmic`` scale begins with 0 all the same. ``description``
-    says in words what the picture shows.
+    ``columns`` are the points of the sweep, or the commits, in words. ``rows`` has the values that stand
+    below the columns, by their name. ``description`` says in words what the picture shows.
     """
 
     metric: str
     claimed: bool
-    height: int
-    pitch: float
-    logarithmic: bool
+    columns: tuple[str, ...]
     series: tuple[ChartSeries, ...]
-    ticks: tuple[ChartTick, ...]
-    columns: tuple[ChartColumn, ...]
-    rows: tuple[VariableRow, ...]
+    rows: Mapping[str, Sequence[str]]
     description: str
+    where: str = "at each point of the sweep"
 
+    @cached_property
+    def _scale(self) -> Scale:
+        values = [value for series in self.series for value in series.values if value is not None]
+        return Scale(values + [value for series in self.series for _, value in series.line])
 
-@dataclass(frozen=True, slots=True)
-class Charts:
-    """The charts of a verification, and the metrics that have none because they are 0 in every run."""
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the scale is; it begins with 0 all the same."""
+        return self._scale.logarithmic
 
-    drawn: tuple[Chart, ...]
-    zero: tuple[str, ...]
+    def picture(self) -> Markup:
+        """The chart as SVG, whose colours and shapes are the page's: a mark of style 2 is its ``#mark-2``."""
+        scale, pitch = self._scale, (WIDTH - MARGIN) / len(self.columns)
+        left, half_letter, below = MARGIN - 6, 3, TOP + PLOT + GAP
+        height = below + ROW * len(self.rows)
+        ticks = [(scale.y(value), compact(value)) for value in scale.ticks()]
+        grid = "".join(f"M{MARGIN} {y}H{WIDTH}" for y, _ in ticks)
+        parts = [
+            f'<svg viewBox="0 0 {WIDTH} {height}" role="img">',
+            f"<title>{escape(self.metric)} {self.where}</title>",
+            f"<desc>{escape(self.description)}</desc>",
+            f'<path class="grid" d="{grid}"/>',
+            *(f'<text x="{left}" y="{y + half_letter}">{label}</text>' for y, label in ticks),
+        ]
+        # Labels of narrow columns would cover each other.
+        every = math.ceil(LABEL / pitch)
+        for number, (variable, labels) in enumerate(self.rows.items()):
+            name = variable if len(variable) <= LONGEST_NAME else f"{variable[: LONGEST_NAME - 1]}…"
+            y = below + ROW * (number + 0.75)
+            parts.append(f'<text x="{left}" y="{y}">{escape(name)}</text>')
+            for column in range(0, len(labels), every):
+                x = round(MARGIN + (column + 0.5) * pitch, 1)
+                parts.append(f'<text class="value" x="{x}" y="{y}">{labels[column]}</text>')
+        # Variants stand a little beside one another, so that equal ones do not hide each other.
+        apart = min(pitch / (len(self.series) + 1), FARTHEST)
+        for number, series in enumerate(self.series):
+            first = MARGIN + pitch / 2 + (number - (len(self.series) - 1) / 2) * apart
+            xs = [round(first + column * pitch, 1) for column in range(len(self.columns))]
+            points = " ".join(f"{xs[column]},{scale.y(value)}" for column, value in series.line)
+            parts.append(f'<g class="series style-{series.style}">')
+            parts += [f'<polyline points="{points}"/>'] if len(series.line) > 1 else []
+            for column, value in enumerate(series.values):
+                if value is not None:
+                    raised = ' class="raised"' if column in series.hollow else ""
+                    place = f'x="{xs[column]}" y="{scale.y(value)}"'
+                    parts.append(f'<use href="#mark-{series.style}" {place}{raised}/>')
+            parts.append("</g>")
+        for column, at in enumerate(self.columns):
+            said = [at, *(f"{series.variant}: {series.said[column]}" for series in self.series)]
+            # The whole height of a column shows its values, not only the marks.
+            place = f'x="{round(MARGIN + column * pitch, 1)}" width="{round(pitch, 1)}"'
+            text = escape("\n".join(said))
+            parts.append(f'<rect class="column" {place} y="0" height="{height}"><title>{text}</title></rect>')
+        return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - each text that is not ours is escaped
 
 
 class Scale:
@@ -151,21 +156,18 @@ class Scale:
         height = math.log1p(value) if self.logarithmic else value
         return round(TOP + PLOT * (1 - height / self._height), 1)
 
-    def ticks(self) -> tuple[ChartTick, ...]:
+    def ticks(self) -> list[int]:
         """The values that are written beside the plot."""
-        if self.logarithmic:
-            powers = range(len(str(self._top)))
-            # A byte count spans ten powers of ten.
-            every = math.ceil(len(powers) / MOST_TICKS)
-            marked = [10**power for power in powers[::every] if self.y(0) - self.y(10**power) >= LINE]
-            values = [0, *marked]
-        else:
-            values = list(range(0, self._top + 1, self._step))
-        return tuple(ChartTick(self.y(value), compact(value)) for value in values)
+        if not self.logarithmic:
+            return list(range(0, self._top + 1, self._step))
+        powers = range(len(str(self._top)))
+        # A byte count spans ten powers of ten.
+        every = math.ceil(len(powers) / MOST_TICKS)
+        return [0, *(10**power for power in powers[::every] if self.y(0) - self.y(10**power) >= LINE)]
 
 
-def charts(verification: Verification) -> Charts:
-    """A chart for each metric that was measured and is not always 0, those of claims first."""
+def charts(verification: Verification) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
+    """A chart for each metric that was measured, those of claims first; and the metrics that are always 0."""
     samples = [sample for variant in verification.variants.values() for sample in variant.samples]
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.metrics)
     counted = [metric for metric in metrics if any(sample.metrics.get(metric) for sample in samples)]
@@ -176,7 +178,7 @@ def charts(verification: Verification) -> Charts:
         for metric in sorted(counted, key=lambda each: each not in claimed)
     )
     zero = (metric for metric in metrics if metric not in counted)
-    return Charts(tuple(drawn) if verification.sweep else (), tuple(zero))
+    return tuple(drawn) if verification.sweep else (), tuple(zero)
 
 
 def compact(value: int) -> str:
@@ -194,17 +196,16 @@ def styles(names: Iterable[str]) -> dict[str, int]:
     return STYLES | {name: len(STYLES) + place % OTHER_STYLES for place, name in enumerate(others)}
 
 
-def _placed(sweep: Iterable[Point], variant: VariantResult) -> dict[int, Sample]:
+def _placed(sweep: Iterable[Mapping[str, int]], variant: VariantResult) -> dict[int, Sample]:
     """The samples of a variant by the place of their point in the sweep, of which some may be equal."""
-    free: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
-    for place, point in enumerate(sweep):
-        free[tuple(sorted(point.items()))].append(place)
+    free = list(variant.samples)
     samples: dict[int, Sample] = {}
-    for sample in variant.samples:
-        places = free[tuple(sorted(sample.at.items()))]
-        if places:
+    for place, point in enumerate(sweep):
+        sample = next((each for each in free if each.at == point), None)
+        if sample is not None:
             # Equal points get their samples in the order of the sweep.
-            samples[places.pop(0)] = sample
+            samples[place] = sample
+            free.remove(sample)
     return samples
 
 
@@ -222,118 +223,50 @@ def _chart(
         key=lambda place: [costs[name].get(place, math.inf) for name in variants],
     )
     sweep = [verification.sweep[place] for place in order]
-    expressions = {name: _read(variant.laws.get(metric)) for name, variant in variants.items()}
-    laws = {name: _values(expression, sweep) for name, expression in expressions.items()}
-    scale = Scale(
-        [cost for name in variants for cost in costs[name].values()]
-        + [value for each in laws.values() for value in each.values()]
-    )
-    pitch = (WIDTH - MARGIN) / len(order)
-    # Variants stand a little beside one another, so that equal ones do not hide each other.
-    apart = min(pitch / (len(variants) + 1), FARTHEST)
     shapes = styles(verification.variants)
-    series, described = [], []
-    for number, (name, variant) in enumerate(variants.items()):
-        left = MARGIN + pitch / 2 + (number - (len(variants) - 1) / 2) * apart
-        x = [round(left + column * pitch, 1) for column in range(len(order))]
-        marks = tuple(
-            ChartMark(x[column], scale.y(costs[name][place]), placed[name][place].error is not None)
-            for column, place in enumerate(order)
+    named, series, described = set[str](), [], []
+    for name, variant in variants.items():
+        line = []
+        # Evidence may come from anywhere, with a law that cannot be read or has no value at some point.
+        with suppress(ExpressionError):
+            expression = parse_expression(variant.laws.get(metric) or "")
+            named |= {each.name for each in variables(expression)}
+            # A law runs through points that were not measured, too.
+            for column, point in enumerate(sweep):
+                with suppress(ExpressionError, OverflowError):
+                    line.append((column, float(evaluate(expression, point))))
+        raised = {place for place in costs[name] if placed[name][place].error is not None}
+        said = (
+            f"{costs[name][place]}{' until it raised' if place in raised else ''}"
             if place in costs[name]
+            else "not measured"
+            for place in order
         )
-        # A law runs through points that were not measured, too.
-        line = tuple((x[column], scale.y(value)) for column, value in laws[name].items())
         law, values = law_of(variant, metric) or NO_LAW, costs[name].values()
-        series.append(ChartSeries(name, shapes[name], law, marks, line))
         described.append(f"{name}: {law}, measured {min(values)} to {max(values)} at {len(values)} points.")
+        series.append(
+            ChartSeries(
+                variant=name,
+                style=shapes[name],
+                law=law,
+                values=tuple(costs[name].get(place) for place in order),
+                said=tuple(said),
+                hollow=frozenset(column for column, place in enumerate(order) if place in raised),
+                line=tuple(line),
+            )
+        )
     varying = [name for name in sweep[0] if len({point.get(name) for point in sweep}) > 1]
-    columns = []
-    for column, (place, point) in enumerate(zip(order, sweep, strict=True)):
-        at = ", ".join(
-            f"{name} {point[name]}" for name in [name for name in varying if name in point] or point
-        )
-        said = []
-        for name in variants:
-            sample = placed[name].get(place)
-            if sample is None or metric not in sample.metrics:
-                said.append("not measured")
-            else:
-                said.append(
-                    f"{sample.metrics[metric]}{' until it raised' if sample.error is not None else ''}"
-                )
-        columns.append(ChartColumn(round(MARGIN + column * pitch, 1), at, tuple(said)))
+    columns = (
+        ", ".join(f"{name} {point[name]}" for name in [name for name in varying if name in point] or point)
+        for point in sweep
+    )
     # Below the points stand the variables that the laws name, or else all that vary.
-    named = {each.name for law in expressions.values() if law is not None for each in variables(law)}
-    # Labels of narrow columns would cover each other.
-    every = math.ceil(LABEL / pitch)
-    rows = []
-    for number, name in enumerate(([name for name in varying if name in named] or varying)[:MOST_ROWS]):
-        labels = tuple(
-            (round(MARGIN + (column + 0.5) * pitch, 1), compact(point.get(name, 0)))
-            for column, point in enumerate(sweep)
-            if column % every == 0
-        )
-        rows.append(VariableRow(name, TOP + PLOT + GAP + ROW * (number + 0.75), labels))
+    below = [name for name in varying if name in named] or varying
     return Chart(
         metric=metric,
         claimed=is_claimed,
-        height=TOP + PLOT + GAP + ROW * len(rows),
-        pitch=round(pitch, 1),
-        logarithmic=scale.logarithmic,
-        series=tuple(series),
-        ticks=scale.ticks(),
         columns=tuple(columns),
-        rows=tuple(rows),
+        series=tuple(series),
+        rows={name: [compact(point.get(name, 0)) for point in sweep] for name in below[:MOST_ROWS]},
         description=" ".join(described),
     )
-
-
-def _read(law: str | None) -> Expression | None:
-    """A law; None where there is none that can be read, as evidence may come from anywhere."""
-    with suppress(ExpressionError):
-        return parse_expression(law) if law else None
-    return None
-
-
-def _values(law: Expression | None, sweep: Iterable[Point]) -> dict[int, float]:
-    """The values of a law at the points where it has one, by their places."""
-    values: dict[int, float] = {}
-    for place, point in enumerate(sweep if law is not None else ()):
-        with suppress(ExpressionError, OverflowError):
-            values[place] = float(evaluate(law, point)) if law is not None else 0.0
-    return values
-
-
-def drawn(chart: Chart, where: str = "at each point of the sweep") -> Markup:
-    """The picture of a chart as SVG; ``where`` says what its columns are.
-
-    Its colours and shapes are the page's: a mark of style 2 is its ``#mark-2``.
-    """
-    left, half_letter = MARGIN - 6, 3
-    grid = "".join(f"M{MARGIN} {tick.y}H{WIDTH}" for tick in chart.ticks)
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {chart.height}" role="img">',
-        f"<title>{escape(chart.metric)} {where}</title>",
-        f"<desc>{escape(chart.description)}</desc>",
-        f'<path class="grid" d="{grid}"/>',
-    ]
-    parts += [f'<text x="{left}" y="{tick.y + half_letter}">{tick.label}</text>' for tick in chart.ticks]
-    for row in chart.rows:
-        name = row.name if len(row.name) <= LONGEST_NAME else f"{row.name[: LONGEST_NAME - 1]}…"
-        parts.append(f'<text x="{left}" y="{row.y}">{escape(name)}</text>')
-        parts += [f'<text class="value" x="{x}" y="{row.y}">{label}</text>' for x, label in row.labels]
-    for series in chart.series:
-        points = " ".join(f"{x},{y}" for x, y in series.line)
-        parts.append(f'<g class="series style-{series.style}">')
-        parts += [f'<polyline points="{points}"/>'] if len(series.line) > 1 else []
-        for mark in series.marks:
-            raised = ' class="raised"' if mark.raised else ""
-            parts.append(f'<use href="#mark-{series.style}" x="{mark.x}" y="{mark.y}"{raised}/>')
-        parts.append("</g>")
-    for column in chart.columns:
-        pairs = zip(chart.series, column.values, strict=True)
-        said = escape("\n".join([column.at, *(f"{series.variant}: {value}" for series, value in pairs)]))
-        # The whole height of a column shows its values, not only the marks.
-        place = f'x="{column.left}" width="{chart.pitch}" y="0" height="{chart.height}"'
-        parts.append(f'<rect class="column" {place}><title>{said}</title></rect>')
-    return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - each text that is not ours is escaped

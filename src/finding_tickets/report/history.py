@@ -6,22 +6,19 @@ of HTML with a chart for each metric that changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from finding_tickets.report.text import INDENT, Styled, Styler, aligned, fields_of, law_changes, printable
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from finding_tickets.ground.git import Commit, CommitNode
     from finding_tickets.history.bisect import Bisection, BisectStep
     from finding_tickets.history.evidence_log import EvidenceChange
-    from finding_tickets.history.timeline import Timeline, TimelineRow, TimelineStep, Trend
+    from finding_tickets.history.store import UnmeasuredCommit
+    from finding_tickets.history.timeline import Timeline, TimelineRow
     from finding_tickets.register.history import History
     from finding_tickets.report.charts import Chart
 
@@ -57,7 +54,7 @@ def history_lines(history: History, style: Styler) -> Iterator[str]:
     """Who wrote a ticket when, for a reader; ``style`` colours a text."""
 
     def cells(commit: Commit) -> tuple[str, ...]:
-        return commit.date.partition("T")[0], commit.id[:SHORT_ID], commit.author, commit.subject
+        return *_named(commit), commit.author, commit.subject
 
     yield style("History", "bold")
     dated = [("First commit", history.created), ("Last change", history.updated)]
@@ -77,7 +74,7 @@ def past_row(step: EvidenceChange) -> tuple[str, ...]:
     commit, done = step.commit, step.verification
     date, name, subject = "-", "-", "not committed"
     if commit:
-        date, name, subject = commit.date.partition("T")[0], commit.id[:SHORT_ID], commit.subject
+        (date, name), subject = _named(commit), commit.subject
     if done is None:
         return date, name, "-", f"{step.file} {step.problem}", "-", subject
     # The first claim is what the ticket is about.
@@ -101,9 +98,12 @@ def past_item(step: EvidenceChange) -> dict[str, object]:
 def bisect_row(step: BisectStep) -> tuple[str, ...]:
     """A commit: when, which, the state, what it did, and the law that was claimed first or why not."""
     law = next((f"{metric}: {law}" for metric, law in step.laws.items()), step.reason)
-    commit = step.commit
-    date = commit.date.partition("T")[0]
-    return date, commit.id[:SHORT_ID], step.state, step.turn or "", law, commit.subject
+    return *_named(step.commit), step.state, step.turn or "", law, step.commit.subject
+
+
+def _named(commit: Commit) -> tuple[str, str]:
+    """The date of a commit and as much of its ID as people need."""
+    return commit.date.partition("T")[0], commit.id[:SHORT_ID]
 
 
 def bisect_item(done: Bisection) -> dict[str, object]:
@@ -124,24 +124,15 @@ def bisect_item(done: Bisection) -> dict[str, object]:
     }
 
 
-class KnowledgeGap(NamedTuple):
-    """Commits beside each other of which nothing is known, and why; ``kind`` is a word for programs."""
-
-    first: CommitNode
-    last: CommitNode
-    number: int
-    kind: str
-    why: str
-
-
-def knowledge_gaps(timeline: Timeline, nodes: Sequence[CommitNode]) -> Iterator[KnowledgeGap]:
+def unknown_commits(
+    timeline: Timeline, nodes: Sequence[CommitNode]
+) -> Iterator[tuple[UnmeasuredCommit, list[CommitNode]]]:
     """The commits of which nothing is known, those beside each other for the same reason together."""
     # A gap may last for hundreds of commits.
-    pairs: Iterable[tuple[object, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
+    pairs: Iterable[tuple[UnmeasuredCommit | None, CommitNode]] = zip(timeline.gaps, nodes, strict=True)
     for gap, group in groupby(pairs, key=lambda pair: pair[0]):
         if gap is not None:
-            there = [node for _, node in group]
-            yield KnowledgeGap(there[0], there[-1], len(there), gap.kind, gap.why)
+            yield gap, [node for _, node in group]
 
 
 def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Styler) -> Iterator[str]:
@@ -157,7 +148,7 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Style
         yield from (INDENT + line for line in aligned(strips))
         for place in sorted({step.place for _, step in turns}):
             commit = nodes[place].commit
-            head = f"{commit.date.partition('T')[0]}  {commit.id[:SHORT_ID]}  {printable(commit.subject)}"
+            head = INDENT.join([*_named(commit), printable(commit.subject)])
             yield f"{INDENT}{style(head, 'dim')}"
             changes = []
             for row, step in turns:
@@ -167,9 +158,9 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Style
                     cells = (word, row.name, f"{step.before} -> {step.after}")
                     changes.append([Styled(cell, colour) for cell in cells])
             yield from (INDENT * 2 + line for line in aligned(changes, style))
-    for gap in knowledge_gaps(timeline, nodes):
-        names = dict.fromkeys(node.commit.id[:SHORT_ID] for node in (gap.first, gap.last))
-        commits = "1 commit" if gap.number == 1 else f"{gap.number} commits"
+    for gap, there in unknown_commits(timeline, nodes):
+        names = dict.fromkeys(node.commit.id[:SHORT_ID] for node in (there[0], there[-1]))
+        commits = "1 commit" if len(there) == 1 else f"{len(there)} commits"
         yield f"{INDENT}not known at {commits}, {' to '.join(names)}: {printable(gap.why)}"
 
 
@@ -214,91 +205,14 @@ def timeline_item(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, 
         ],
         "gaps": [
             {
-                "first": gap.first.commit.id,
-                "last": gap.last.commit.id,
-                "commits": gap.number,
+                "first": there[0].commit.id,
+                "last": there[-1].commit.id,
+                "commits": len(there),
                 **fields_of(gap, "kind", "why"),
             }
-            for gap in knowledge_gaps(timeline, nodes)
+            for gap, there in unknown_commits(timeline, nodes)
         ],
     }
-
-
-@dataclass(frozen=True, slots=True)
-class TurningCommit:
-    """A commit with its number in the charts of a ticket, and what it changed."""
-
-    number: int
-    node: CommitNode
-    steps: tuple[tuple[TimelineRow, TimelineStep], ...]
-
-
-class TimelineSection:
-    """One ticket of the page, looked up as the template asks for it."""
-
-    def __init__(self, timeline: Timeline, nodes: Sequence[CommitNode], anchor: str) -> None:
-        self.timeline, self.anchor = timeline, anchor
-        self._nodes = nodes
-
-    @property
-    def now(self) -> str:
-        """The verdict that is known last; empty for none."""
-        return _last_known(self.timeline.rows[0])
-
-    @cached_property
-    def changed(self) -> tuple[TurningCommit, ...]:
-        """The commits at which something is another one than before, or begins; and HEAD."""
-        rows = self.timeline.rows
-        places = sorted({step.place for row in rows for step in row.steps})
-        return tuple(
-            TurningCommit(
-                number,
-                self._nodes[place],
-                tuple(
-                    (row, step) for row in rows for step in row.steps if step.place == place and step.trend
-                ),
-            )
-            for number, place in enumerate(dict.fromkeys([*places, len(self._nodes) - 1]), 1)
-        )
-
-    @cached_property
-    def turns(self) -> Mapping[Trend, int]:
-        """How many there are of each."""
-        from finding_tickets.history.timeline import Trend
-
-        steps = [step for row in self.timeline.rows for step in row.steps]
-        return {turn: sum(step.trend is turn for step in steps) for turn in Trend}
-
-    @property
-    def at(self) -> str:
-        """The point of the sweep that charts are of, in words."""
-        return ", ".join(f"{name} {value}" for name, value in (self.timeline.at or {}).items())
-
-    @property
-    def gaps(self) -> Sequence[KnowledgeGap]:
-        """The commits of which nothing is known, and why."""
-        return list(knowledge_gaps(self.timeline, self._nodes))
-
-    @cached_property
-    def charts(self) -> tuple[Chart, ...]:
-        """A chart for each metric of which a variant changed."""
-        rows: dict[str, list[TimelineRow]] = {}
-        for row in self.timeline.rows[1:]:
-            if any(value is not None for value in row.values):
-                rows.setdefault(row.name.partition(".")[2], []).append(row)
-        # Commits that changed nothing would make the chart too wide.
-        places = [self._nodes.index(each.node) for each in self.changed]
-        return tuple(
-            _chart(metric, of_metric, places, self._nodes)
-            for metric, of_metric in rows.items()
-            if any(step.trend for row in of_metric for step in row.steps)
-        )
-
-    def picture(self, chart: Chart) -> Markup:
-        """One of the charts as SVG."""
-        from finding_tickets.report.charts import drawn
-
-        return drawn(chart, "at each commit that changed something")
 
 
 def timeline_page(
@@ -316,7 +230,7 @@ def timeline_page(
 
     style = source("report.css", templates)
     context = {
-        "sections": [TimelineSection(each, nodes, f"ticket-{place}") for place, each in enumerate(timelines)],
+        "sections": [_section(each, nodes, f"ticket-{place}") for place, each in enumerate(timelines)],
         "nodes": nodes,
         "since": since,
         "style": Markup(style),  # noqa: S704 - a file of the tool's or the register's owner
@@ -326,56 +240,79 @@ def timeline_page(
     return (piece.encode(errors="replace").decode() for piece in pieces(TEMPLATE, context, templates))
 
 
+def _section(timeline: Timeline, nodes: Sequence[CommitNode], anchor: str) -> dict[str, object]:
+    """What the page shows of one ticket."""
+    from finding_tickets.history.timeline import Trend
+
+    steps = [(row, step) for row in timeline.rows for step in row.steps]
+    # Commits that changed nothing would make the charts too wide; HEAD is there all the same.
+    places = list(dict.fromkeys([*sorted({step.place for _, step in steps}), len(nodes) - 1]))
+    by_metric: dict[str, list[TimelineRow]] = {}
+    for row in timeline.rows[1:]:
+        if any(value is not None for value in row.values):
+            by_metric.setdefault(row.name.partition(".")[2], []).append(row)
+    return {
+        "timeline": timeline,
+        "anchor": anchor,
+        "now": _last_known(timeline.rows[0]),
+        "changed": [
+            {
+                "number": number,
+                "node": nodes[place],
+                "steps": [(row, step) for row, step in steps if step.place == place and step.trend],
+            }
+            for number, place in enumerate(places, 1)
+        ],
+        "turns": [sum(step.trend is trend for _, step in steps) for trend in Trend],
+        "at": ", ".join(f"{name} {value}" for name, value in (timeline.at or {}).items()),
+        "gaps": list(unknown_commits(timeline, nodes)),
+        "charts": [
+            _chart(metric, rows, places, nodes)
+            for metric, rows in by_metric.items()
+            if any(step.trend for row in rows for step in row.steps)
+        ],
+    }
+
+
 def _chart(
     metric: str, rows: Sequence[TimelineRow], places: Sequence[int], nodes: Sequence[CommitNode]
 ) -> Chart:
     """A metric at the commits that changed something, a series for each variant."""
     from finding_tickets.history.timeline import NOT_AS_CLAIMED
-    from finding_tickets.report import charts
+    from finding_tickets.report.charts import Chart, ChartSeries, styles
 
-    scale = charts.Scale(
-        [value for row in rows for place in places if (value := row.values[place]) is not None]
-    )
-    pitch = (charts.WIDTH - charts.MARGIN) / len(places)
-    x = [round(charts.MARGIN + (column + 0.5) * pitch, 1) for column in range(len(places))]
-    shapes = charts.styles(row.name.partition(".")[0] for row in rows)
+    shapes = styles(row.name.partition(".")[0] for row in rows)
     series = []
     for row in rows:
         variant = row.name.partition(".")[0]
-        known = [
-            (left, place) for left, place in zip(x, places, strict=True) if row.values[place] is not None
-        ]
-        marks, line = [], list[tuple[float, float]]()
-        for left, place in known:
-            y, text = scale.y(row.values[place] or 0), row.texts[place]
-            is_false = text is not None and text.endswith(NOT_AS_CLAIMED)
-            marks.append(charts.ChartMark(left, y, raised=is_false))
-            # What was measured stays until the commit that changes it.
-            line += [(left, line[-1][1]), (left, y)] if line else [(left, y)]
-        law = _last_known(row) or NOT_KNOWN
-        series.append(charts.ChartSeries(variant, shapes[variant], law, tuple(marks), tuple(line)))
-    columns = []
-    for number, (left, place) in enumerate(zip(x, places, strict=True), 1):
-        commit = nodes[place].commit
-        said = []
-        for row in rows:
+        said, hollow, line = [], set(), list[tuple[int, float]]()
+        for column, place in enumerate(places):
             value, text = row.values[place], row.texts[place]
             said.append(NOT_KNOWN if text is None else text if value is None else f"{value} by {text}")
-        name = f"{number}: {commit.date.partition('T')[0]} {commit.id[:SHORT_ID]}"
-        columns.append(charts.ChartColumn(round(left - pitch / 2, 1), name, tuple(said)))
-    every = -(-charts.LABEL // max(1, int(pitch)))
-    numbers = tuple((left, str(number + 1)) for number, left in enumerate(x) if number % every == 0)
-    below = charts.TOP + charts.PLOT + charts.GAP
+            if text is not None and text.endswith(NOT_AS_CLAIMED):
+                hollow.add(column)
+            if value is not None:
+                # What was measured stays until the commit that changes it.
+                line += [(column, line[-1][1]), (column, value)] if line else [(column, value)]
+        series.append(
+            ChartSeries(
+                variant=variant,
+                style=shapes[variant],
+                law=_last_known(row) or NOT_KNOWN,
+                values=tuple(row.values[place] for place in places),
+                said=tuple(said),
+                hollow=frozenset(hollow),
+                line=tuple(line),
+            )
+        )
     described = (f"{row.name}: {', then '.join(step.after for step in row.steps)}." for row in rows)
-    return charts.Chart(
+    columns = (f"{number}: {' '.join(_named(nodes[place].commit))}" for number, place in enumerate(places, 1))
+    return Chart(
         metric=metric,
         claimed=True,
-        height=below + charts.ROW,
-        pitch=round(pitch, 1),
-        logarithmic=scale.logarithmic,
-        series=tuple(series),
-        ticks=scale.ticks(),
         columns=tuple(columns),
-        rows=(charts.VariableRow("commit", below + charts.ROW * 0.75, numbers),),
+        series=tuple(series),
+        rows={"commit": [str(number) for number, _ in enumerate(places, 1)]},
         description=" ".join(described),
+        where="at each commit that changed something",
     )

@@ -30,7 +30,7 @@ from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.charts import Chart, Charts, charts, drawn
+from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
 from finding_tickets.report.templates import pieces, source
@@ -82,6 +82,9 @@ _TAGS = {
 }  # fmt: skip
 _SCHEMES = {"http", "https", "mailto"}
 _ALIGNMENTS = {"left", "center", "right"}
+
+SourceLine = tuple[str, int, str, str, Sequence[tuple[str, str]]]
+"""A file, a number, a function, the code, empty where it is not known, and what it costs by which laws."""
 
 
 def nowhere(_: str) -> None:
@@ -209,35 +212,6 @@ def _code_lines(place: str, root: Path) -> list[str] | None:
     return data.decode(errors="replace").splitlines()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A source line and the laws of what it costs by metric; ``code`` is empty where it is not known."""
-
-    file: str
-    number: int
-    function: str
-    code: str
-    costs: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentLink:
-    """A document that another one names, and its place on the page if it has one."""
-
-    id: str
-    how: str
-    anchor: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MetricLaws:
-    """A metric of the code as found and of the fix: what was measured, and the claim where that says else."""
-
-    metric: str
-    measured: str
-    claimed: str
-
-
 class DocumentSection:
     """One document of the page, looked up as the template asks for it."""
 
@@ -256,21 +230,15 @@ class DocumentSection:
         return Markup(trusted_html(data.decode(errors="replace"), below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
 
     @property
-    def related(self) -> tuple[DocumentLink, ...]:
-        """The documents that this one names."""
+    def related(self) -> list[tuple[str, str, str | None]]:
+        """The documents that this one names, how they relate, and their places on the page if any."""
         anchors = self._page.by_id
-        return tuple(
-            DocumentLink(each, how, anchors.get(each.casefold())) for each, how in self.row.stated.related
-        )
+        return [(each, how, anchors.get(each.casefold())) for each, how in self.row.stated.related]
 
-    @cached_property
-    def charts(self) -> Charts:
-        """What was measured, drawn."""
-        return charts(self.row.verification) if self.row.verification else Charts((), ())
-
-    def picture(self, chart: Chart) -> Markup:
-        """One of the charts as SVG."""
-        return drawn(chart)
+    @property
+    def charts(self) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
+        """The charts of what was measured, and the metrics that are always 0."""
+        return charts(self.row.verification) if self.row.verification else ((), ())
 
     @cached_property
     def remediation(self) -> Remediation | None:
@@ -284,7 +252,7 @@ class DocumentSection:
 
     @property
     def sites(self) -> Mapping[str, Sequence[SourceLine]]:
-        """The lines that wait, copy or allocate, by variant."""
+        """The lines that wait, copy or allocate, by variant; of each its place, code, and laws by metric."""
         variants = self.row.verification.variants if self.row.verification else {}
         sites: dict[str, Sequence[SourceLine]] = {}
         for name, variant in variants.items():
@@ -298,7 +266,7 @@ class DocumentSection:
             if costs:
                 line = self._page.sources.line
                 sites[name] = [
-                    SourceLine(file, number, function, "" if elsewhere else line(file, number), tuple(each))
+                    (file, number, function, "" if elsewhere else line(file, number), each)
                     for (file, number, function), each in costs.items()
                 ]
         return sites
@@ -404,17 +372,17 @@ def write_html(report: StatusReport) -> Iterator[str]:
     )
 
 
-def laws_of(row: ReportRow) -> tuple[MetricLaws, ...]:
-    """What is known of each metric that a document makes claims about, before and after the fix."""
+def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:
+    """Each metric with what was measured before and after the fix, and the claim where that says else."""
     measured, claimed = (
         {change.metric: change.text.replace("->", "\u2192") for change in each}
         for each in (row.changes, row.claimed)
     )
-    return tuple(
-        MetricLaws(metric, measured.get(metric, ""), claim if claim != measured.get(metric) else "")
+    return [
+        (metric, measured.get(metric, ""), claim if claim != measured.get(metric) else "")
         for metric in dict.fromkeys((*measured, *claimed))
         if (claim := claimed.get(metric, "")) or metric in measured
-    )
+    ]
 
 
 def policy(style: str, script: str) -> str:

@@ -13,7 +13,6 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, m
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.model.problem import Level
-from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.verdict import Verdict
@@ -27,6 +26,12 @@ VERSION = 1
 KIND = "report"
 Count = Annotated[int, Field(ge=0)]
 Item = dict[str, object]
+_NO_LINES = {"__all__": {"line"}}
+_NOT_SHOWN: dict[str, Any] = {
+    **dict.fromkeys(("path", "span", "digest"), True),
+    **dict.fromkeys(("claims", "unmeasured", "checklist"), _NO_LINES),
+}
+"""Where the parts of a remediation stand."""
 
 
 class JsonItem(BaseModel):
@@ -262,7 +267,7 @@ def ticket_item(entry: MeasuredDocument) -> Item:
     What is not there is null or empty.
     """
     document, row = entry.document, row_of(entry.document)
-    relations = document.related if isinstance(document, Ticket) else ()
+    remediation = document.remediation
     return {
         **fields_of(row, "id", "kind", "title", "path", "severity", "status"),
         "resolution": row.outcome,
@@ -277,33 +282,40 @@ def ticket_item(entry: MeasuredDocument) -> Item:
         ],
         "categories": row.categories,
         "reviews": list(_reviews(document)),
-        "related": [fields_of(each, "id", "relationship", "note") for each in relations],
-        "checklist": [fields_of(item, "text", "done") for item in document.checklist],
-        "remediation": _remediation_item(document.remediation) if document.remediation else None,
-        "verdict": entry.verdict,
+        "related": _items(document, "related"),
+        "checklist": _items(document, "checklist"),
+        "remediation": remediation
+        and {
+            **remediation.model_dump(exclude=_NOT_SHOWN),
+            "variants": {name: variant.raw for name, variant in remediation.variants.items()},
+        },
+        "verdict": entry.measured.verdict,
     }
 
 
 def full_item(entry: MeasuredDocument) -> Item:
     """One document with everything known of it; ``verification`` is as in ``kind: verification``, or null."""
     ticket = entry.document if isinstance(entry.document, Ticket) else None
-    resolution = ticket.resolution if ticket else None
+    resolution, done = ticket and ticket.resolution, entry.measured.verification
     return ticket_item(entry) | {
         "closed": ticket.closed.value if ticket and ticket.closed else None,
         "proposed": resolution.proposed if resolution else None,
         "duplicate_of": resolution.duplicate_of if resolution else None,
-        "severity_changes": ticket
-        and [fields_of(each, "original", "revised") for each in ticket.severity_changes],
-        "checked_claims": ticket
-        and [fields_of(each, "claim", "holds", "status", "evidence") for each in ticket.checked_claims],
+        "severity_changes": ticket and _items(ticket, "severity_changes"),
+        "checked_claims": ticket and _items(ticket, "checked_claims"),
         "corrections": ticket
         and [
             {**fields_of(each, "title", "date"), "statement": each.statement.raw if each.statement else None}
             for each in ticket.corrections
         ],
         "summary": ticket.summary.raw if ticket and ticket.summary else None,
-        "verification": entry.verification.model_dump(mode="json") if entry.verification else None,
+        "verification": done.model_dump(mode="json") if done else None,
     }
+
+
+def _items(document: Document, name: str) -> list[Item]:
+    """What a document lists, without the places that it was read from; empty where it has no such list."""
+    return [each.model_dump(exclude={"raw", "span"}) for each in getattr(document, name, ())]
 
 
 def _reviews(document: Document) -> Iterator[Item]:
@@ -321,18 +333,6 @@ def _reviews(document: Document) -> Iterator[Item]:
             "verdict": review.opinion or review.verdict.value,
             "evaluation": review.words,
         }
-
-
-def _remediation_item(remediation: Remediation) -> Item:
-    claim = ("id", "variant", "metric", "value", "at", "expect", "why", "tolerance")
-    return {
-        "verifier": remediation.verifier,
-        "variants": {name: variant.raw for name, variant in remediation.variants.items()},
-        "decision": remediation.decision,
-        "claims": [fields_of(each, *claim) for each in remediation.claims],
-        "unmeasured": [fields_of(each, "claim", "why") for each in remediation.unmeasured],
-        "checklist": [fields_of(each, "item", "claims", "why") for each in remediation.checklist],
-    }
 
 
 if __name__ == "__main__":

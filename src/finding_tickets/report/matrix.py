@@ -13,7 +13,7 @@ from finding_tickets.report.text import MARKS, fields_of
 from finding_tickets.verify.matrix import Cell, cells, labels
 
 if TYPE_CHECKING:
-    from finding_tickets.model.verification import Sample, Verification
+    from finding_tickets.model.verification import Verification
     from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.query import Facts
     from finding_tickets.register.staleness import CurrentVerdict
@@ -111,22 +111,12 @@ class VerdictMatrix:
 class CellOutcome:
     """How a verdict or a claim came out in a cell, and in words what was measured.
 
-    ``samples`` are those of the variant that a claim is about, of which it is about ``metric``.
+    ``counts`` are by the points that were measured; None of results, which are compared and not counted.
     """
 
     result: str
     text: str
-    metric: str = ""
-    samples: tuple[Sample, ...] = ()
-
-    @property
-    def counts(self) -> Mapping[frozenset[tuple[str, int]], int | None]:
-        """By the points that were measured; None of results, which are compared and not counted."""
-        from finding_tickets.claims.metrics import ENDINGS
-
-        # A run that raised counted only a part, unless the claim is about how runs end.
-        done = (each for each in self.samples if each.error is None or self.metric in ENDINGS)
-        return {frozenset(each.at.items()): each.metrics.get(self.metric) for each in done}
+    counts: Mapping[frozenset[tuple[str, int]], int | None]
 
     def agrees(self, other: CellOutcome) -> bool:
         """Whether both say the same; where they have other points, what is said of those that both have.
@@ -199,17 +189,24 @@ def verdict_matrix(
 
 def _differences(ticket: str, measured: Mapping[str, Verification]) -> list[MatrixDifference]:
     """Verdicts that differ, and claims; what was left open in a cell is neither agreement nor the reverse."""
+    from finding_tickets.claims.metrics import ENDINGS
+
     outcomes: dict[str, dict[str, CellOutcome]] = {VERDICT: {}}
     for name, done in measured.items():
         if done.verdict is not Verdict.INCONCLUSIVE:
-            outcomes[VERDICT][name] = CellOutcome(done.verdict, done.verdict)
+            outcomes[VERDICT][name] = CellOutcome(done.verdict, done.verdict, {})
         for claim in done.claims:
             if claim.holds is not None:
                 mark, variant = MARKS[claim.holds], done.variants.get(claim.variant)
                 # Times are never the same: of those the result alone is compared.
                 text = mark if claim.metric == SECONDS else f"{claim.measured} ({mark})"
-                samples = variant.samples if variant else ()
-                outcomes.setdefault(claim.id, {})[name] = CellOutcome(mark, text, claim.metric, samples)
+                # A run that raised counted only a part, unless the claim is about how runs end.
+                counts = {
+                    frozenset(each.at.items()): each.metrics.get(claim.metric)
+                    for each in (variant.samples if variant else ())
+                    if each.error is None or claim.metric in ENDINGS
+                }
+                outcomes.setdefault(claim.id, {})[name] = CellOutcome(mark, text, counts)
     found = []
     for what, by_cell in outcomes.items():
         # Cells are put in groups in which each agrees with all; one that fits several is in the first.

@@ -144,7 +144,7 @@ class DocumentView:
         row = row_of(document)
         # A ticket may be resolved by the word that is its status.
         decided = dict.fromkeys(word for word in (row.severity, row.status, row.outcome) if word)
-        words = [*map(Text, decided), verdict_text(entry.verdict, entry.verdict_text)]
+        words = [*map(Text, decided), verdict_text(entry.measured.verdict, entry.verdict_text)]
         # The file's own first heading is left out below.
         yield Text(f"{entry.id}: {document.title.value}", style="bold")
         yield Text(" · ").join([*words, Text(document.path, style="dim")])
@@ -165,8 +165,8 @@ class DocumentView:
                 yield Text()
         if self.history:
             yield Text("\n".join([*self.history, ""]))
-        if entry.verification:
-            yield VerificationView(entry.verification, self.code_at)
+        if entry.measured.verification:
+            yield VerificationView(entry.measured.verification, self.code_at)
 
 
 def verdict_text(verdict: Verdict, text: str = "") -> Text:

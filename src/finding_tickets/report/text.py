@@ -19,11 +19,11 @@ from finding_tickets.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.errors import BadDataError
     from finding_tickets.model.remediation import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
+    from finding_tickets.register.staleness import CurrentVerdict
 
 INDENT = "  "
 WIDTH = 100
@@ -288,20 +288,12 @@ def no_line(file: str, number: int) -> str:  # noqa: ARG001 - stands in for ``So
     return ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MeasuredDocument:
-    """One document, its verdict and the verification that the verdict comes from, if there is one.
-
-    ``disagreement`` names the verdicts of meters that differ. ``problem`` is why evidence could not be read.
-    ``changed`` names the inputs that made all evidence stale.
-    """
+    """One document whole, and what was measured of it."""
 
     document: Document
-    verdict: Verdict
-    verification: Verification | None = None
-    disagreement: str | None = None
-    problem: BadDataError | None = None
-    changed: tuple[str, ...] = ()
+    measured: CurrentVerdict
 
     @property
     def id(self) -> str:
@@ -311,9 +303,10 @@ class MeasuredDocument:
     @property
     def verdict_text(self) -> str:
         """The verdict, why it is stale, and what other meters say where they disagree."""
-        others = f" (meters disagree: {self.disagreement})" if self.disagreement else ""
-        why = f" (changed since it was measured: {', '.join(self.changed)})" if self.changed else ""
-        return f"{self.verdict}{why}{others}"
+        measured = self.measured
+        others = f" (meters disagree: {measured.disagreement})" if measured.disagreement else ""
+        why = f" (changed since it was measured: {', '.join(measured.changed)})" if measured.changed else ""
+        return f"{measured.verdict}{why}{others}"
 
 
 def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDocument]:
@@ -321,10 +314,7 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
     for row in rows:
         document = facts.document(row)
         if document:
-            known = facts.measured(row)
-            yield MeasuredDocument(
-                document, known.verdict, known.verification, known.disagreement, known.problem, known.changed
-            )
+            yield MeasuredDocument(document, facts.measured(row))
 
 
 def document_text(entry: MeasuredDocument, style: Styler) -> str:
@@ -340,8 +330,8 @@ def document_text(entry: MeasuredDocument, style: Styler) -> str:
     for section in document_sections(entry):
         if section.rows:
             parts += ["", *section_lines(section, style)]
-    if entry.verification:
-        parts += ["", *verification_lines(entry.verification, style)]
+    if entry.measured.verification:
+        parts += ["", *verification_lines(entry.measured.verification, style)]
     return "\n".join(parts)
 
 
@@ -402,7 +392,8 @@ def checklist_answers(document: Document) -> Iterator[tuple[int, str]]:
 def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterator[TextSection]:
     """The claims, unless the verification has them with their outcome, and what is not measured."""
     # A verification shows the same claims with their outcome.
-    if not (entry.verification and entry.verification.claims):
+    done = entry.measured.verification
+    if not (done and done.claims):
         rows = []
         for claim in remediation.claims:
             where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())

@@ -119,7 +119,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     try:
         return TypeAdapter(Probed).validate_python({**value, "target": request.target})
     except ValidationError as error:
-        return f"what came back is no measurement: {error.errors()[0]['msg']}"
+        return f"invalid result from the worker: {error.errors()[0]['msg']}"
 
 
 def payload_of(request: ProbeRequest) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from finding_tickets.register.query import QueryError, parse
 from finding_tickets.register.query.parser import DEEPEST_NESTING, LONGEST_QUERY
-from finding_tickets.register.query.tree import All, Any, Condition, Node, Not, Sort, Text
+from finding_tickets.register.query.tree import All, Any, Condition, Node, Not, Sort, TextSearch
 
 if TYPE_CHECKING:
     from tests.register.query.conftest import Words
@@ -28,7 +28,7 @@ def shape(node: Node) -> str:
             return f"NOT {shape(part)}"
         case Condition(key, relation, value, detail):
             return f"{key}:{relation}{value}{f'={detail}' if detail else ''}"
-        case Text(words):
+        case TextSearch(words):
             return repr(words)
 
 

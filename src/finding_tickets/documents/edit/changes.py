@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.blocks import Block, Table, TableRow, table_of
+from finding_tickets.documents.blocks import Block, MarkdownTable, TableRow, table_of
 from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.relations import RELATIONSHIPS
@@ -132,6 +132,7 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
     """Ways to write one or several values: in the markup of ``like``, bare, and as code."""
     between = _BETWEEN.search(like)
     separator = between[1] if between else ", "
+    # The markup of the old value may not suit the new one; the caller takes the first that reads back.
     for markup in (_markup_of(like), _bare, _code):
         written = separator.join(markup(value) for value in values)
         yield _in_cell(written) if cell else written
@@ -231,6 +232,7 @@ def _fill_cell(data: bytes, at: int, row: Block, written: bytes) -> Splice:
     closed = data[:end].endswith(b"|")
     if at > end or (at == end and closed):
         return Splice(end, end, b" " + written + b" |" if closed else b" | " + written)
+    # One space on either side, counting those that are there.
     start = len(data[:at].rstrip(_BLANK))
     blank = end - len(data[at:end].lstrip(_BLANK)) - start
     inner = start + min(1, blank)
@@ -276,6 +278,7 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
         between = padded[1] + b" " * max(1, len(padded[2]) + len(sibling) - len(label)) + b"| "
     else:
         between = between.rstrip(_BLANK + b"\"'") + b" "
+    # Front matter and some tables write their labels in lower case.
     named = label.lower() if sibling.islower() else label
     written = prefix + named.encode() + between + text.encode()
     if row:
@@ -299,7 +302,7 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
 
 
 @dataclass(frozen=True)
-class Link:
+class RelationLink:
     """A ticket to be named, what it is to this one, and a remark."""
 
     id: str
@@ -317,7 +320,7 @@ class Link:
         return f"| {_code(self.id)} | {_code(self.kind)} | {_in_cell(self.note)} |"
 
 
-def relate(page: Page, named: tuple[Relation, ...], link: Link) -> Iterator[Splices]:
+def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Iterator[Splices]:
     """Ways to name a ticket, of which ``named`` are those that the document names already."""
     for relation in named:
         if relation.id == link.id:
@@ -365,13 +368,14 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
         yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
 
 
-def _link_row(page: Page, table: Table, link: Link) -> Splice:
+def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
     """A row below the last one, or instead of one that says that there is nothing."""
     data, titles, header = page.data, table.titles, table.rows[0].block
     head = data[header.start : header.end].strip()
     real: list[TableRow] = [row for row in table.body if not row.text]
     like = [cell.raw for cell in table.cells(real[-1])] if real else []
     empty = bool(like) and len(real) == 1 and all(_NOTHING.fullmatch(plain(raw)) for raw in like)
+    # Without a row to copy from, IDs are code.
     if empty or not like:
         like = ["`"] * len(titles)
     cells = [""] * len(titles)
@@ -393,7 +397,7 @@ def _link_row(page: Page, table: Table, link: Link) -> Splice:
     return lines_below(data, line, data[head_line.start : header.start] + text)
 
 
-def _link_item(page: Page, listing: Block, link: Link) -> Iterator[Splice]:
+def _link_item(page: Page, listing: Block, link: RelationLink) -> Iterator[Splice]:
     """An item below the last one, with its marker and the markup of its ID."""
     data, last = page.data, listing.children[-1]
     line = line_at(data, last.start)

@@ -34,7 +34,7 @@ from finding_tickets.register.query.tree import (
     Query,
     QueryError,
     Sort,
-    Text,
+    TextSearch,
     Written,
     close_words,
     folded,
@@ -208,7 +208,7 @@ class _QueryParser:
         if not quoted and self.lexicon.is_id(document):
             return self.tested(Written("id", "", document, start, self.tokens.text))
         wanted, facts = folded(word), self.lexicon.facts
-        return Text(word, lambda row: wanted in facts.text(row))
+        return TextSearch(word, lambda row: wanted in facts.text(row))
 
     def word(self, pattern: re.Pattern[str]) -> str:
         """The word that comes next, in quotation marks or without; nothing for no word."""

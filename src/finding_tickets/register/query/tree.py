@@ -91,7 +91,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextSearch:
     """The document has ``words`` somewhere, in any case and over any line break."""
 
     words: str
@@ -107,7 +107,7 @@ class Text:
         return self.test(row)
 
 
-Node = All | Any | Not | Condition | Text
+Node = All | Any | Not | Condition | TextSearch
 
 
 @dataclass(frozen=True, slots=True)
