@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from finding_tickets.importers.drafts import words
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.report.sarif import LEVELS, MEANING, CodePlace, code_of
-from finding_tickets.report.status import OpenWork, StatusReport
+from finding_tickets.report.sarif import LEVELS, MEANING, code_of
+from finding_tickets.report.status import StatusReport
 
 MOST = 10
 """Annotations of a kind that GitHub shows of a step."""
@@ -47,14 +46,14 @@ def write_annotations(report: StatusReport) -> Iterator[str]:
     """A workflow command for each piece of open work that GitHub shows, and one that counts the rest."""
     said: Counter[Level] = Counter()
     left = 0
-    for work in _unsettled(report):
+    for work in report.status.alerts:
         row, level = work.row, Level(LEVELS[work.row.verdict])
         said[level] += 1
         # GitHub would leave the rest out without a word.
         if said[level] > MOST:
             left += 1
             continue
-        place = code_of(report, row) or CodePlace(row.path)
+        place = code_of(report, row)
         problem = Problem(
             level=level,
             rule=f"{row.id} {row.verdict}",
@@ -86,7 +85,7 @@ def summary(report: StatusReport, room: int) -> str:
     ]
     # Room is kept for the line that counts what does not fit.
     left = room - _ROOM_FOR_THE_REST - len("\n".join([*page, ""]).encode(errors="replace"))
-    everything = list(_unsettled(report))
+    everything = report.status.alerts
     shown = 0
     for work in everything:
         cells = (work.row.id, work.row.severity, work.row.verdict, work.row.title, work.step)
@@ -101,7 +100,3 @@ def summary(report: StatusReport, room: int) -> str:
     text = "\n".join([*page, ""])
     # A summary that is too long would not be shown at all.
     return text if len(text.encode()) <= room else ""
-
-
-def _unsettled(report: StatusReport) -> Iterator[OpenWork]:
-    return (work for work in report.status.open_work if work.row.verdict is not Verdict.VERIFIED)

@@ -29,7 +29,7 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.remediation import Remediation
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
@@ -304,18 +304,10 @@ class ReportPage:
             seen[name] += 1
             anchors.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
         self.anchors = tuple(anchors)
-
-    @cached_property
-    def by_id(self) -> dict[str, str]:
-        """The place of each document by its ID."""
-        pairs = zip(self.report.rows, self.anchors, strict=True)
+        placed = list(zip(report.rows, anchors, strict=True))
         # Of documents that share an ID the first one is meant.
-        return {row.id.casefold(): anchor for row, anchor in reversed(list(pairs))}
-
-    @cached_property
-    def by_path(self) -> dict[str, str]:
-        """The place of each document by its file."""
-        return {row.path: anchor for row, anchor in zip(self.report.rows, self.anchors, strict=True)}
+        self.by_id = {row.id.casefold(): anchor for row, anchor in reversed(placed)}
+        self.by_path = {row.path: anchor for row, anchor in placed}
 
     def resolver(self, path: str) -> Callable[[str], str | None]:
         """Leads the links of the document at ``path`` to other documents of the page, or nowhere."""

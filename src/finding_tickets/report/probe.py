@@ -234,31 +234,28 @@ class ProbedFinding:
         return [name for name in CLAIMED[self.site.what] if name in self.probed.metrics]
 
     @cached_property
-    def _text(self) -> str:
-        """The file that the line is in; empty where the repository has none of that name."""
+    def _code(self) -> tuple[list[str], ast.FunctionDef | ast.AsyncFunctionDef | None]:
+        """The lines of the file that the site is in, and the innermost function around it."""
+        lines: list[str] = []
         try:
-            return (self.root / self.site.file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return ""
-
-    @cached_property
-    def _around(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The innermost function that the line is in."""
-        try:
-            nodes = list(ast.walk(ast.parse(self._text)))
-        except (SyntaxError, ValueError, RecursionError):
-            return None
+            text = (self.root / self.site.file).read_text(encoding="utf-8")
+            lines = text.removesuffix("\n").split("\n") if text else []
+            nodes = list(ast.walk(ast.parse(text)))
+        # The repository may have no such file, and what is no Python has no functions.
+        except (OSError, ValueError, SyntaxError, RecursionError):
+            return lines, None
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         line = self.site.line
         holding = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
-        return max(holding, key=lambda node: node.lineno, default=None)
+        return lines, max(holding, key=lambda node: node.lineno, default=None)
 
     @property
     def _symbol(self) -> str | None:
         """The function that the line is in; None for what is in none."""
         if not self.site.function.startswith("<"):
             return self.site.function
-        return self._around.name if self._around else None
+        _, function = self._code
+        return function.name if function else None
 
     @property
     def _subject(self) -> str:
@@ -277,10 +274,10 @@ class ProbedFinding:
 
     def _quote(self) -> str:
         """The function around the line, or of a long one the lines next to it, below their place."""
-        if not self._text:
+        lines, function = self._code
+        if not lines:
             return ""
-        lines = self._text.removesuffix("\n").split("\n")
-        first, last, function = 1, len(lines), self._around
+        first, last = 1, len(lines)
         if function:
             first, last = function.lineno, function.end_lineno or function.lineno
         # Nobody reads a quote of hundreds of lines.

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
+from finding_tickets.model.vocabulary import Opinion, Severity, Verdict, Vocabulary
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
 from finding_tickets.register.index import IndexExtras, Row
 from finding_tickets.register.query import Facts
@@ -18,8 +17,10 @@ from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, p
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
+    from finding_tickets.documents.source import Source
     from finding_tickets.model.problem import Problem
     from finding_tickets.model.verification import Verification
+    from finding_tickets.register.load import Register
 
 REVIEW = "review"
 SEVERITIES = (*Severity, UNDECIDED, REVIEW)
@@ -152,8 +153,13 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
         filed = filed_as(stated.path, facts.config.vocabulary)
         contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
         # Few documents are closed as fixed against their measurement: only those have to be read.
-        if contrary and is_fixed(stated.status, stated.outcome, filed):
-            found += _closed_against_measurement(stated, facts)
+        if contrary and is_fixed(stated.status, stated.outcome, filed) and (read := facts.document(stated)):
+            from finding_tickets.lint.engine import source_of
+            from finding_tickets.register.load import Register
+
+            # The rule looks at this document alone.
+            alone = Register(facts.root, facts.config, (read,), ())
+            found += _problems(source_of(alone, read), read, alone, REFUTED_RULE)
         yield replace(
             row,
             contradictions=tuple(problem for problem in found if is_wanted(problem.rule)),
@@ -161,19 +167,13 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
         )
 
 
-def _closed_against_measurement(stated: Row, facts: Facts) -> Iterator[Problem]:
-    """What lint says of a ticket that was closed as fixed although its measurement says that it is not."""
-    from finding_tickets.lint.engine import examine, source_of
+def _problems(source: Source, document: Document, register: Register, *rules: str) -> list[Problem]:
+    """What some rules of lint say of a document, for whom the register has what they are to look at."""
+    from finding_tickets.lint.engine import examine
     from finding_tickets.lint.rules import RULES, Context
-    from finding_tickets.register.load import Register
 
-    document = facts.document(stated)
-    if document is None:
-        return
-    # The rule looks at this document alone.
-    alone = Register(facts.root, facts.config, (document,), ())
-    found = examine(source_of(alone, document), document, (), Context(alone), [RULES[REFUTED_RULE]])
-    yield from (breach.problem for breach in found if breach.problem.rule == REFUTED_RULE)
+    found = examine(source, document, (), Context(register), [RULES[name] for name in rules])
+    return [breach.problem for breach in found if breach.problem.rule in rules]
 
 
 def contradictions_in(
@@ -181,17 +181,14 @@ def contradictions_in(
 ) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     """Where a document of these bytes contradicts itself, and the rules that a comment has lint ignore."""
     from finding_tickets.documents.source import Source
-    from finding_tickets.lint.engine import examine, suppressions
-    from finding_tickets.lint.rules import RULES, Context
+    from finding_tickets.lint.engine import suppressions
     from finding_tickets.register.config import Config
     from finding_tickets.register.load import Register
 
     alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
     source = Source(document.path, data, vocabulary)
-    found = examine(source, document, (), Context(alone), [RULES[name] for name in CONTRADICTIONS])
     ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
-    problems = (breach.problem for breach in found if breach.problem.rule in CONTRADICTIONS)
-    return tuple(problems), tuple(dict.fromkeys(ignored))
+    return tuple(_problems(source, document, alone, *CONTRADICTIONS)), tuple(dict.fromkeys(ignored))
 
 
 def row_of(

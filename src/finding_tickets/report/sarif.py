@@ -18,7 +18,7 @@ from finding_tickets.ground.version import __version__
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import entry_text, explanations
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import NEXT_STEP, Profile, StatusReport
 
@@ -59,8 +59,8 @@ class CodePlace(NamedTuple):
     last: int | None = None
 
 
-def code_of(report: StatusReport, row: ReportRow) -> CodePlace | None:
-    """The first place in code that a document names and this repository has.
+def code_of(report: StatusReport, row: ReportRow) -> CodePlace:
+    """The first place in code that a document names and this repository has, else the document itself.
 
     The document is read where there is one, since its row knows nothing of lines.
     """
@@ -82,7 +82,7 @@ def code_of(report: StatusReport, row: ReportRow) -> CodePlace | None:
         if location.file in here:
             first = location.lines[0] if location.lines and location.lines[0].first else None
             return CodePlace(location.file, *((first.first, first.last) if first else ()))
-    return None
+    return CodePlace(row.path)
 
 
 def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
@@ -124,12 +124,11 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
 
 def write_sarif(report: StatusReport) -> Iterator[str]:
     """A report as one run; the results of the profile ``github`` are the open work, the worst first."""
-    open_work = [work.row for work in report.status.open_work]
     shown: Sequence[ReportRow] = report.rows
     left_out = 0
     if report.profile is Profile.GITHUB:
         # What passed or was settled would be an open alert there.
-        alerts = [row for row in open_work if row.verdict is not Verdict.VERIFIED]
+        alerts = [work.row for work in report.status.alerts]
         shown, left_out = alerts[:MOST_ALERTS], len(alerts[MOST_ALERTS:])
     rules = [
         {
@@ -147,7 +146,7 @@ def write_sarif(report: StatusReport) -> Iterator[str]:
     before, after = json.dumps(_log(rules, invocations=invocations), indent=1).rsplit("[]", 1)
     yield f"{before}["
     # Two documents may have one ID, so rows are told apart by what they are.
-    is_open = {id(row) for row in open_work}
+    is_open = {id(work.row) for work in report.status.open_work}
     for at, row in enumerate(shown):
         made = _result(row, report, is_open=id(row) in is_open)
         yield f"{',' if at else ''}\n{json.dumps(made)}"
@@ -168,7 +167,7 @@ def _log(rules: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 def _result(row: ReportRow, report: StatusReport, *, is_open: bool) -> dict[str, Any]:
     ticket = CodePlace(row.path)
-    place = code_of(report, row) or ticket
+    place = code_of(report, row)
     fingerprints = {TICKET: row.id}
     standing: dict[str, Any] = {"level": LEVELS[row.verdict]}
     if report.profile is Profile.GITHUB:

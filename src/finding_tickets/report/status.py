@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import RevisionError, UsageError
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.model.vocabulary import Relationship, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
 from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
@@ -214,6 +213,11 @@ class RegisterStatus:
     since: Since | None = None
     by_fate: CrossTable | None = None
     matrix: VerdictMatrix | None = None
+
+    @property
+    def alerts(self) -> list[OpenWork]:
+        """The open work that people are to be shown where they did not ask: without what is verified."""
+        return [work for work in self.open_work if work.row.verdict is not Verdict.VERIFIED]
 
 
 @dataclass(frozen=True)
