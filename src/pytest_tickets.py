@@ -144,7 +144,7 @@ def _settings(register: Register, config: pytest.Config) -> Settings:
 
 def _what_is_wrong(verification: Verification) -> str:
     """What is wrong, above the whole report; empty where everything is as expected."""
-    from finding_tickets.model.verdict import Verdict
+    from finding_tickets.model.vocabulary import Verdict
     from finding_tickets.report.text import plainly, verification_lines
 
     wrong = [

@@ -13,7 +13,7 @@ import yaml
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
 from finding_tickets.gate.check import ACCEPTABLE, CODES, RULES
-from finding_tickets.model.verdict import BEST_FIRST, Verdict
+from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")

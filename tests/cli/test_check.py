@@ -13,7 +13,7 @@ from tests.verify.conftest import FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.evidence import dump, load
 
 if TYPE_CHECKING:

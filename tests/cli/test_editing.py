@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from tests.verify.conftest import FOUND, add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Evidence, Sample, VariantResult, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import inputs, write
 from finding_tickets.verify.plan import EVERY, plan

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import dump
 

@@ -28,7 +28,7 @@ from finding_tickets.executors.pack import packed
 from finding_tickets.executors.ray import RayCluster
 from finding_tickets.ground.version import __version__
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.verify import Executor, Local, Settings, Verified
 
 pytestmark = pytest.mark.slow

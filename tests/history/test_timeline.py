@@ -10,8 +10,8 @@ from finding_tickets.ground.git import Commit, CommitNode
 from finding_tickets.history.store import CommitResult, UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.history.timeline import VERDICT, MetricResult, Timeline, TimelineStep, Trend, timeline
 from finding_tickets.history.walk import Course
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
+from finding_tickets.model.vocabulary import Verdict
 
 N = ({"n": 1}, {"n": 2}, {"n": 5})
 ABSENT = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")

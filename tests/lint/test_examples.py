@@ -13,8 +13,8 @@ from finding_tickets.lint.autofix import fix
 from finding_tickets.lint.engine import EVERYTHING, lint
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import explanations
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import load
 from finding_tickets.verify.evidence import dump
 

@@ -15,8 +15,15 @@ from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status, Vocabulary, squeeze
+from finding_tickets.model.vocabulary import (
+    Outcome,
+    Relationship,
+    Severity,
+    Status,
+    Verdict,
+    Vocabulary,
+    squeeze,
+)
 from finding_tickets.register.actions import DocumentEdit, Step, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, outcome_of, status_of

@@ -12,8 +12,8 @@ from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
 from finding_tickets.lint.engine import lint
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts
 from finding_tickets.verify.evidence import inputs

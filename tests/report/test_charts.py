@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import MARGIN, PLOT, TOP, WIDTH, Chart, charts, compact
 
 SWEEP = ({"n": 4, "m": 1}, {"n": 1, "m": 1}, {"n": 2, "m": 1})

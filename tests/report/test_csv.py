@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from tests.report.conftest import ROWS, claim, row
 
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import CSV_COLUMNS, ReportRow, csv_cell, write_csv
 
 FORMULAS = [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.github import MOST, annotation, summary, write_annotations
 from finding_tickets.report.rows import ReportRow
 

@@ -16,7 +16,6 @@ import pytest
 from tests.conftest import TICKET, Repository
 from tests.verify.conftest import FIX, FOUND, add
 
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import (
     ClaimResult,
     NotMeasured,
@@ -25,6 +24,7 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.html import write_html

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.json import Item, full_item, report_schema, ticket_item, write_json
 from finding_tickets.report.rows import ReportRow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import MeasuredDocument, document_text
 

@@ -11,9 +11,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
+from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status, Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts

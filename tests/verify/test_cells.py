@@ -13,8 +13,8 @@ from tests.verify.conftest import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import CALLED, SIMULATED_DEVICE, TORCH
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import MatrixConfig
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import current_verdict

@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, VariantResult, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register import staleness
 from finding_tickets.verify.evidence import current_verdict, inputs, name_of, write
 from finding_tickets.verify.plan import plan

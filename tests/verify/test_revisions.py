@@ -17,8 +17,8 @@ from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.history import timeline, walk
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.verify import Settings, Verified, verify
 

@@ -17,7 +17,6 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.timing import RatioInterval
 from finding_tickets.model.remediation import Claim
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import (
     ClaimResult,
     Evidence,
@@ -27,6 +26,7 @@ from finding_tickets.model.verification import (
     Timing,
     Verification,
 )
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.report.rows import LIST_COLUMNS
 from finding_tickets.report.text import plainly, verification_lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.judge import rule
 
 

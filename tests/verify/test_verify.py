@@ -27,8 +27,8 @@ from tests.verify.conftest import (
 
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import FunctionPath
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.plan import Plan

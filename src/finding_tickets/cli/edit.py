@@ -23,8 +23,7 @@ from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import FileEdit, rewrite
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, squeeze
+from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, Verdict, squeeze
 from finding_tickets.register.actions import edit_of, one_line, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS

@@ -11,7 +11,7 @@ from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, flag
 from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
 from finding_tickets.cli.registers import evidence_code, find_each, reading_code
 from finding_tickets.errors import ExitCode
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts

@@ -31,8 +31,8 @@ from finding_tickets.cli.terminal import progress
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import load, load_named
 from finding_tickets.report.text import circumstances, verification_lines
 

@@ -11,9 +11,8 @@ from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.gate.branch import Base, BranchTicket, TicketEvidence
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.verdict import BEST_FIRST, Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import Outcome, Status
+from finding_tickets.model.vocabulary import BEST_FIRST, Outcome, Status, Verdict
 from finding_tickets.register.disposition import outcome_of, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import ABSENT, rank

@@ -10,8 +10,8 @@ from finding_tickets.errors import UsageError
 from finding_tickets.ground.git import Commit, GitError, changed_files, log, shallow_commits, tree_files
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.ground.paths import safe_name
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import NoStatementError, load
 

@@ -25,8 +25,8 @@ from finding_tickets.history.store import ResultStore, UnmeasuredCommit, WhyUnme
 from finding_tickets.history.tickets_at_commits import NO_VERIFIER, RegisterAtCommits
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.verdict import BEST_FIRST, Verdict
 from finding_tickets.model.verification import ClaimResult, Verification
+from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
 from finding_tickets.register.identifiers import hint_for, natural
 from finding_tickets.verify.judge import DECIDING, FOUND
 from finding_tickets.verify.plan import Plan, plan

@@ -15,8 +15,7 @@ from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Outcome
+from finding_tickets.model.vocabulary import Outcome, Verdict
 from finding_tickets.register.actions import KEYS, TITLES, EditPlan, MetadataKey, Step, row_plan
 from finding_tickets.register.disposition import (
     REOPENED_AS,

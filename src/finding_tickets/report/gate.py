@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.check import Judged
 from finding_tickets.model.problem import Level
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, fields_of, printable
 
 if TYPE_CHECKING:

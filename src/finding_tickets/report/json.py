@@ -15,9 +15,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.model.problem import Level
 from finding_tickets.model.review import ImplementationReview
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status
+from finding_tickets.model.vocabulary import Outcome, Relationship, Severity, Status, Verdict
 from finding_tickets.register.index import row_of
 from finding_tickets.report.status import Since, StatusReport
 from finding_tickets.report.text import LawChange, MeasuredDocument, fields_of

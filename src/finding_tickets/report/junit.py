@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Opinion, Severity, Vocabulary
+from finding_tickets.model.vocabulary import Opinion, Severity, Verdict, Vocabulary
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
 from finding_tickets.register.index import IndexExtras, Row
 from finding_tickets.register.query import Facts

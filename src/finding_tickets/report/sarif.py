@@ -18,7 +18,7 @@ from finding_tickets.ground.version import __version__
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import entry_text, explanations
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import NEXT_STEP, Profile, StatusReport
 

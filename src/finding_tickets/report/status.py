@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import RevisionError, UsageError
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Relationship
+from finding_tickets.model.vocabulary import Relationship, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
 from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts

@@ -19,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import row_of
 from finding_tickets.register.query import Facts
 from finding_tickets.report.text import (

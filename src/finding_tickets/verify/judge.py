@@ -24,8 +24,8 @@ from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.claims.ratios import Ratio, parse_ratio
 from finding_tickets.measure.tasks import Question
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import stated_claim
 
 FOUND = "found"

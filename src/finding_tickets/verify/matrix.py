@@ -9,8 +9,8 @@ from pathlib import Path
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import CUDA, SIMULATED, MatrixConfig
 from finding_tickets.register.staleness import CurrentVerdict, RecordedEvidence, Verdicts, code_inputs
 

@@ -33,8 +33,8 @@ from finding_tickets.measure.tasks import (
     TimeJob,
 )
 from finding_tickets.measure.worker import NO_ROOM
-from finding_tickets.model.verdict import Verdict
 from finding_tickets.model.verification import Evidence, MeasuredTicket, ResultCheck, Times, Verification
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT, own_torch
 from finding_tickets.verify.evidence import digest, importable, inputs, write
 from finding_tickets.verify.judge import HOST, check, judge, questions, unchecked, without_times

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts, Lexicon

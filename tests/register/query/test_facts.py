@@ -8,7 +8,7 @@ import pytest
 from tests.verify.conftest import add
 
 from finding_tickets.cli.main import run
-from finding_tickets.model.verdict import Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import row_of
 from finding_tickets.register.query import Facts, select
 

@@ -12,8 +12,7 @@ from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, rul
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Outcome, Relationship, Status, squeeze, word_for
+from finding_tickets.model.vocabulary import Outcome, Relationship, Status, Verdict, squeeze, word_for
 from finding_tickets.register.disposition import UNSETTLED, filed_as, is_fixed, outcome_of, status_of
 
 FITTING = {

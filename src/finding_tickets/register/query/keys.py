@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from finding_tickets.model.verdict import Verdict
-from finding_tickets.model.vocabulary import Relationship, Severity, Status, Words, word_for
+from finding_tickets.model.vocabulary import Relationship, Severity, Status, Verdict, Words, word_for
 from finding_tickets.register.identifiers import natural
 from finding_tickets.register.index import Row
 from finding_tickets.register.query.dates import COMPARE, date_in, date_test
