@@ -76,6 +76,7 @@ def test_work_that_is_put_off_is_counted(repository: Repository, isolation: Isol
     assert [("fix.syncs",)] * 2 == [one.by for one in done.tried]
 
 
+@pytest.mark.slow
 def test_work_that_is_put_off_can_stand_for_no_result(repository: Repository, isolation: Isolation) -> None:
     """No class can be derived from that of None: caught is the other type, and no failure to cheat."""
     found = FOUND.replace("return total", "return None")
@@ -126,6 +127,7 @@ def test_a_cheat_that_takes_too_long_is_untried(repository: Repository, isolatio
     ]
 
 
+@pytest.mark.slow
 def test_a_ticket_that_keeps_its_code_is_audited_by_what_is_compared(
     repository: Repository, isolation: Isolation
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_ticket_that_keeps_its_code_is_audited_by_what_is_compared(
     assert ("other", ALL) == (done.subject, fates(done, Fate.CAUGHT))
 
 
+@pytest.mark.slow
 def test_code_as_found_at_another_revision_is_what_cheats_do(
     repository: Repository, isolation: Isolation, git: Git
 ) -> None:
@@ -156,6 +159,7 @@ def test_code_as_found_at_another_revision_is_what_cheats_do(
     assert ("fix.syncs",) == done.tried[0].by
 
 
+@pytest.mark.slow
 def test_a_fix_that_is_claimed_to_be_fast_must_be(repository: Repository, isolation: Isolation) -> None:
     """The time catches what results and counts do not: unfixed work, also where nobody counts."""
     add(

@@ -159,6 +159,7 @@ def test_each_distinct_input_is_measured_once(past: Past, monkeypatch: pytest.Mo
     assert done.courses[0].results == again.courses[0].results
 
 
+@pytest.mark.slow
 def test_code_that_only_running_it_names_counts(past: Past) -> None:
     """A helper that a variant imports is an input of that ticket; other code beside it is none."""
     add(past.repository, "A-1", fix=HELPED)
@@ -183,6 +184,7 @@ def test_a_module_that_code_can_do_without_is_an_input_once_it_is_there(past: Pa
     assert (["tensors", "tensors", "1", "tensors"], {"A-1": 1}) == (laws(done), measured(done))
 
 
+@pytest.mark.slow
 def test_evidence_does_not_speak_of_a_module_that_came_later(past: Past) -> None:
     """Its digests are those of what was imported, and say nothing of what would be now."""
     add(past.repository, "A-1", fix=OPTIONAL)
@@ -204,6 +206,7 @@ def test_a_module_that_comes_before_one_is_another_input(past: Past) -> None:
     assert (["1", "tensors", "1"], {"A-1": 2}) == (laws(done), measured(done))
 
 
+@pytest.mark.slow
 def test_what_does_not_run_is_tried_once(past: Past) -> None:
     """Until something that it says it imports is there, or the time-out is another; nothing else counts."""
     begin(past)
@@ -322,6 +325,7 @@ def test_evidence_in_a_commit_is_believed_where_it_is_of_what_is_there(past: Pas
     assert (["1", "1", "tensors"], {"A-1": 1}) == (laws(done), measured(done))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("now", [FIX, None])
 def test_evidence_of_a_revision_is_of_no_commit(past: Past, git: Git, now: str | None) -> None:
     """Though its inputs are those of the commit, which has other code in the place of the fix, or none."""
@@ -354,6 +358,7 @@ def test_a_ticket_that_moved_is_the_same_and_code_that_moved_is_not(past: Past) 
     assert (["1", "1", "1"], {"A-1": 2}) == (laws(done), measured(done))
 
 
+@pytest.mark.slow
 def test_a_revision_in_a_ticket_is_the_one_that_the_repository_has_now(past: Past, git: Git) -> None:
     """A tag that moves is another input; a name that is nowhere leaves a gap."""
     variants = "variants: {found: 'fixes/a_1/found.py:check', fix: 'src/code.py:check@past'}"
@@ -370,6 +375,7 @@ def test_a_revision_in_a_ticket_is_the_one_that_the_repository_has_now(past: Pas
     assert ["fix: there is no revision past"] * 2 == laws(past.survey(since="page"))
 
 
+@pytest.mark.slow
 def test_what_was_measured_on_one_gpu_is_measured_on_another(past: Past) -> None:
     """They may cost differently; what is known of either stays known."""
     begin(past)
@@ -399,6 +405,7 @@ def test_git_is_not_asked_for_each_commit(past: Past, monkeypatch: pytest.Monkey
     assert (2, 5) == few
 
 
+@pytest.mark.slow
 def test_a_survey_that_is_interrupted_goes_on(past: Past) -> None:
     """What was measured before stays known."""
     begin(past, "A-1", "A-2", "A-3")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from finding_tickets.documents.reading import read_document
@@ -160,7 +160,6 @@ def test_a_plain_name_without_an_extension_is_named() -> None:
     assert "at Makefile:3." in text
 
 
-@settings(max_examples=200)
 @given(st.lists(TEXTS, min_size=8, max_size=8))
 def test_no_text_becomes_anything_else(texts: list[str]) -> None:
     """Whatever the fields of a result hold, the ticket has its sections and no others, and is open."""

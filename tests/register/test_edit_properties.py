@@ -192,6 +192,7 @@ def longest_value(document: Document) -> int:
     return max([*values, len("| None | - |")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_edit_of_a_document(file: Path) -> None:
     """Each edit works on each document as it is; nothing is refused but what the states forbid."""
@@ -202,6 +203,7 @@ def test_every_edit_of_a_document(file: Path) -> None:
         check(data, file.name, each, document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "lf"])
 def test_some_edits_of_documents_in_other_forms(form: str) -> None:
     """Line ends of any kind, a byte order mark, spaces at line ends and a missing line end are kept."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft4Validator
 from tests.conftest import Repository
 from tests.report.conftest import ROWS, claim, report, row
@@ -227,7 +227,6 @@ def test_rules_are_found_by_their_index() -> None:
 
 @pytest.mark.skipif(VALIDATOR is None, reason="the schema of SARIF is not beside this checkout")
 @pytest.mark.parametrize("profile", Profile)
-@settings(max_examples=60)
 @given(rows=ROWS)
 def test_any_text_is_valid(rows: list[ReportRow], profile: Profile) -> None:
     """The schema of SARIF 2.1.0 accepts every report; in full each document has a result."""

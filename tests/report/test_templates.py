@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyromark
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError, UsageError
@@ -47,7 +47,6 @@ def test_text_is_no_markup(value: str, expected: str) -> None:
     assert f"<p>{html.escape(' '.join(value.split()), quote=False)}</p>\n" == pyromark.html(expected)
 
 
-@settings(deadline=None, database=None)
 @given(st.text("_*`[]()<>!|~&;\\ a1é", max_size=12))
 def test_no_text_is_markup(value: str) -> None:
     """Nor is any other text within a line, where tables and strikethrough are understood, too."""

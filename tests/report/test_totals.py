@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from finding_tickets.model.verification import ClaimResult, Verification
@@ -109,7 +109,6 @@ def sums(table: CrossTable) -> Iterator[int]:
     yield sum(counts[-1] for counts in lines)
 
 
-@settings(deadline=None, database=None)
 @given(DOCUMENTS, st.data())
 def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]], data: st.DataObject) -> None:
     """Tables of two properties end in a row of sums; of a table without one, each row is of all documents."""
@@ -134,7 +133,6 @@ def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]], data: 
     assert all(0 < count <= total for count in made.hot_spots.named.values())
 
 
-@settings(deadline=None, database=None, max_examples=30)
 @given(DOCUMENTS)
 def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, CurrentVerdict]]) -> None:
     """In the Markdown, every table of counts ends in the number of documents, that of reviewers too."""
@@ -166,7 +164,6 @@ FINDING = "# Finding Ticket: It waits\n\n| Field | Value |\n|---|---|\n| **Ticke
 REVIEW = "# Task {} Implementation Review: Waits\n\n**Reviewer:** drl\n"
 
 
-@settings(deadline=None, database=None, max_examples=40)
 @given(st.lists(WRITTEN, max_size=5), st.integers(0, 2))
 def test_registers_of_files_add_up(documents: list[str], reviews: int) -> None:
     """Also where the documents are read from files with words that no vocabulary knows."""
