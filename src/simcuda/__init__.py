@@ -1,8 +1,7 @@
 """A simulated CUDA device: CUDA code runs on the CPU, with real values, and all that it costs is counted."""
 
 from simcuda.assertions import assert_at_most, assert_no_syncs
-from simcuda.gpu import Gpu
-from simcuda.measurement import METRICS, Measurement, Site
+from simcuda.measurement import METRICS, Gpu, Measurement, Site
 from simcuda.profile import PROFILES, Profile
 from simcuda.simulation import SimulatedCuda, device
 

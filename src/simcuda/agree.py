@@ -5,28 +5,48 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording.comparison import LEAST_COMPARABLE, PEAK_TOLERANCE, Agreement, Tally, compare
+from simcuda.recording.comparison import LEAST_COMPARABLE, PEAK_TOLERANCE, RecordingAgreement, compare
 from simcuda.recording.devices import SIMULATED
 from simcuda.recording.file import NotARecordingError, Recording, read
-from simcuda.recording.recorder import record
-from simcuda.recording.supervising import CannotRecordError
+from simcuda.recording.recorder import record, say_on_stderr
+from simcuda.recording.suite_runner import CannotRecordError
 
 ITSELF = "MADE BY THE SIMULATION ITSELF: this shows that it repeats itself, and nothing about real CUDA."
 
 
 def main() -> int:
     """Print the agreement; 1 where it falls short, 2 where nothing can be compared."""
-    options = _parser().parse_args()
+    parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
+    parser.add_argument("recording", type=Path, metavar="RECORDING")
+    parser.add_argument(
+        "--tolerance",
+        type=_share,
+        default=PEAK_TOLERANCE,
+        metavar="SHARE",
+        help="by which a requested peak may be off (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="ids of cases, such as 'op/index*'"
+    )
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="where the recorded verifier files are now",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    options = parser.parse_args()
+    only, cases = tuple(options.only), tuple(options.cases)
     try:
-        recording = read(options.recording)
-        found = agreement(recording, tuple(options.only), tuple(options.cases), options.tolerance, say=_say)
+        found = agreement(read(options.recording), only, cases, options.tolerance, say=say_on_stderr)
     except (NotARecordingError, CannotRecordError, OSError) as error:
-        _say(f"error: {error}")
+        say_on_stderr(f"error: {error}")
         return 2
     if options.format == "json":
         print(json.dumps(to_json(found), indent=2))
@@ -42,7 +62,7 @@ def agreement(
     tolerance: float = PEAK_TOLERANCE,
     *,
     say: Callable[[str], object] = str,
-) -> Agreement:
+) -> RecordingAgreement:
     """Run the cases of a recording on the simulation, under its profile, and compare.
 
     Args:
@@ -56,12 +76,13 @@ def agreement(
         CannotRecordError: No case of the recording is selected.
         FileNotFoundError: A verifier file of the recording is not there.
     """
+    # Only what was recorded can be compared: patterns narrow the recording's own selection.
     asked = recording.selection
     wanted = replace(asked, only=only, within=asked.only, cases=cases or asked.cases)
     return compare(recording, record(wanted, recording.environment["profile"], say=say), tolerance)
 
 
-def to_lines(found: Agreement) -> Iterator[str]:
+def to_lines(found: RecordingAgreement) -> Iterator[str]:
     """The agreement as text."""
     of = found.recording
     where = f"{of['device']}, driver {of['driver']}" if of["made_by"] != SIMULATED else "simulated"
@@ -70,23 +91,39 @@ def to_lines(found: Agreement) -> Iterator[str]:
         yield ITSELF
     yield f"compared: {found.compared} cases"
     yield ""
-    yield from _table(["metric", "agrees", "of", "share", "least"], map(_row, found.tallies))
-    rows = [
-        [each.case, each.metric, each.recorded, each.simulated, _unsure(each.unsure)]
-        for each in found.disagreements
+    shares = []
+    for tally in found.tallies:
+        least = "-" if tally.metric.least is None else f"{tally.metric.least:.0%}"
+        counts = [tally.metric.name, str(tally.agreed), str(tally.compared), f"{tally.share:.2%}"]
+        shares.append([*counts, least + (" falls short" if tally.falls_short else "")])
+    yield from _table(["metric", "agrees", "of", "share", "least"], shares)
+    head = ["case", "metric", "recorded", "simulated"]
+    differing = []
+    for each in found.disagreements:
+        unsure = f"not sure of {', '.join(each.unsure)}" if each.unsure else ""
+        differing.append([each.case, each.metric, each.recorded, each.simulated, unsure])
+    sections: list[tuple[str, list[str], Sequence[Sequence[str]]]] = [
+        ("disagreements", [*head, ""], differing),
+        (
+            "explained by version",
+            [*head, "why"],
+            [[d.case, d.metric, d.recorded, d.simulated, why] for d, why in found.explained],
+        ),
+        ("not comparable any more", ["case", "why"], found.not_comparable),
+        ("nothing recorded to compare with", ["case", "why"], found.not_recorded),
     ]
-    yield from _section("disagreements", ["case", "metric", "recorded", "simulated", ""], rows)
-    rows = [[each.case, each.metric, each.recorded, each.simulated, why] for each, why in found.explained]
-    yield from _section("explained by version", ["case", "metric", "recorded", "simulated", "why"], rows)
-    yield from _section("not comparable any more", ["case", "why"], found.not_comparable)
-    yield from _section("nothing recorded to compare with", ["case", "why"], found.not_recorded)
+    for title, columns, rows in sections:
+        if rows:
+            yield from ["", f"{title} ({len(rows)}):"]
+            yield from _table(columns, rows)
     if found.comparable < LEAST_COMPARABLE:
         yield from ["", f"only {found.comparable:.1%} of the recorded cases are comparable: record again"]
     yield from ["", "falls short" if found.falls_short else "agrees"]
 
 
-def to_json(found: Agreement) -> dict[str, Any]:
-    """The agreement as JSON, with the keys of ``Agreement``."""
+def to_json(found: RecordingAgreement) -> dict[str, Any]:
+    """The agreement as JSON, with the keys of ``RecordingAgreement``."""
+    # The keys are documented: a script may depend on them.
     pairs = {"not_comparable": found.not_comparable, "not_recorded": found.not_recorded}
     data = {
         "recording": found.recording,
@@ -111,51 +148,11 @@ def to_json(found: Agreement) -> dict[str, Any]:
     return {"schema_version": 1, "kind": "agreement", "data": data}
 
 
-def _row(tally: Tally) -> list[str]:
-    least = "-" if tally.metric.least is None else f"{tally.metric.least:.0%}"
-    mark = " falls short" if tally.falls_short else ""
-    return [tally.metric.name, str(tally.agreed), str(tally.compared), f"{tally.share:.2%}", least + mark]
-
-
-def _unsure(operations: Sequence[str]) -> str:
-    return f"not sure of {', '.join(operations)}" if operations else ""
-
-
-def _section(title: str, head: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    if rows:
-        yield from ["", f"{title} ({len(rows)}):"]
-        yield from _table(head, rows)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
-    parser.add_argument("recording", type=Path, metavar="RECORDING")
-    parser.add_argument(
-        "--tolerance",
-        type=_share,
-        default=PEAK_TOLERANCE,
-        metavar="SHARE",
-        help="by which a requested peak may be off (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="PATTERN", help="ids of cases, such as 'op/index*'"
-    )
-    parser.add_argument(
-        "--cases",
-        nargs="+",
-        default=[],
-        metavar="PATH",
-        help="where the recorded verifier files are now",
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    return parser
 
 
 def _share(text: str) -> float:
@@ -166,10 +163,6 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"a share from 0 to 1 is needed, such as 0.01, not {text}")
     return share
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

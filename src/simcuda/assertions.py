@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from simcuda.gpu import gpu_at_hand
-from simcuda.measurement import METRICS, Measurement
-from simcuda.report import counted, place, source
+from simcuda import simulation
+from simcuda.measurement import METRICS, Gpu, Measurement, place, source
 
 BEHIND = {
     "syncs": ("stream_syncs", "event_syncs", "device_syncs"),
@@ -51,6 +51,23 @@ class Limits(TypedDict, total=False):
     ooms: int
 
 
+def gpu_at_hand() -> AbstractContextManager[Gpu]:
+    """The simulated device that is active, else the real one.
+
+    Raises:
+        RuntimeError: There is neither.
+    """
+    __tracebackhide__ = True  # pytest then points to the line that needs a device
+    if simulated := simulation.active():
+        return nullcontext(simulated)
+    # Most tests run on simulated devices, and need not wait for what counts on real ones to load.
+    from simcuda import real
+
+    if reason := real.why_not():
+        raise RuntimeError(f"there is no device to count on: enter simcuda.device() first ({reason})")
+    return real.real_device()
+
+
 def assert_no_syncs() -> AbstractContextManager[Measurement]:
     """Fail where the block makes the host wait for a device; short for ``assert_at_most(syncs=0)``."""
     return assert_at_most(syncs=0)
@@ -68,6 +85,7 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
         ValueError: A limit is negative.
         RuntimeError: There is neither a simulated device nor a real one.
     """
+    # Mistakes in the limits are told here, before the block has run.
     if not limits:
         raise TypeError("name at least one limit, such as syncs=0")
     asked: dict[str, Any] = {**limits}
@@ -79,12 +97,15 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
     return _AtMost(asked)
 
 
+@dataclass
 class _AtMost:
-    def __init__(self, limits: Mapping[str, int]) -> None:
-        self._limits = limits
+    """Not a generator: pytest is to point to the block, not into ``contextlib``."""
+
+    limits: Mapping[str, int]
 
     def __enter__(self) -> Measurement:
         __tracebackhide__ = True  # pytest then points to the block
+        # The measurement ends before the device is given back, whatever the block raises.
         with ExitStack() as stack:
             gpu = stack.enter_context(gpu_at_hand())
             self._cost = stack.enter_context(gpu.measure())
@@ -96,29 +117,27 @@ class _AtMost:
     ) -> None:
         __tracebackhide__ = True
         self._block.__exit__(kind, error, trace)
-        if error is None and (failure := "\n".join(_failures(self._cost, self._limits))):
+        if error is None and (failure := "\n".join(_failures(self._cost, self.limits))):
             raise AssertionError(failure)
 
 
 def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
-    """What is wrong, in lines."""
+    """What is wrong, in lines: each limit that is exceeded with the source lines behind it."""
     for metric, limit in limits.items():
-        count = counted(cost, metric)
+        count: int | None = getattr(cost, metric, None)
         if count is None:
             yield f"{metric}: not counted on this device, so that the limit of {limit} is not sure to hold"
         elif count > limit:
             yield f"{metric}: {count}, at most {limit} allowed"
-            yield from _lines_behind(cost, metric)
+            kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
+            # Whoever waits most often comes first: that is the line to change.
+            sites = sorted((s for s in cost.sites if s.what in kinds), key=lambda site: -site.count)
+            for site in sites[:MOST_LINES]:
+                yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
+            if len(sites) > MOST_LINES:
+                yield f"  and {len(sites) - MOST_LINES} more lines"
+    # An unknown operation makes every limit uncertain, also those that seem to hold.
     if cost.unknown:
         unknown = ", ".join(cost.unknown)
         yield f"whether the host waits in {unknown} is not known, so that no limit is sure to hold"
         yield "  keep it out of the block, or count what is known with gpu.measure()"
-
-
-def _lines_behind(cost: Measurement, metric: str) -> Iterator[str]:
-    kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
-    sites = sorted((site for site in cost.sites if site.what in kinds), key=lambda site: -site.count)
-    for site in sites[:MOST_LINES]:
-        yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
-    if len(sites) > MOST_LINES:
-        yield f"  and {len(sites) - MOST_LINES} more lines"

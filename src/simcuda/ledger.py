@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+
+import torch
 
 from simcuda.measurement import Measurement, Usage
-from simcuda.user_code import user_line
 
 COUNTED = (
     *("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "launches", "allocations", "hazards"),
     *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
 )
 """What only ever grows."""
+
+_STANDARD_LIBRARY = tuple(
+    str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
+)
+_LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
+_user_code: dict[int, tuple[CodeType, str | None]] = {}
+"""Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
+
+_WITHIN = 2
+"""Frames of this package between the user's code and what counts, at least."""
 
 _WITHIN_ALLOCATION = 5
 """Frames of this package between the user's code and an allocation, at least."""
@@ -44,7 +59,7 @@ class Ledger:
 
     def open(self) -> Measurement:
         """Start a measurement; several may be under way."""
-        measurement = Measurement(_usage=self._usage)
+        measurement = Measurement(_usage=self._usage, _entry=self._usage())
         self._open.append(measurement)
         self._opened_at[id(measurement)] = self._totals.copy()
         return measurement
@@ -55,17 +70,26 @@ class Ledger:
         Raises:
             ChangedCountsError: Its counts are not what was counted.
         """
+        # By identity: two measurements with equal counts are equal to each other.
         self._open = [other for other in self._open if other is not measurement]
         before = self._opened_at.pop(id(measurement))
         counted = {what: self._totals[what] - before[what] for what in self._totals}
+        # Only the block itself could have written to its measurement.
         if wrong := [what for what, number in counted.items() if getattr(measurement, what) != number]:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
     def count(self, what: str, amount: int = 1) -> None:
-        """Count something that a source line is to answer for."""
+        """Count something that a source line is to answer for.
+
+        Args:
+            what: One of ``COUNTED``.
+            amount: How often; of 0, no line is noted.
+        """
         if not self._open or not amount:
             return
-        place = (*self._line(), what)
+        known = self._known_line
+        line = user_line() if known is None or known[0] != threading.get_ident() else known[1]
+        place = (*line, what)
         self._totals[what] += amount
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
@@ -81,12 +105,13 @@ class Ledger:
         finally:
             self._known_line = None
 
-    def _line(self) -> tuple[str, int, str]:
-        known = self._known_line
-        return user_line() if known is None or known[0] != threading.get_ident() else known[1]
-
     def copy(self, kind: str, nbytes: int) -> None:
-        """Count one copy of ``nbytes``."""
+        """Count one copy of ``nbytes``.
+
+        Args:
+            kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
+            nbytes: Bytes that move.
+        """
         self.count(kind)
         name = kind + "_bytes"
         if self._open:
@@ -105,9 +130,11 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        line = user_line(_WITHIN_ALLOCATION) if self._known_line is None else self._line()
+        known, here = self._known_line, _WITHIN_ALLOCATION
+        line = user_line(here) if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, "allocations")
         self._totals["allocations"] += 1
+        # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
         for m in self._open:
             m.allocations += 1
@@ -128,12 +155,44 @@ class Ledger:
         for m in self._open:
             m.ooms += 1
 
-    def unknown(self, operation: str) -> None:
-        """Name an operation without a rule."""
-        for m in self._open:
-            m._unknown.add(operation)
+    def doubt(self, operation: str, *, is_modelled: bool) -> None:
+        """Name an operation that is only modelled, or else has no rule.
 
-    def approximate(self, operation: str) -> None:
-        """Name an operation that is only modelled."""
+        Args:
+            operation: Its name with overload, such as ``aten.mm.default``.
+            is_modelled: Whether a library chooses its kernels; else nobody knows what it waits for.
+        """
         for m in self._open:
-            m._approximate.add(operation)
+            (m._approximate if is_modelled else m._unknown).add(operation)
+
+
+def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
+    """File, line and function of the innermost frame outside torch, this package and the standard library.
+
+    ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
+    line which called ``backward``.
+    """
+    # Walking frames is what counting costs most: those known to be ours are passed over.
+    frame: FrameType | None = sys._getframe(within)
+    known = _user_code
+    while frame is not None:
+        code = frame.f_code
+        if id(code) not in known:
+            known[id(code)] = code, code.co_filename if is_user_code(code.co_filename) else None
+        file = known[id(code)][1]
+        if file is not None:
+            return file, frame.f_lineno, code.co_name
+        frame = frame.f_back
+    return "<unknown>", 0, "<unknown>"
+
+
+def is_user_code(file: str) -> bool:
+    """Whether a file is none of torch, of this package or of the standard library."""
+    if file.startswith("<frozen"):
+        return False
+    resolved = str(Path(file).resolve())
+    if resolved.startswith(_LIBRARIES):
+        return False
+    # Packages below the standard library, as those of a virtual environment, are user code.
+    installed = "/site-packages/" in resolved or "/dist-packages/" in resolved
+    return installed or not resolved.startswith(_STANDARD_LIBRARY)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import linecache
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from simcuda.profile import Profile
 
 METRICS = (
     "syncs",
@@ -83,12 +89,10 @@ class Measurement:
     hazards: int = 0
     ooms: int = 0
     _usage: Callable[[], Usage] = field(default=lambda: (0, 0, 0), repr=False)
+    _entry: Usage = field(default=(0, 0, 0), repr=False, compare=False)
     _unknown: set[str] = field(default_factory=set, repr=False)
     _approximate: set[str] = field(default_factory=set, repr=False)
     _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        self._entry = self._usage()
 
     @property
     def syncs(self) -> int:
@@ -122,9 +126,21 @@ class Measurement:
 
     def report(self, rows: int = 30) -> str:
         """The source lines, heaviest first and at most ``rows`` of them, and all counts, as text to print."""
-        from simcuda.report import report
-
-        return report(self, rows)
+        # What stops the host comes before what merely moves bytes.
+        heaviest = sorted(self.sites, key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.count, site))
+        sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
+        # A device that could not count something refuses to tell.
+        counts: dict[str, int | None] = {name: getattr(self, name, None) for name in METRICS}
+        totals = [(f"{count:11}", name) for name, count in counts.items() if count]
+        rest = "every other count is 0" if totals else "every count is 0"
+        missing = ", ".join(name for name, count in counts.items() if count is None)
+        paragraphs = [
+            _table([("count", "what", "where", "source"), *sites]) if sites else [],
+            [f"and {len(heaviest) - rows} more"] if len(heaviest) > rows else [],
+            [*_table(totals), rest + (f"; not counted on this device: {missing}" if missing else "")],
+            doubts(self),
+        ]
+        return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
 
     def _see(self, requested: int, allocated: int, host: int) -> None:
         entry = self._entry
@@ -135,3 +151,66 @@ class Measurement:
             self.peak_allocated_bytes = allocated - entry[1]
         if host - entry[2] > self.host_peak_bytes:
             self.host_peak_bytes = host - entry[2]
+
+
+class Gpu(Protocol):
+    """The devices of a machine, simulated or real, as the code that measures sees them."""
+
+    @property
+    def profile(self) -> Profile:
+        """The figures of the device."""
+
+    def measure(self) -> AbstractContextManager[Measurement]:
+        """Count what the code in a block costs; the measurement is final once the block has ended."""
+
+    def live_bytes(self) -> int:
+        """Requested bytes that are live now, on all devices together."""
+
+
+HEAVIEST_FIRST = (
+    "device_syncs",
+    "stream_syncs",
+    "event_syncs",
+    "implicit_syncs",
+    "hazards",
+    "d2h",
+    "h2d",
+    "p2p",
+    "d2d",
+    "allocations",
+)
+"""What a line can cost: first what stops the host, then what is wrong, then what is moved and made."""
+
+LONGEST_SOURCE = 72
+
+
+def place(site: Site) -> str:
+    """File, line and function: ``train.py:12 in step``; relative where the file is below where we are.
+
+    Without a line it is what stands for a file, and an operation: ``<library> in aten::mm``.
+    """
+    file = Path(site.file)
+    here = Path.cwd()
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
+    return f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
+
+
+def source(site: Site) -> str:
+    """The text of the line, cut short where it is long; empty where it cannot be read."""
+    # Code without a file, such as that of a notebook cell, is known to linecache too.
+    text = linecache.getline(site.file, site.line).strip()
+    return text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 3] + "..."
+
+
+def doubts(measurement: Measurement) -> list[str]:
+    """What the counts leave out, and what is only modelled."""
+    named = {
+        "unknown, so that their waits are not counted": measurement.unknown,
+        "approximate, so that their launches and memory are modelled": measurement.approximate,
+    }
+    return [f"{what}: {', '.join(operations)}" for what, operations in named.items() if operations]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MIB = 1 << 20
 
@@ -59,44 +59,34 @@ class Profile:
     cublas_workspace_bytes: int
 
 
-def _h200(name: str, cuda_version: str, multi_tensor: MultiTensorTables) -> Profile:
-    return Profile(
-        name=name,
-        gpu="NVIDIA H200",
-        capability=(9, 0),
-        multiprocessors=132,
-        threads_per_multiprocessor=2048,
-        memory_bytes=143_156 * MIB,
-        l2_cache_bytes=60 * MIB,
-        cuda_version=cuda_version,
-        multi_tensor=multi_tensor,
-        cublas_workspace_bytes=32 * MIB,
-    )
+_H200 = Profile(
+    name="h200-cuda13",
+    gpu="NVIDIA H200",
+    capability=(9, 0),
+    multiprocessors=132,
+    threads_per_multiprocessor=2048,
+    memory_bytes=143_156 * MIB,
+    l2_cache_bytes=60 * MIB,
+    cuda_version="13.0",
+    multi_tensor=KERNEL_ARGUMENTS_32_KIB,
+    cublas_workspace_bytes=32 * MIB,
+)
+_A100 = Profile(
+    name="a100-cuda12",
+    gpu="NVIDIA A100-SXM4-80GB",
+    capability=(8, 0),
+    multiprocessors=108,
+    threads_per_multiprocessor=2048,
+    memory_bytes=81_050 * MIB,
+    l2_cache_bytes=40 * MIB,
+    cuda_version="12.8",
+    multi_tensor=KERNEL_ARGUMENTS_4_KIB,
+    cublas_workspace_bytes=8_519_680,
+)
+# The same GPU: what differs is what the build compiled for its kernels' arguments.
+_H200_CUDA12 = replace(_H200, name="h200-cuda12", cuda_version="12.8", multi_tensor=KERNEL_ARGUMENTS_4_KIB)
 
-
-def _a100(name: str, cuda_version: str, multi_tensor: MultiTensorTables) -> Profile:
-    return Profile(
-        name=name,
-        gpu="NVIDIA A100-SXM4-80GB",
-        capability=(8, 0),
-        multiprocessors=108,
-        threads_per_multiprocessor=2048,
-        memory_bytes=81_050 * MIB,
-        l2_cache_bytes=40 * MIB,
-        cuda_version=cuda_version,
-        multi_tensor=multi_tensor,
-        cublas_workspace_bytes=8_519_680,
-    )
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        _h200("h200-cuda13", "13.0", KERNEL_ARGUMENTS_32_KIB),
-        _h200("h200-cuda12", "12.8", KERNEL_ARGUMENTS_4_KIB),
-        _a100("a100-cuda12", "12.8", KERNEL_ARGUMENTS_4_KIB),
-    )
-}
+PROFILES = {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}
 """Every profile by its name."""
 
 DEFAULT_PROFILE = "h200-cuda13"

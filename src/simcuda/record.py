@@ -6,17 +6,17 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from math import inf
 from pathlib import Path
 
 from simcuda.profile import DEFAULT_PROFILE, PROFILES
 from simcuda.recording import file
 from simcuda.recording.devices import REAL, SIMULATED
-from simcuda.recording.recorder import CASE_SECONDS, record
+from simcuda.recording.recorder import CASE_SECONDS, record, say_on_stderr
 from simcuda.recording.selection import Selection
-from simcuda.recording.supervising import CannotCountHereError, CannotRecordError
+from simcuda.recording.suite_runner import CannotCountHereError, CannotRecordError
 
 SAMPLES = 5
 """Of 27 on average: all of them would take the real device more than a few minutes."""
@@ -24,25 +24,6 @@ SAMPLES = 5
 
 def main() -> int:
     """Make a recording; 2 where it cannot be made."""
-    options = _parser().parse_args()
-    selection = Selection(options.samples, tuple(options.only), tuple(options.cases))
-    profile = asdict(PROFILES[options.profile]) if options.device == SIMULATED else None
-    try:
-        recording = record(
-            selection, profile, case_seconds=options.timeout, all_seconds=60 * options.minutes, say=_say
-        )
-    except CannotCountHereError as error:
-        _say(f"error: {error}; --device simulated records the simulation instead")
-        return 2
-    except (CannotRecordError, FileNotFoundError) as error:
-        _say(f"error: {error}")
-        return 2
-    file.write(recording, options.output)
-    _say(_summary(recording, options.output))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simcuda.record", description=__doc__)
     parser.add_argument(
         "-o", "--output", type=_new_file, required=True, metavar="FILE", help="ends in .json.gz"
@@ -67,27 +48,59 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--samples",
-        type=_positive(int),
+        type=partial(_positive, int),
         default=SAMPLES,
         metavar="N",
         help="most samples of one operator, evenly spread",
     )
     parser.add_argument(
-        "--minutes", type=_positive(float), default=inf, help="when to stop, and write what there is by then"
+        "--minutes",
+        type=partial(_positive, float),
+        default=inf,
+        help="when to stop, and write what there is by then",
     )
     parser.add_argument(
         "--timeout",
-        type=_positive(float),
+        type=partial(_positive, float),
         default=CASE_SECONDS,
         metavar="SECONDS",
         help="how long one case may take",
     )
-    return parser
+    options = parser.parse_args()
+    selection = Selection(options.samples, tuple(options.only), tuple(options.cases))
+    profile = asdict(PROFILES[options.profile]) if options.device == SIMULATED else None
+    try:
+        recording = record(
+            selection,
+            profile,
+            case_seconds=options.timeout,
+            all_seconds=60 * options.minutes,
+            say=say_on_stderr,
+        )
+    except CannotCountHereError as error:
+        say_on_stderr(f"error: {error}; --device simulated records the simulation instead")
+        return 2
+    except (CannotRecordError, FileNotFoundError) as error:
+        say_on_stderr(f"error: {error}")
+        return 2
+    path = options.output
+    # What there is by now is worth keeping, also where the time was up or the user interrupted.
+    file.write(recording, path)
+    kinds = ("counts", "error", "not_run", "lost")
+    ended = Counter(next(kind for kind in kinds if kind in case) for case in recording.cases.values())
+    maker = (
+        "the simulation" if recording.environment["made_by"] == SIMULATED else recording.environment["device"]
+    )
+    sizes = f"{len(recording.cases)} cases, {path.stat().st_size:,} bytes, made by {maker}"
+    counted, lost = f"{ended['counts']} counted", f"{ended['not_run']} not run, {ended['lost']} lost"
+    say_on_stderr(f"{path}: {sizes}: {counted}, {ended['error']} ended with an error, {lost}")
+    return 0
 
 
 def _new_file(text: str) -> Path:
     """A path that can be written to: to learn that after minutes of recording would be too late."""
     path = Path(text)
+    # The file is written at the end, so that a wrong path would lose everything.
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{path} is a folder")
     if not path.parent.is_dir():
@@ -97,32 +110,16 @@ def _new_file(text: str) -> Path:
     return path
 
 
-def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """What reads a number above 0."""
-
-    def number(text: str) -> float:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = kind(0)
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text}")
-        return value
-
-    return number
-
-
-def _summary(recording: file.Recording, path: Path) -> str:
-    kinds = ("counts", "error", "not_run", "lost")
-    ended = Counter(next(kind for kind in kinds if kind in case) for case in recording.cases.values())
-    maker = "the simulation" if recording.is_simulated else recording.environment["device"]
-    sizes = f"{len(recording.cases)} cases, {path.stat().st_size:,} bytes, made by {maker}"
-    counted, lost = f"{ended['counts']} counted", f"{ended['not_run']} not run, {ended['lost']} lost"
-    return f"{path}: {sizes}: {counted}, {ended['error']} ended with an error, {lost}"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def _positive(kind: type[int] | type[float], text: str) -> float:
+    """A number above 0, of a type."""
+    try:
+        value = kind(text)
+    except ValueError:
+        value = kind(0)
+    # Written so that it refuses ``nan`` too.
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text}")
+    return value
 
 
 if __name__ == "__main__":

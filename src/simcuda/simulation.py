@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch.utils._device
 
-from simcuda import gradients, numbered, refusals, repairs, watching
-from simcuda.autocast import Autocast
-from simcuda.bindings import followed
-from simcuda.cuda_api import CudaApi
-from simcuda.dispatch import Dispatcher
-from simcuda.forks import refused_in_children
-from simcuda.imports import torch_imports_outside
-from simcuda.legacy_types import LegacyTypes
-from simcuda.machine import Machine
+from simcuda.device import dispatch_key
+from simcuda.device.machine import Machine
 from simcuda.measurement import Measurement
-from simcuda.patches import Patches
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.python_data import PythonData
-from simcuda.storage_api import StorageApi
-from simcuda.tensor_api import TensorApi
-from simcuda.threads import Threads
+from simcuda.torch_api import refusals
+from simcuda.torch_api.autocast import Autocast
+from simcuda.torch_api.concurrency import Threads, refused_in_children
+from simcuda.torch_api.cuda_api import CudaApi
+from simcuda.torch_api.device_branches import DeviceBranches
+from simcuda.torch_api.dispatch import Dispatcher
+from simcuda.torch_api.factories import Factories, LegacyTypes
+from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
 _active: list[SimulatedCuda] = []
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCuda:
     """The simulated machine, as the code that measures sees it."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    _machine: Machine
 
     def __repr__(self) -> str:
         return f"<{len(self._machine.devices)} x {self.profile.name}, simulated>"
@@ -86,9 +84,9 @@ def device(
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
-    if not _is_positive(count):
+    if not isinstance(count, int) or count <= 0:
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
-    if capacity is not None and not _is_positive(capacity):
+    if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
         raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
     if _active:
         raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
@@ -99,17 +97,18 @@ def device(
     threads = Threads(machine, dispatcher)
     # This set is computed once per process: never from replaced functions.
     torch.utils._device._device_constructors()
+    # Everything that is put in place is first given its way back: entering may fail half-way.
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
-        stack.callback(_set_default_device, _default_device())
-        stack.callback(_forget_answers)
+        stack.enter_context(_default_device_kept())
+        # Which module answers for the accelerator is remembered.
+        stack.callback(torch.get_device_module.cache_clear)
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)
-        python_data = PythonData(tensors)
-        python_data.install(patches)
-        LegacyTypes(machine, python_data).install(patches)
-        numbered.install(patches)
+        factories = Factories(tensors)
+        factories.install(patches)
+        LegacyTypes(machine, factories).install(patches)
         StorageApi(machine).install(patches)
         api = CudaApi(machine)
         stack.callback(api.end)
@@ -117,30 +116,27 @@ def device(
         autocast = Autocast(machine)
         stack.callback(autocast.remove)
         autocast.install(patches)
-        repairs.install(patches, machine)
-        gradients.install(patches)
+        DeviceBranches(machine).install(patches)
         refusals.install(patches)
         refusals.refuse_c_functions(patches)
         threads.install(patches)
-        watching.install(patches)
-        stack.enter_context(followed(patches))
+        # From here on nothing is replaced any more, so that other modules' names can follow.
+        stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
-        stack.enter_context(torch_imports_outside(patches))
-        _forget_answers()
+        stack.enter_context(refusals.torch_imports_outside(patches))
+        torch.get_device_module.cache_clear()
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
-        stack.enter_context(watching.watched_by(dispatcher))
+        # Last of all: what was made on the way here is not the user's.
+        stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
-
-
-def _is_positive(number: object) -> bool:
-    return isinstance(number, int) and number > 0
 
 
 @cache
 def _say_that_cuda_is_missing() -> Any:
+    # A build without CUDA says so by a hook that the simulation has used up.
     library: Any = torch.library.Library
     kept = library("_", "IMPL")
     kept.fallback(_fail_for_want_of_cuda, "CUDA")
@@ -151,19 +147,16 @@ def _fail_for_want_of_cuda(*_: Any, **__: Any) -> Any:
     raise AssertionError("Torch not compiled with CUDA enabled")
 
 
-def _default_device() -> torch.device | None:
-    context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
-    return None if context is None else context.device
-
-
-def _forget_answers() -> None:
-    # Which module answers for the accelerator is remembered.
-    torch.get_device_module.cache_clear()
-
-
-def _set_default_device(device: torch.device | None) -> None:
-    if device != _default_device():
-        torch.set_default_device(device)
+@contextmanager
+def _default_device_kept() -> Iterator[None]:
+    """Let the default device of before hold again, whatever it is set to within."""
+    before = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    try:
+        yield
+    finally:
+        now = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+        if now is not before:
+            torch.set_default_device(None if before is None else before.device)
 
 
 def _start_real_cuda() -> None:

@@ -443,7 +443,7 @@ def test_with_a_gpu_the_meter_auto_takes_it(
     def told(order: dict[str, Any], _: bytes) -> dict[str, Any]:
         import os
 
-        return {"reason": f"{order['meter']} with {os.environ['CUDA_VISIBLE_DEVICES']}"}
+        return {"reason": f"{order['settings']['meter']} with {os.environ['CUDA_VISIBLE_DEVICES']}"}
 
     for number in (1, 2):
         add(repository, number)
@@ -469,11 +469,11 @@ def test_the_processes_of_a_machine_share_what_travelled(
             for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines()
             if line.startswith("RssAnon:")
         )
-        return {"node": "it", "reason": f"{own} {memoryview(objects).nbytes}"}
+        return {"reason": f"{own} {memoryview(objects).nbytes}"}
 
     def kibibytes_with(objects: bytes) -> int:
         monkeypatch.setattr(ray, "packed", lambda root, _, say: (packed(root, [], say)[0], objects))
-        own, size = reason(run(on(cluster), repository), "T-0").removeprefix("on it: ").split()
+        own, size = reason(run(on(cluster), repository), "T-0").partition(": ")[2].split()
         assert len(objects) == int(size)
         return int(own)
 

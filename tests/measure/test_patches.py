@@ -14,8 +14,8 @@ from finding_tickets.measure.loading import unpatched
 from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import run
 from finding_tickets.measure.tasks import CannotMeasureError
+from simcuda.cost.rules import without_rule
 from simcuda.ledger import Ledger
-from simcuda.rules import waitless
 
 
 def answer(*_: object) -> float:
@@ -48,10 +48,11 @@ def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> Non
 
 def test_a_replaced_constant_is_named_and_put_back() -> None:
     """The tables by which the device counts are as good as its functions."""
-    before = waitless.WAITLESS
-    with pytest.raises(CannotMeasureError, match=r"^replaces simcuda\.rules\.waitless\.W"), unpatched():
-        vars(waitless)["WAITLESS"] = {}
-    assert before is waitless.WAITLESS
+    before = without_rule.NEVER_WAITING
+    message = r"^replaces simcuda\.cost\.rules\.without_rule\.N"
+    with pytest.raises(CannotMeasureError, match=message), unpatched():
+        vars(without_rule)["NEVER_WAITING"] = {}
+    assert before is without_rule.NEVER_WAITING
 
 
 def test_a_deleted_function_is_put_back() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from simcuda import agree
 from simcuda.recording import file
-from simcuda.recording.comparison import Agreement, compare
+from simcuda.recording.comparison import RecordingAgreement, compare
 from simcuda.recording.file import Recording
 
 pytestmark = pytest.mark.slow
+
 
 CASE = "rule/read-one-value"
 """It costs one wait and one copy, and no launch."""
@@ -44,7 +45,7 @@ def of_version(recording: Recording, torch: str) -> Recording:
     return replace(recording, environment={**recording.environment, "torch": torch})
 
 
-def shares(found: Agreement) -> dict[str, tuple[int, int]]:
+def shares(found: RecordingAgreement) -> dict[str, tuple[int, int]]:
     """Agreeing and compared cases, by metric."""
     return {tally.metric.name: (tally.agreed, tally.compared) for tally in found.tallies}
 

@@ -11,7 +11,7 @@ from simcuda.recording import file
 from simcuda.recording.file import Recording
 
 RECORDINGS = [file.read(path) for path in sorted(Path(__file__).parent.glob("*.json.gz"))]
-REAL = [recording for recording in RECORDINGS if not recording.is_simulated]
+REAL = [recording for recording in RECORDINGS if recording.environment["made_by"] == "real"]
 
 ENOUGH = ("rule/*", "workload/*", "optimizer/*", "op/index*", "op/masked*/0*", "op/nn_functional_*/0*")
 """What is compared in every run of the tests; ``python -m simcuda.agree`` compares everything."""
@@ -24,7 +24,7 @@ def test_recordings_of_the_simulation_have_a_name_that_says_so() -> None:
     files = sorted(Path(__file__).parent.glob("*.json.gz"))
     simulated = [path.name.startswith("simulated-") for path in files]
     assert simulated
-    assert simulated == [recording.is_simulated for recording in RECORDINGS]
+    assert simulated == [recording.environment["made_by"] == "simulated" for recording in RECORDINGS]
 
 
 @pytest.mark.parametrize("recording", REAL or [NONE_YET])

@@ -14,20 +14,18 @@ import pytest
 import torch
 
 import simcuda
+from simcuda import Gpu, Measurement
 from simcuda import record as command
-from simcuda.gpu import Gpu
-from simcuda.measurement import Measurement
+from simcuda.cost.rules import RULES
 from simcuda.real import CannotCountError
 from simcuda.recording import file, operators, optimizers
 from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, Work, seed_all
-from simcuda.recording.devices import Real, Simulated, profile_from
+from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
-from simcuda.recording.measuring import TRIES, outcome
 from simcuda.recording.recorder import record
 from simcuda.recording.selection import Selection
-from simcuda.recording.supervising import Progress, _messages
-from simcuda.recording.worker import Order, run_group
-from simcuda.rules import RULES
+from simcuda.recording.suite_runner import SuiteProgress, _messages
+from simcuda.recording.worker import TRIES, SuiteOrder, outcome, run_group
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +44,7 @@ def test_a_case_holds_what_its_measurement_counts(small: Recording) -> None:
     assert {"stream_syncs": 1, "d2h": 1, "d2h_bytes": 4} == counts
 
 
+@pytest.mark.slow
 def test_the_same_recording_is_the_same_file(small: Recording, again: Recording, tmp_path: Path) -> None:
     """Two recordings of the same cases have the same bytes."""
     file.write(small, tmp_path / "one.json.gz")
@@ -65,7 +64,7 @@ def test_a_recording_is_read_back(small: Recording, tmp_path: Path, name: str) -
 
 def test_a_header_says_who_made_it(small: Recording) -> None:
     """A recording of the simulation says so, and names the device, the profile and the versions."""
-    assert small.is_simulated
+    assert "simulated" == small.environment["made_by"]
     assert "NVIDIA H200" == small.environment["device"]
     assert None is small.environment["driver"]
     assert "h200-cuda13" == small.environment["profile"]["name"]
@@ -80,6 +79,7 @@ def test_another_file_is_no_recording(tmp_path: Path, content: str) -> None:
         file.read(tmp_path / "x.json")
 
 
+@pytest.mark.slow
 def test_a_case_that_ends_its_process_loses_no_other(battered: tuple[Recording, list[str]]) -> None:
     """Cases that are killed or exit are lost with the reason; all before and after them are there."""
     recording, told = battered
@@ -98,6 +98,7 @@ def test_a_case_that_ends_its_process_loses_no_other(battered: tuple[Recording, 
     assert [costs] * 7 == counted
 
 
+@pytest.mark.slow
 def test_an_error_is_how_a_case_ends(battered: tuple[Recording, list[str]]) -> None:
     """An exception is recorded with its type and first line."""
     case = battered[0].cases["verifier/mine/raises/n=1"]
@@ -111,8 +112,8 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
         raise ValueError("not today")
 
     told: list[dict[str, Any]] = []
-    devices = Simulated(simcuda.PROFILES["h200-cuda13"])
-    order = Order("x", Selection(1), None)
+    devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
+    order = SuiteOrder("x", Selection(1), None)
     assert run_group(Group("verifier/mine", broken), order, devices, told.append)
     assert {"case": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
 
@@ -221,7 +222,7 @@ class Poisoned:
     """Devices on which the first case makes an illegal access, after which CUDA refuses everything."""
 
     def __init__(self) -> None:
-        self._simulated = Simulated(simcuda.PROFILES["h200-cuda13"])
+        self._simulated = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
         self.is_healthy = iter((True, False)).__next__
 
     @contextmanager
@@ -235,7 +236,7 @@ def test_a_process_ends_with_its_device() -> None:
     """After a case that leaves the device unusable its process runs no other, and does not say it is done."""
     cases = [Case(f"group/{n}", nothing, "00000000") for n in range(3)]
     told: list[dict[str, Any]] = []
-    order = Order("group", Selection(1), None)
+    order = SuiteOrder("group", Selection(1), None)
     devices: Any = Poisoned()
     assert not run_group(Group("group", lambda: cases), order, devices, told.append)
     assert ["group/0", "group/1"] == [message["case"] for message in told if "outcome" in message]
@@ -295,7 +296,7 @@ def test_what_a_profiler_lost_is_measured_again() -> None:
 
 def test_a_new_process_goes_on_after_the_last_case() -> None:
     """What is done, and what was under way when a process ended, is not run again."""
-    progress = Progress()
+    progress = SuiteProgress()
     for message in (
         *({"group": "a"}, {"case": "a/0"}, {"case": "a/0", "outcome": {}}),
         *({"group": "b"}, {"case": "b/0"}, {"case": "b/0", "outcome": {}}, {"case": "b/1"}),
@@ -307,7 +308,7 @@ def test_a_new_process_goes_on_after_the_last_case() -> None:
 
 def test_a_group_that_ends_its_process_before_its_first_case_is_skipped() -> None:
     """The next process goes on with the group after it."""
-    progress = Progress()
+    progress = SuiteProgress()
     for message in ({"group": "a"}, {"group": "b"}):
         progress.follow(message)
     assert "b" == progress.lose()
@@ -318,10 +319,10 @@ def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytes
     """On real devices such a case is recorded as not run, with the numbers."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     case = Case("x/two", nothing, "00000000", devices=2)
-    devices: Any = Real()
+    devices: Any = RealDevices()
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
-    run_group(Group("x", lambda: [case]), Order("x", Selection(1), None), devices, told.append)
+    run_group(Group("x", lambda: [case]), SuiteOrder("x", Selection(1), None), devices, told.append)
     assert "needs 2 devices, and there are 1" == told[-1]["outcome"]["not_run"]
 
 
@@ -355,6 +356,7 @@ def test_samples_reach_the_device_with_their_strides() -> None:
             assert (sample.stride(), sample.tolist()) == (moved.stride(), moved.tolist())
 
 
+@pytest.mark.slow
 def test_an_operator_runs_forward_and_backward(profile: Profile) -> None:
     """Both are cases of their own, with the summary of the same sample; a product needs one kernel."""
     recording = record(Selection(1, ("op/mul/*",)), profile, say=str)
@@ -367,8 +369,7 @@ def test_an_operator_runs_forward_and_backward(profile: Profile) -> None:
 
 def test_every_optimizer_is_a_case() -> None:
     """Each class of torch.optim steps by default, and in each way that its constructor has a word for."""
-    (group,) = optimizers.groups()
-    ids = {case.id for case in group.cases()}
+    ids = {case.id for case in optimizers.cases()}
     kinds = [
         kind
         for kind in vars(torch.optim).values()
@@ -405,12 +406,14 @@ def composites(profile: Profile) -> dict[str, Any]:
     return {id_.removeprefix("workload/"): case for id_, case in recording.cases.items()}
 
 
+@pytest.mark.slow
 def test_workloads_run_and_are_known(composites: dict[str, Any]) -> None:
     """More than twenty workloads run on the simulated device, and no operation in them is unknown."""
     assert len(composites) > 20
     assert {"digest", "counts"} == set.union(*(case.keys() - {"approximate"} for case in composites.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAITS)
 def test_workloads_wait_as_often_as_they_ask(composites: dict[str, Any], name: str) -> None:
     """The host waits once for each value or tensor that a workload brings over."""

@@ -24,11 +24,11 @@ from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves, tree_map
 
 import simcuda
-from simcuda import dispatch
-from simcuda.backward import joins_gradients
-from simcuda.dispatch import Dispatcher
-from simcuda.plans import plan_of
+from simcuda.cost.traits import traits_of
 from simcuda.recording import operators
+from simcuda.torch_api import dispatch
+from simcuda.torch_api.dispatch import Dispatcher
+from simcuda.torch_api.gradients import joins_gradients
 
 MOST_SAMPLES = 10
 BACKWARD = "backward of sample "
@@ -75,7 +75,7 @@ class Run:
 def sweep(part: int, parts: int) -> dict[str, Outcome]:
     """The outcome of every operator that yields samples, by name."""
     outcomes = {}
-    for op in operators._op_db()[part::parts]:
+    for op in operators.op_db()[part::parts]:
         # What nobody filled is filled alike then.
         torch.use_deterministic_algorithms("empty" in op.name)
         samples = _samples(op)
@@ -215,7 +215,7 @@ def _is_taken_apart(name: str) -> bool:
     namespace, _, full = name.partition("::")
     packet, _, overload = full.partition(".")
     operation = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-    return plan_of(operation).composite is not None
+    return traits_of(operation).composite is not None
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from simcuda.allocator import Allocator, OutOfMemory
-from simcuda.blocks import Block
-from simcuda.ordering import Ordering
+from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
+from simcuda.device.ordering import Ordering
 
 MIB = 1 << 20
 CAPACITY = 200 * MIB
@@ -17,7 +16,7 @@ def allocator(capacity: int = CAPACITY, order: Ordering | None = None) -> Alloca
     return Allocator(capacity, order or Ordering(), lambda _: None)
 
 
-def take(memory: Allocator, size: int, stream: int = 0) -> Block:
+def take(memory: Allocator, size: int, stream: int = 0) -> MemoryBlock:
     """The block of a request that must be served."""
     block = memory.malloc(size, stream)
     assert block is not None
@@ -120,12 +119,12 @@ def test_a_block_used_by_another_stream_returns_after_that_stream() -> None:
     memory.record_stream(block, 1)
     memory.free(block)
     active: Any = memory.stats.as_nested_dict()["active"]
-    assert (0, 1000) == (memory.allocated, memory.requested)
+    assert (0, 1000) == (memory.stats.both.allocated.current, memory.stats.both.requested.current)
     assert {"current": 1, "peak": 1, "allocated": 1, "freed": 0} == active["all"]
     assert block.address != take(memory, 1000).address
     order.host_waits_for_streams([1])
     assert block.address == take(memory, 1000).address
-    assert 2000 == memory.requested
+    assert 2000 == memory.stats.both.requested.current
 
 
 def test_a_block_waits_for_every_stream_that_used_it() -> None:
@@ -195,7 +194,7 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
     """After a thousand random requests and returns no blocks overlap, and in the end nothing is left."""
     choose = Random(seed)  # noqa: S311 - a test wants the same sequence each time
     memory = allocator(2000 * MIB)
-    blocks: list[Block] = []
+    blocks: list[MemoryBlock] = []
     for _ in range(1000):
         if blocks and choose.random() < 0.45:
             memory.free(blocks.pop(choose.randrange(len(blocks))))
@@ -203,11 +202,15 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
             blocks.append(take(memory, choose.choice([1, 700, 5000, MIB, 3 * MIB // 2, 12 * MIB])))
     blocks.sort(key=lambda block: block.address)
     assert all(one.address + one.size <= next_one.address for one, next_one in pairwise(blocks))
-    assert memory.allocated == sum(block.size for block in blocks)
+    assert memory.stats.both.allocated.current == sum(block.size for block in blocks)
     for block in choose.sample(blocks, len(blocks)):
         memory.free(block)
     memory.empty_cache()
-    assert (0, 0, 0) == (memory.reserved, memory.allocated, memory.stats.both.inactive.current)
+    assert (0, 0, 0) == (
+        memory.reserved,
+        memory.stats.both.allocated.current,
+        memory.stats.both.inactive.current,
+    )
 
 
 def test_cached_segments_make_room_before_memory_runs_out() -> None:
@@ -230,7 +233,7 @@ def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None
     blocks = [take(memory, 5 * MIB) for _ in range(40)]
     for block in blocks[::2]:
         memory.free(block)
-    assert (100 * MIB, 200 * MIB) == (memory.allocated, memory.reserved)
+    assert (100 * MIB, 200 * MIB) == (memory.stats.both.allocated.current, memory.reserved)
     with pytest.raises(OutOfMemory) as caught:
         memory.malloc(6 * MIB, 0)
     error = caught.value
@@ -253,7 +256,7 @@ def test_the_same_bytes_in_whole_segments_do_not_fragment() -> None:
 def test_a_memory_fraction_limits_the_segments() -> None:
     """Half of 200 MiB serves a segment of 100 MiB and nothing more."""
     memory = allocator()
-    memory.set_fraction(0.5)
+    memory.fraction = 0.5
     take(memory, 100 * MIB)
     with pytest.raises(OutOfMemory) as caught:
         memory.malloc(1, 0)

@@ -14,8 +14,7 @@ import torch
 import simcuda
 from simcuda import Measurement, real
 from simcuda.assertions import BEHIND, MOST_LINES, Limits
-from simcuda.measurement import METRICS
-from simcuda.report import HEAVIEST_FIRST
+from simcuda.measurement import HEAVIEST_FIRST, METRICS
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import simcuda
-from simcuda import SimulatedCuda, autocast_policies
+from simcuda import SimulatedCuda
+from simcuda.torch_api import autocast
 
 HALF, SINGLE, DOUBLE = torch.float16, torch.float32, torch.float64
 variable_functions: Any = torch._VF
@@ -34,7 +35,7 @@ def treated_by_torch() -> set[str]:
 
 def test_every_operation_that_autocast_treats_has_a_policy() -> None:
     """The policies name what PyTorch's kernels are registered for, and nothing else."""
-    policies = autocast_policies
+    policies = autocast
     named = (policies.LOWER, policies.SINGLE, policies.SINGLE_RESULT, policies.WITH_TYPE, policies.WIDEST)
     # Entries to cuDNN, for real devices.
     unreachable = {"cudnn_convolution", "cudnn_convolution_transpose", "_cudnn_rnn"}

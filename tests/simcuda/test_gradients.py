@@ -134,3 +134,11 @@ def test_a_graph_is_freed_with_its_result(gpu: SimulatedCuda) -> None:
     with gpu.measure() as cost:
         leaf.mul(2).prod()
     assert 0 == cost.retained_bytes
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_tensor_may_be_given_by_name() -> None:
+    """What stands in for a function of torch takes its arguments by name, as the function does."""
+    x = torch.arange(4.0, device="cuda").requires_grad_()
+    assert 3.0 == torch.max(input=x).item()
+    assert 1.5 == torch.quantile(input=x.detach(), q=torch.tensor(0.5, device="cuda")).item()

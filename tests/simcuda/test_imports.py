@@ -31,6 +31,7 @@ print("fine")
 """
 
 
+@pytest.mark.slow
 def test_torch_imports_its_own_modules_outside_the_simulation() -> None:
     """``torch._dynamo`` is loaded only when torch wants it, and then sees nothing of the simulation."""
     run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=False)

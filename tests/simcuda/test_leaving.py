@@ -14,7 +14,7 @@ import torch._dynamo  # the first optimizer would import it
 from torch.utils.data import DataLoader
 
 import simcuda
-from simcuda import refusals
+from simcuda.torch_api import refusals
 
 Names = dict[str, dict[str, Any]]
 

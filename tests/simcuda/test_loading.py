@@ -66,6 +66,7 @@ def test_workers_may_stay(gpu: SimulatedCuda) -> None:
     assert ([True] * 4, 1) == (pinned, cost.syncs)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_a_worker_cannot_use_the_device() -> None:
     """A worker that was forked cannot make tensors on the device, as on CUDA."""

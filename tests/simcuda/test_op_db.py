@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/simcuda-ops.md").read_text(encoding="utf-8")
 PARTS = 2

@@ -1,4 +1,4 @@
-from simcuda.ordering import HOST, Conflict, Ordering
+from simcuda.device.ordering import HOST, Conflict, Ordering
 
 MAIN, SIDE, OTHER = 0, 1, 2
 X, Y, HOST_BUFFER = 100, 101, 200
@@ -127,25 +127,32 @@ def test_the_host_reads_the_result_of_a_copy_only_after_waiting() -> None:
     order = Ordering()
     order.launch(MAIN, reads=[X], writes=[HOST_BUFFER])
     mark = order.record(MAIN)
-    assert [Conflict(HOST_BUFFER, HOST, MAIN, "read after write")] == order.host_reads(HOST_BUFFER)
+    assert [Conflict(HOST_BUFFER, HOST, MAIN, "read after write")] == order.host_touches(
+        HOST_BUFFER, writes=False
+    )
     order.host_waits(mark)
-    assert [] == order.host_reads(HOST_BUFFER)
+    assert [] == order.host_touches(HOST_BUFFER, writes=False)
 
 
 def test_the_host_overwrites_the_source_of_a_copy_only_after_waiting() -> None:
     """An asynchronous copy from pinned memory may still be reading; reading beside it is safe."""
     order = Ordering()
     order.launch(MAIN, reads=[HOST_BUFFER], writes=[X])
-    assert [] == order.host_reads(HOST_BUFFER)
-    assert [Conflict(HOST_BUFFER, HOST, MAIN, "write after read")] == order.host_writes(HOST_BUFFER)
+    assert [] == order.host_touches(HOST_BUFFER, writes=False)
+    assert [Conflict(HOST_BUFFER, HOST, MAIN, "write after read")] == order.host_touches(
+        HOST_BUFFER, writes=True
+    )
     order.host_waits_for_streams([MAIN])
-    assert [] == order.host_writes(HOST_BUFFER)
+    assert [] == order.host_touches(HOST_BUFFER, writes=True)
 
 
 def test_host_data_that_no_stream_touched_is_free_to_use() -> None:
     """Ordinary host memory has no conflicts."""
     order = Ordering()
-    assert ([], []) == (order.host_reads(HOST_BUFFER), order.host_writes(HOST_BUFFER))
+    assert ([], []) == (
+        order.host_touches(HOST_BUFFER, writes=False),
+        order.host_touches(HOST_BUFFER, writes=True),
+    )
 
 
 def test_a_copy_between_devices_orders_both_streams() -> None:

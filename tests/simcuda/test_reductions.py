@@ -2,8 +2,8 @@
 
 import pytest
 
+from simcuda.cost.reductions import Reduction, arithmetic, reduce_all, reduction
 from simcuda.profile import PROFILES
-from simcuda.reductions import Reduction, arithmetic, reduce_all, reduction
 
 H200 = PROFILES["h200-cuda13"]
 A100 = PROFILES["a100-cuda12"]

@@ -13,8 +13,9 @@ import pytest
 import torch
 
 import simcuda
-from simcuda import SimulatedCuda, refusals
-from simcuda.patches import Patches
+from simcuda import SimulatedCuda
+from simcuda.torch_api import refusals
+from simcuda.torch_api.patches import Patches
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import torch
 
 import simcuda
 from simcuda import Measurement, SimulatedCuda
-from simcuda.measurement import METRICS
-from simcuda.report import HEAVIEST_FIRST
+from simcuda.measurement import HEAVIEST_FIRST, METRICS
 
 
 @pytest.fixture

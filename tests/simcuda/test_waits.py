@@ -11,10 +11,8 @@ import torch
 
 import simcuda
 from simcuda import Measurement
-from simcuda.rules import RULES
-from simcuda.rules.composites import TAKEN_APART
-from simcuda.rules.host_only import HOST_ONLY
-from simcuda.rules.waitless import WAITLESS, never_waits
+from simcuda.cost.rules import RULES
+from simcuda.cost.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART, never_waits
 
 NAMES = """
 x = torch.rand(8, device="cuda")
@@ -180,7 +178,7 @@ def test_an_operation_that_nobody_looked_at_might_wait() -> None:
 
 def test_no_operation_is_in_two_tables() -> None:
     """What never waits or is taken apart has no rule for every call of it, is listed once, exists on CUDA."""
-    names = [name for table in (WAITLESS, TAKEN_APART) for group in table.values() for name in group]
+    names = [name for table in (NEVER_WAITING, TAKEN_APART) for group in table.values() for name in group]
     always = {op for rule in RULES for op in rule.ops}
     assert len(names) == len(set(names))
     assert set() == {f"aten.{name}" for name in names} & (always | HOST_ONLY)

@@ -28,7 +28,7 @@ from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_
 from finding_tickets.measure.run import JobReport, run
 from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, WrongTargetError
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.report import HEAVIEST_FIRST
+from simcuda.measurement import HEAVIEST_FIRST
 
 NAME = "target"
 """What the target is called where reports have variants."""

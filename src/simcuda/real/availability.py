@@ -1,14 +1,17 @@
-"""Whether costs can be counted on a real CUDA device here, and on what."""
+"""Whether costs can be counted on a real CUDA device here, on what, and under which profile."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from simcuda import simulation
+from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB, PROFILES, Profile
 
 NO_CACHE = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 UNKNOWN = "unknown"
@@ -38,35 +41,19 @@ def why_not() -> str | None:
     """
     if simulation.active() is not None:
         return "a simulated device is active, which stands in the place of real ones"
+    version = torch.__version__
     if torch.version.cuda is None:
-        kind = "for ROCm" if torch.version.hip else "without CUDA"
-        return f"PyTorch {torch.__version__} is a build {kind}"
-    return _no_device() or _no_counter()
-
-
-def environment() -> Environment:
-    """The first real device and the software on it; only where ``why_not()`` is None."""
-    return Environment(
-        gpu=torch.cuda.get_device_name(0),
-        driver=_driver_version(),
-        cuda=str(torch.version.cuda),
-        torch=str(torch.__version__),
-    )
-
-
-def _no_device() -> str | None:
+        return f"PyTorch {version} is a build {'for ROCm' if torch.version.hip else 'without CUDA'}"
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]  # has no annotations
     except RuntimeError as error:
         return f"CUDA does not start: {str(error).strip().splitlines()[0]}"
-    return None if torch.cuda.device_count() else "there is no CUDA device that PyTorch can use"
-
-
-def _no_counter() -> str | None:
-    """Why what happens on a device could not be seen."""
+    if not torch.cuda.device_count():
+        return "there is no CUDA device that PyTorch can use"
+    # From here on it is about what shows how the device is used.
     seen = torch.profiler.supported_activities()  # type: ignore[no-untyped-call]  # has no annotations
     if torch.profiler.ProfilerActivity.CUDA not in seen:
-        return f"the profiler of PyTorch {torch.__version__} does not see CUDA: it is built without CUPTI"
+        return f"the profiler of PyTorch {version} does not see CUDA: it is built without CUPTI"
     if (backend := torch.cuda.get_allocator_backend()) != "native":
         return f"the allocator in use, {backend}, does not tell requested bytes: only the native one does"
     if NO_CACHE in os.environ:
@@ -74,12 +61,50 @@ def _no_counter() -> str | None:
     return None
 
 
-def _driver_version() -> str:
-    """As NVML tells it, which every driver installs."""
+def environment() -> Environment:
+    """The first real device and the software on it; only where ``why_not()`` is None."""
+    driver = UNKNOWN
     text = ctypes.create_string_buffer(80)
     try:
+        # NVML tells the version, and every driver installs it.
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        answered = nvml.nvmlInit_v2() == 0 and nvml.nvmlSystemGetDriverVersion(text, len(text)) == 0
+        if nvml.nvmlInit_v2() == 0 and nvml.nvmlSystemGetDriverVersion(text, len(text)) == 0:
+            driver = text.value.decode()
     except (OSError, AttributeError):
-        return UNKNOWN
-    return text.value.decode() if answered else UNKNOWN
+        driver = UNKNOWN
+    return Environment(
+        gpu=torch.cuda.get_device_name(0),
+        driver=driver,
+        cuda=str(torch.version.cuda),
+        torch=str(torch.__version__),
+    )
+
+
+def profile_of(properties: Any, cuda_version: str, cublas_workspace_bytes: int) -> Profile:
+    """The profile of a GPU under a build for ``cuda_version``, such as ``12.8``.
+
+    A known profile is taken for a GPU of its name and multiprocessors under the same major version of CUDA;
+    else it is made of what the device says of itself.
+
+    Args:
+        properties: What ``torch.cuda.get_device_properties`` says of the device.
+        cuda_version: The version of CUDA that PyTorch was built for.
+        cublas_workspace_bytes: What PyTorch gives cuBLAS.
+    """
+    major = int(cuda_version.split(".", maxsplit=1)[0])
+    for known in PROFILES.values():
+        same_gpu = (known.gpu, known.multiprocessors) == (properties.name, properties.multi_processor_count)
+        if same_gpu and known.cuda_version.split(".")[0] == str(major):
+            return known
+    return Profile(
+        name=f"{re.sub(r'[^a-z0-9]+', '-', properties.name.lower())}-cuda{major}",
+        gpu=properties.name,
+        capability=(properties.major, properties.minor),
+        multiprocessors=properties.multi_processor_count,
+        threads_per_multiprocessor=properties.max_threads_per_multi_processor,
+        memory_bytes=properties.total_memory,
+        l2_cache_bytes=properties.L2_cache_size,
+        cuda_version=cuda_version,
+        multi_tensor=KERNEL_ARGUMENTS_32_KIB if major >= 13 else KERNEL_ARGUMENTS_4_KIB,
+        cublas_workspace_bytes=cublas_workspace_bytes,
+    )

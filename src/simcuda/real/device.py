@@ -5,17 +5,45 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import torch
 
-from simcuda.measurement import Measurement
-from simcuda.profile import Profile
-from simcuda.real import memory
-from simcuda.real.availability import why_not
+from simcuda.measurement import METRICS, Measurement
+from simcuda.profile import MIB, Profile
+from simcuda.real import memory, trace
+from simcuda.real.availability import profile_of, why_not
 from simcuda.real.counting import IncompleteTraceError, count
-from simcuda.real.measurement import NEVER_COUNTED, RealMeasurement
-from simcuda.real.profiles import profile_of, properties_of
-from simcuda.real.session import Seen, watched
+from simcuda.real.session import Observation, observed
+
+NEVER_COUNTED = ("hazards", "host_peak_bytes")
+"""A real device tells neither the order of accesses nor what the host allocates."""
+
+
+class RealMeasurement(Measurement):
+    """What a block cost on real devices; final once the block has ended.
+
+    What is ``not_counted`` is not 0, it is not known.
+    """
+
+    _not_counted: tuple[str, ...] = NEVER_COUNTED
+
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """Metrics that these devices do not tell: reading one raises ``AttributeError``."""
+        return self._not_counted
+
+    def __getattribute__(self, name: str) -> Any:
+        """Refuse what was not counted."""
+        if name in super().__getattribute__("_not_counted"):
+            raise AttributeError(f"{name} is not counted on a real device")
+        return super().__getattribute__(name)
+
+    def __repr__(self) -> str:
+        """All that was counted and is not 0."""
+        counts = {name: getattr(self, name, None) for name in METRICS}
+        counted = ", ".join(f"{name}={count}" for name, count in counts.items() if count)
+        return f"{type(self).__name__}({counted})"
 
 
 class CannotCountError(RuntimeError):
@@ -28,7 +56,11 @@ class RealCuda:
     @property
     def profile(self) -> Profile:
         """The profile that describes the first device: under it a simulation is comparable."""
-        return profile_of(properties_of(0), str(torch.version.cuda))
+        properties = torch.cuda.get_device_properties(0)
+        # PyTorch tells what it gives cuBLAS from 2.13 on; before, it took 32 MiB from Hopper on.
+        told = getattr(torch.backends.cuda, "cublas_workspace_size", None)
+        assumed = 32 * MIB if properties.major >= 9 else 8_519_680
+        return profile_of(properties, str(torch.version.cuda), int(told()) if told else assumed)
 
     @contextmanager
     def measure(self) -> Iterator[Measurement]:
@@ -37,12 +69,13 @@ class RealCuda:
         Raises:
             CannotCountError: Another profiler or measurement is under way, or the profiler lost something.
         """
+        # Two profilers at once would each get a part of the events.
         if torch._C._autograd._profiler_enabled():
             raise CannotCountError("another measurement or profiler is under way")
-        measurement = RealMeasurement(_usage=_usage)
+        measurement = RealMeasurement(_usage=_usage, _entry=_usage())
         seen = None
         try:
-            with watched() as seen:
+            with observed() as seen:
                 yield measurement
         finally:
             if seen is not None:
@@ -50,7 +83,7 @@ class RealCuda:
 
     def live_bytes(self) -> int:
         """Requested bytes that are live now, on all devices together."""
-        return memory.live_bytes()
+        return _usage()[0]
 
 
 @contextmanager
@@ -84,6 +117,7 @@ def _warm_up() -> None:
         _probe()
     with gpu.measure() as cost:
         _probe()
+    # At least these: the allocator may add calls of its own.
     if cost.launches < 2 or cost.stream_syncs < 1 or cost.d2h < 1:
         raise CannotCountError(
             "the profiler does not see what happens on the device: CUPTI may be in use by another tool,"
@@ -96,27 +130,23 @@ def _probe() -> None:
     (torch.zeros((), device="cuda") + 1).item()
 
 
-def _fill(measurement: RealMeasurement, seen: Seen) -> None:
+def _fill(measurement: RealMeasurement, seen: Observation) -> None:
     try:
-        counted = count(seen.trace, seen.marks.places)
+        counted = count(trace.read(seen.events), seen.marks.places)
     except IncompleteTraceError as error:
         raise CannotCountError(str(error)) from None
     for metric, amount in counted.totals.items():
         setattr(measurement, metric, amount)
-    made = seen.allocations
+    made = memory.replay(seen.entries, seen.marks.allocations)
     measurement.allocations = len(made.sizes)
     measurement.largest_allocation = max(made.sizes, default=0)
     measurement._sites.update(counted.sites)
     measurement._sites.update({(*place, "allocations"): times for place, times in made.sites.items()})
     measurement.ooms = sum(after.ooms - before.ooms for before, after in seen.statistics)
-    _fill_peaks(measurement, seen, made.peak)
-
-
-def _fill_peaks(measurement: RealMeasurement, seen: Seen, replayed: int) -> None:
-    """One device's statistics tell its peaks; only a replay tells the peak of several together."""
+    # One device's statistics tell its peaks; only a replay tells the peak of several together.
     in_use = [place for place, entries in enumerate(seen.entries) if entries]
     if len(in_use) > 1:
-        measurement.peak_bytes = replayed
+        measurement.peak_bytes = made.peak
         measurement._not_counted = (*NEVER_COUNTED, "peak_allocated_bytes")
     elif in_use:
         before, after = seen.statistics[in_use[0]]

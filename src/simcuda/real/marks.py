@@ -11,13 +11,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import torch
 import torch.cuda._gpu_trace as gpu_trace
 
+from simcuda import ledger
 from simcuda.real.trace import MARK
-from simcuda.user_code import _is_user_code
 
 Place = tuple[str, int, str]
 """File, line and function."""
@@ -27,7 +30,7 @@ END = "end"
 LINE = "line"
 NOWHERE: Place = ("<unknown>", 0, "<unknown>")
 
-is_user_code = functools.cache(_is_user_code)
+is_user_code = functools.cache(ledger.is_user_code)
 
 _listening: list[Marks] = []
 
@@ -47,6 +50,7 @@ def place_of(frame: FrameType | None) -> Place:
     return NOWHERE
 
 
+@dataclass(eq=False)
 class Marks:
     """Leaves the marks of one measured block.
 
@@ -55,11 +59,10 @@ class Marks:
         allocations: Address and place of every allocation that PyTorch told of.
     """
 
-    def __init__(self) -> None:
-        self.places: list[Place] = []
-        self.allocations: list[tuple[int, Place]] = []
-        self._numbers: dict[Place, int] = {}
-        self._thread = threading.get_ident()
+    places: list[Place] = field(default_factory=list)
+    allocations: list[tuple[int, Place]] = field(default_factory=list)
+    _numbers: dict[Place, int] = field(default_factory=dict)
+    _thread: int = field(default_factory=threading.get_ident)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -72,8 +75,48 @@ class Marks:
         finally:
             _listening.remove(self)
 
+    @contextmanager
+    def following_lines(self) -> Iterator[None]:
+        """Leave a mark whenever this thread comes to another line of user code.
+
+        Where a debugger or a coverage tool follows the thread already, it goes on doing so instead.
+        """
+        if sys.gettrace() is not None:
+            yield
+            return
+
+        # Python asks the first function about every call, and in user code the second about every line.
+        def called(frame: FrameType, event: str, argument: Any) -> Any:
+            return within(frame, event, argument) if is_user_code(frame.f_code.co_filename) else None
+
+        def within(frame: FrameType, event: str, _: Any) -> Any:
+            self.leave(LINE, place_of(frame.f_back if event == "return" else frame))
+            return within
+
+        # The functions that are under way are asked about only if that is said of each of them.
+        under_way: list[FrameType] = []
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if is_user_code(frame.f_code.co_filename):
+                frame.f_trace = within
+                under_way.append(frame)
+            frame = frame.f_back
+        self.leave(LINE, place_of(sys._getframe()))
+        sys.settrace(called)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+            for frame in under_way:
+                frame.f_trace = None
+
     def leave(self, kind: str, place: Place) -> None:
-        """Leave a mark of a place."""
+        """Leave a mark of a place.
+
+        Args:
+            kind: ``LINE``, or the metric that PyTorch announced.
+            place: The place, which the trace knows by a number.
+        """
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)
@@ -88,14 +131,14 @@ class Marks:
 
 @functools.cache
 def _register() -> None:
-    """PyTorch has no way to forget a callback."""
-    gpu_trace.register_callback_for_stream_synchronization(lambda _: _announce("stream_syncs"))
-    gpu_trace.register_callback_for_event_synchronization(lambda _: _announce("event_syncs"))
-    gpu_trace.register_callback_for_device_synchronization(lambda: _announce("device_syncs"))
+    # Once for the whole process: PyTorch has no way to forget a callback.
+    gpu_trace.register_callback_for_stream_synchronization(partial(_announce, "stream_syncs"))
+    gpu_trace.register_callback_for_event_synchronization(partial(_announce, "event_syncs"))
+    gpu_trace.register_callback_for_device_synchronization(partial(_announce, "device_syncs"))
     gpu_trace.register_callback_for_memory_allocation(_allocated)
 
 
-def _announce(what: str) -> None:
+def _announce(what: str, *_: Any) -> None:
     for marks in _listening:
         marks.leave(what, marks.place())
 

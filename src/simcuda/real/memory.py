@@ -1,19 +1,28 @@
-"""The real devices' allocators: what they tell, and how much they may take."""
+"""The real devices' allocators: what they tell, how much they may take, and their traces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
 
 import torch
+
+from simcuda.real.marks import NOWHERE, Place
 
 REQUESTED = "requested_bytes.all"
 ALLOCATED = "allocated_bytes.all"
 
+TraceEntry = Mapping[str, Any]
+"""One entry of the ``device_traces`` of ``torch.cuda.memory._snapshot``."""
+
 
 @dataclass(frozen=True)
-class Statistics:
+class MemoryStatistics:
     """What one device's allocator tells; bytes, but for ``ooms``."""
 
     requested: int
@@ -23,20 +32,34 @@ class Statistics:
     ooms: int
 
 
-def statistics() -> list[Statistics]:
+@dataclass(frozen=True)
+class Allocations:
+    """What was asked of the allocators of all devices.
+
+    Attributes:
+        sizes: Requested bytes of every allocation.
+        peak: Most requested bytes in use above those at the beginning, all devices together.
+        sites: How often each place allocated.
+    """
+
+    sizes: tuple[int, ...]
+    peak: int
+    sites: Counter[Place]
+
+
+def statistics() -> list[MemoryStatistics]:
     """The statistics of every device."""
-    return [_statistics(device) for device in range(torch.cuda.device_count())]
-
-
-def reset_peaks() -> None:
-    """Let the peaks of every device begin at what is in use now."""
-    for device in range(torch.cuda.device_count()):
-        torch.cuda.reset_peak_memory_stats(device)
-
-
-def live_bytes() -> int:
-    """Requested bytes that are in use on all devices together."""
-    return sum(device.requested for device in statistics())
+    told = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
+    return [
+        MemoryStatistics(
+            requested=stats.get(f"{REQUESTED}.current", 0),
+            requested_peak=stats.get(f"{REQUESTED}.peak", 0),
+            allocated=stats.get(f"{ALLOCATED}.current", 0),
+            allocated_peak=stats.get(f"{ALLOCATED}.peak", 0),
+            ooms=stats.get("num_ooms", 0),
+        )
+        for stats in told
+    ]
 
 
 @contextmanager
@@ -50,25 +73,39 @@ def limited(count: int, capacity: int | None) -> Iterator[None]:
     torch.cuda.empty_cache()
     try:
         for device in range(count):
-            _set_limit(device, capacity + torch.cuda.memory_reserved(device))
+            limit = capacity + torch.cuda.memory_reserved(device)
+            total = torch.cuda.get_device_properties(device).total_memory
+            # PyTorch takes a fraction and rounds down: half a byte more keeps it from missing one.
+            torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + 0.5) / total), device)
         yield
     finally:
         for device in range(count):
             torch.cuda.set_per_process_memory_fraction(1.0, device)
 
 
-def _set_limit(device: int, nbytes: int) -> None:
-    """PyTorch takes a fraction and rounds down: half a byte more keeps it from missing one."""
-    total = torch.cuda.get_device_properties(device).total_memory
-    torch.cuda.set_per_process_memory_fraction(min(1.0, (nbytes + 0.5) / total), device)
+def replay(devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[int, Place]]) -> Allocations:
+    """Replay what the allocators traced: counts of allocations, and the lines of code behind them.
 
+    The entries of several devices are ordered by their time, in microseconds.
 
-def _statistics(device: int) -> Statistics:
-    told = torch.cuda.memory_stats(device)
-    return Statistics(
-        requested=told.get(f"{REQUESTED}.current", 0),
-        requested_peak=told.get(f"{REQUESTED}.peak", 0),
-        allocated=told.get(f"{ALLOCATED}.current", 0),
-        allocated_peak=told.get(f"{ALLOCATED}.peak", 0),
-        ooms=told.get("num_ooms", 0),
-    )
+    Args:
+        devices: The entries of each device.
+        announced: Address and place of every allocation that PyTorch told of.
+    """
+    # An address is handed out again and again: the places of one are in the order of its allocations.
+    places: dict[int, deque[Place]] = {}
+    for address, place in announced:
+        places.setdefault(address, deque()).append(place)
+    sizes: list[int] = []
+    sites: Counter[Place] = Counter()
+    used = peak = 0
+    for entry in heapq.merge(*devices, key=itemgetter("time_us")):
+        if entry["action"] == "alloc":
+            sizes.append(entry["size"])
+            told = places.get(entry["addr"])
+            sites[told.popleft() if told else NOWHERE] += 1
+            used += entry["size"]
+            peak = max(peak, used)
+        elif entry["action"] == "free_completed":
+            used -= entry["size"]
+    return Allocations(tuple(sizes), peak, sites)

@@ -11,11 +11,11 @@ MARK = "simcuda "
 
 
 @dataclass(frozen=True)
-class Call:
+class CudaCall:
     """A call of the CUDA runtime or driver by the host.
 
     Attributes:
-        name: Such as ``cudaLaunchKernel``.
+        name: Such as ``cudaLaunchKernel``, whichever way of default streams it was compiled for.
         start: Microseconds on the trace's clock.
         end: The same.
         correlation: Number that what the device did for it carries too.
@@ -30,7 +30,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Copy:
+class DeviceCopy:
     """A copy that a device made: ``name`` is such as ``Memcpy HtoD (Pageable -> Device)``."""
 
     name: str
@@ -39,7 +39,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Mark:
+class TraceMark:
     """A mark that we left in the trace; see ``marks``."""
 
     text: str
@@ -48,60 +48,53 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Trace:
+class ProfilerTrace:
     """Everything in a trace that is counted, calls and marks in the order of their start.
 
     Attributes:
+        calls: The calls of CUDA.
         kernels: The correlation of every kernel that ran.
+        copies: The copies that devices made.
+        marks: The marks that we left.
         operations: Names of ATen operations by their number.
     """
 
-    calls: tuple[Call, ...]
+    calls: tuple[CudaCall, ...]
     kernels: tuple[int, ...]
-    copies: tuple[Copy, ...]
-    marks: tuple[Mark, ...]
+    copies: tuple[DeviceCopy, ...]
+    marks: tuple[TraceMark, ...]
     operations: Mapping[int, str]
 
 
-def read(events: Iterable[Mapping[str, Any]]) -> Trace:
+def read(events: Iterable[Mapping[str, Any]]) -> ProfilerTrace:
     """The records in the ``traceEvents`` of a trace in Chrome's format, as Kineto writes it."""
-    by_category: dict[str, list[Mapping[str, Any]]] = {}
+    calls: dict[str, dict[int, CudaCall]] = {"cuda_driver": {}, "cuda_runtime": {}}
+    kernels, copies, marks, operations = [], [], [], {}
     for event in events:
-        if event.get("ph") == "X":
-            by_category.setdefault(str(event.get("cat")), []).append(event)
-    ops = by_category.get("cpu_op", [])
+        if event.get("ph") != "X":
+            continue
+        name, category, start = str(event["name"]), str(event.get("cat")), event["ts"]
+        end = start + event.get("dur", 0)
+        arguments = event.get("args", {})
+        correlation, op = int(arguments.get("correlation", 0)), int(arguments.get("External id", 0))
+        if category in calls:
+            # The endings say which default stream the caller was compiled for.
+            plain = name.removesuffix("_ptsz").removesuffix("_ptds")
+            calls[category][correlation] = CudaCall(plain, start, end, correlation, op)
+        elif category == "kernel":
+            kernels.append(correlation)
+        elif category == "gpu_memcpy":
+            copies.append(DeviceCopy(name, correlation, int(arguments.get("bytes", 0))))
+        elif category == "cpu_op" and name.startswith(MARK):
+            marks.append(TraceMark(name.removeprefix(MARK), start, end))
+        elif category == "cpu_op":
+            operations[op] = name
     # A call of the driver that the runtime makes for one of its own has the number of that.
-    runtime, driver = (map(_call, by_category.get(name, [])) for name in ("cuda_runtime", "cuda_driver"))
-    calls = {call.correlation: call for call in (*driver, *runtime)}
-    return Trace(
-        calls=tuple(sorted(calls.values(), key=lambda call: call.start)),
-        kernels=tuple(_number(event, "correlation") for event in by_category.get("kernel", [])),
-        copies=tuple(map(_copy, by_category.get("gpu_memcpy", []))),
-        marks=tuple(sorted(map(_mark, filter(_is_mark, ops)), key=lambda mark: mark.start)),
-        operations={_number(event, "External id"): event["name"] for event in ops if not _is_mark(event)},
+    made = calls["cuda_driver"] | calls["cuda_runtime"]
+    return ProfilerTrace(
+        calls=tuple(sorted(made.values(), key=lambda call: call.start)),
+        kernels=tuple(kernels),
+        copies=tuple(copies),
+        marks=tuple(sorted(marks, key=lambda mark: mark.start)),
+        operations=operations,
     )
-
-
-def _call(event: Mapping[str, Any]) -> Call:
-    correlation, op = _number(event, "correlation"), _number(event, "External id")
-    return Call(event["name"], *_span(event), correlation, op)
-
-
-def _copy(event: Mapping[str, Any]) -> Copy:
-    return Copy(event["name"], _number(event, "correlation"), _number(event, "bytes"))
-
-
-def _mark(event: Mapping[str, Any]) -> Mark:
-    return Mark(event["name"].removeprefix(MARK), *_span(event))
-
-
-def _is_mark(event: Mapping[str, Any]) -> bool:
-    return str(event["name"]).startswith(MARK)
-
-
-def _span(event: Mapping[str, Any]) -> tuple[float, float]:
-    return event["ts"], event["ts"] + event.get("dur", 0)
-
-
-def _number(event: Mapping[str, Any], name: str) -> int:
-    return int(event.get("args", {}).get(name, 0))

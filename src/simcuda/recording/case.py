@@ -50,7 +50,11 @@ class Group:
 
 
 def digest(*parts: str) -> str:
-    """Eight hexadecimal digits that differ where the parts do."""
+    """Eight hexadecimal digits that differ where the parts do.
+
+    Args:
+        *parts: What a case is made of, as text.
+    """
     return f"{zlib.crc32(chr(0).join(parts).encode()):08x}"
 
 
@@ -58,6 +62,7 @@ def seed_all(seed: int) -> torch.Generator:
     """Seed every source of random numbers; the generator returned is the host's, seeded alike."""
     torch.manual_seed(seed)
     random.seed(seed)
+    # Where it was not imported, nothing can have drawn from it.
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed)
     return torch.Generator().manual_seed(seed)

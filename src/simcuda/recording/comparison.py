@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording import versions
 from simcuda.recording.file import Recording
-from simcuda.recording.measuring import COUNTS
 from simcuda.recording.selection import GROUP_NAMES
-from simcuda.recording.verifiers import group_name
-from simcuda.recording.versions import CASE, ENDING, Disagreement
+from simcuda.recording.worker import COUNTS
 
 PEAK_TOLERANCE = 0.01
 """The share by which a requested peak may be off."""
@@ -20,11 +17,65 @@ PEAK_TOLERANCE = 0.01
 LEAST_COMPARABLE = 0.9
 """The share of the recorded cases that must still be there, and the same; with fewer, record again."""
 
-Counts = Mapping[str, int]
+CASE = "case"
+"""Stands in the place of a metric where a case is not the same any more."""
+
+ENDING = "ending"
+"""Stands in the place of a metric where a case did not end the same way."""
 
 
 @dataclass(frozen=True)
-class Metric:
+class CaseDisagreement:
+    """One thing in which a recording and the simulation differ.
+
+    Attributes:
+        case: The id of the case.
+        metric: The metric, or ``CASE`` or ``ENDING``.
+        recorded: What the recording says.
+        simulated: What the simulation says.
+        unsure: Operations of the case that the simulation says it does not know, or only models.
+    """
+
+    case: str
+    metric: str
+    recorded: str
+    simulated: str
+    unsure: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TorchDifference:
+    """A way in which two versions of torch differ.
+
+    Attributes:
+        reason: What differs.
+        explains: Whether it explains a disagreement between a recording and the simulation, given the
+            version of torch that each ran with, such as ``(2, 13)``.
+    """
+
+    reason: str
+    explains: Callable[[CaseDisagreement, tuple[int, ...], tuple[int, ...]], bool]
+
+
+DIFFERENCES = (
+    TorchDifference(
+        "the samples of operators are not the same in every version",
+        lambda each, recorded, simulated: (
+            recorded != simulated and each.metric == CASE and each.case.startswith("op/")
+        ),
+    ),
+    TorchDifference(
+        "an optimizer, or a way of running it, is not there in every version",
+        lambda each, recorded, simulated: (
+            recorded != simulated and each.metric in (CASE, ENDING) and each.case.startswith("optimizer/")
+        ),
+    ),
+)
+"""What is known; a row that speaks of counts needs a source, as a rule does."""
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
     """Counts that agree or disagree together.
 
     Attributes:
@@ -39,36 +90,38 @@ class Metric:
 
 
 METRICS = (
-    Metric("syncs", ("stream_syncs", "event_syncs", "device_syncs"), 0.99),
-    Metric("copies", tuple(name for name in COUNTS if name[:3] in ("h2d", "d2h", "d2d", "p2p")), 0.99),
-    Metric("peak_bytes", ("peak_bytes",), 0.95),
-    Metric("launches", ("launches",), 0.90),
-    Metric("implicit_syncs", ("implicit_syncs",), None),
-    Metric("allocations", ("allocations",), None),
+    ComparedMetric("syncs", ("stream_syncs", "event_syncs", "device_syncs"), 0.99),
+    ComparedMetric(
+        "copies", tuple(name for name in COUNTS if name[:3] in ("h2d", "d2h", "d2d", "p2p")), 0.99
+    ),
+    ComparedMetric("peak_bytes", ("peak_bytes",), 0.95),
+    ComparedMetric("launches", ("launches",), 0.90),
+    ComparedMetric("implicit_syncs", ("implicit_syncs",), None),
+    ComparedMetric("allocations", ("allocations",), None),
 )
 
 
 @dataclass(frozen=True)
-class Tally:
-    """In how many of the compared cases a metric agrees."""
+class MetricTally:
+    """In how many of the compared cases a metric agrees.
 
-    metric: Metric
+    Attributes:
+        metric: The metric.
+        agreed: Cases in which it agrees.
+        compared: Cases that were compared.
+        share: The one of the other, from 0 to 1; of nothing, 0.
+        falls_short: Whether too few cases agree.
+    """
+
+    metric: ComparedMetric
     agreed: int
     compared: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1; of nothing, 0."""
-        return self.agreed / self.compared if self.compared else 0.0
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether too few cases agree."""
-        return self.metric.least is not None and self.share < self.metric.least
+    share: float
+    falls_short: bool
 
 
 @dataclass(frozen=True)
-class Agreement:
+class RecordingAgreement:
     """What comparing a recording with the simulation showed.
 
     Attributes:
@@ -79,28 +132,24 @@ class Agreement:
         not_comparable: Recorded cases that are not there any more, or are others now, each with the reason.
         not_recorded: Cases for which the recording has nothing, each with the reason.
         compared: Number of cases that were compared.
+        comparable: The share of the recorded cases that could be compared, from 0 to 1.
+        falls_short: Whether a metric agrees in too few cases, or too few cases can be compared.
     """
 
     recording: Mapping[str, Any]
-    tallies: tuple[Tally, ...]
-    disagreements: tuple[Disagreement, ...]
-    explained: tuple[tuple[Disagreement, str], ...]
+    tallies: tuple[MetricTally, ...]
+    disagreements: tuple[CaseDisagreement, ...]
+    explained: tuple[tuple[CaseDisagreement, str], ...]
     not_comparable: tuple[tuple[str, str], ...]
     not_recorded: tuple[tuple[str, str], ...]
     compared: int
-
-    @property
-    def comparable(self) -> float:
-        """The share of the recorded cases that could be compared, from 0 to 1."""
-        return self.compared / max(1, self.compared + len(self.not_comparable))
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether a metric agrees in too few cases, or too few cases can be compared."""
-        return self.comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in self.tallies)
+    comparable: float
+    falls_short: bool
 
 
-def compare(recorded: Recording, simulated: Recording, tolerance: float = PEAK_TOLERANCE) -> Agreement:
+def compare(
+    recorded: Recording, simulated: Recording, tolerance: float = PEAK_TOLERANCE
+) -> RecordingAgreement:
     """Compare case by case what the simulation was asked for.
 
     Args:
@@ -109,75 +158,77 @@ def compare(recorded: Recording, simulated: Recording, tolerance: float = PEAK_T
         tolerance: The share by which a requested peak may be off.
     """
     selects = simulated.selection.has
-    explain = versions.explanations(recorded.environment["torch"], simulated.environment["torch"])
-    not_recorded = dict(_not_recorded(recorded, simulated))
+    versions = [
+        tuple(map(int, recording.environment["torch"].split(".")[:2])) for recording in (recorded, simulated)
+    ]
+    # Cases that one of the two has no result for, with the reason.
+    not_recorded: dict[str, str] = {}
+    for suite, why in simulated.left_out.items():
+        beginning = GROUP_NAMES.get(suite) or f"verifier/{Path(suite).stem}"
+        for id_ in recorded.cases:
+            if selects(id_) and id_.startswith(f"{beginning}/") and id_ not in simulated.cases:
+                not_recorded[id_] = f"not simulated: {why}"
+    for id_, case in recorded.cases.items():
+        if selects(id_) and (reason := case.get("lost") or case.get("not_run")):
+            not_recorded[id_] = reason
+    for id_ in simulated.cases:
+        if id_ not in recorded.cases:
+            not_recorded[id_] = "not in the recording"
     ids = [id_ for id_ in recorded.cases if selects(id_) and id_ not in not_recorded]
     found = [
-        (disagreement, explain(disagreement))
+        (disagreement, next((d.reason for d in DIFFERENCES if d.explains(disagreement, *versions)), None))
         for id_ in ids
         for disagreement in _disagreements(id_, recorded.cases[id_], simulated.cases.get(id_), tolerance)
     ]
+    # A case that is another one now cannot be compared at all.
     changed = {disagreement.case for disagreement, _ in found if disagreement.metric == CASE}
     explained = tuple((disagreement, why) for disagreement, why in found if why)
     unexplained = [disagreement for disagreement, why in found if not why]
     compared = len(ids) - len(changed)
-    return Agreement(
+    tallies = []
+    for metric in METRICS:
+        # A case that ended otherwise agrees in no metric.
+        about = (metric.name, ENDING)
+        wrong = {each.case for each in unexplained if each.metric in about}
+        aside = {each.case for each, _ in explained if each.metric in about} - wrong
+        agreed, of = compared - len(wrong) - len(aside), compared - len(aside)
+        share = agreed / of if of else 0.0
+        falls_short = metric.least is not None and share < metric.least
+        tallies.append(MetricTally(metric, agreed, of, share, falls_short))
+    not_comparable = tuple((each.case, each.simulated) for each in unexplained if each.metric == CASE)
+    comparable = compared / max(1, compared + len(not_comparable))
+    return RecordingAgreement(
         recording=recorded.environment,
-        tallies=tuple(_tally(metric, compared, unexplained, explained) for metric in METRICS),
+        tallies=tuple(tallies),
         disagreements=tuple(each for each in unexplained if each.metric != CASE),
         explained=explained,
-        not_comparable=tuple((each.case, each.simulated) for each in unexplained if each.metric == CASE),
+        not_comparable=not_comparable,
         not_recorded=tuple(not_recorded.items()),
         compared=compared,
+        comparable=comparable,
+        falls_short=comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in tallies),
     )
-
-
-def _not_recorded(recorded: Recording, simulated: Recording) -> Iterator[tuple[str, str]]:
-    """Cases that one of the two recordings has no result for, with the reason."""
-    selects = simulated.selection.has
-    for suite, why in simulated.left_out.items():
-        beginning = GROUP_NAMES.get(suite) or group_name(Path(suite))
-        for id_ in recorded.cases:
-            if selects(id_) and id_.startswith(f"{beginning}/") and id_ not in simulated.cases:
-                yield id_, f"not simulated: {why}"
-    for id_, case in recorded.cases.items():
-        if selects(id_) and (reason := case.get("lost") or case.get("not_run")):
-            yield id_, reason
-    for id_ in simulated.cases:
-        if id_ not in recorded.cases:
-            yield id_, "not in the recording"
 
 
 def _disagreements(
     id_: str, recorded: Mapping[str, Any], simulated: Mapping[str, Any] | None, tolerance: float
-) -> Iterator[Disagreement]:
+) -> Iterator[CaseDisagreement]:
     if simulated is None:
-        yield Disagreement(id_, CASE, "recorded", "there is no such case any more")
+        yield CaseDisagreement(id_, CASE, "recorded", "there is no such case any more")
     elif recorded["digest"] != simulated.get("digest", recorded["digest"]):
-        yield Disagreement(id_, CASE, "recorded", "another case has this id now")
+        yield CaseDisagreement(id_, CASE, "recorded", "another case has this id now")
     elif "counts" in recorded and "counts" in simulated:
         unsure = tuple(sorted({*simulated.get("unknown", ()), *simulated.get("approximate", ())}))
         for metric in METRICS:
-            yield from _in_counts(id_, metric, recorded["counts"], simulated["counts"], tolerance, unsure)
+            allowed = tolerance if metric.name == "peak_bytes" else 0
+            pairs = {n: (recorded["counts"].get(n, 0), simulated["counts"].get(n, 0)) for n in metric.counts}
+            differing = {n: pair for n, pair in pairs.items() if abs(pair[1] - pair[0]) > allowed * pair[0]}
+            if differing:
+                one = ", ".join(f"{n} {recorded_count}" for n, (recorded_count, _) in differing.items())
+                other = ", ".join(f"{n} {simulated_count}" for n, (_, simulated_count) in differing.items())
+                yield CaseDisagreement(id_, metric.name, one, other, unsure)
     elif (expected := _ending(recorded)) != (actual := _ending(simulated)):
-        yield Disagreement(id_, ENDING, expected, actual)
-
-
-def _in_counts(
-    id_: str, metric: Metric, recorded: Counts, simulated: Counts, tolerance: float, unsure: tuple[str, ...]
-) -> Iterator[Disagreement]:
-    allowed = tolerance if metric.name == "peak_bytes" else 0
-    expected = {name: recorded.get(name, 0) for name in metric.counts}
-    actual = {name: simulated.get(name, 0) for name in metric.counts}
-    differing = [
-        name for name in metric.counts if abs(actual[name] - expected[name]) > allowed * expected[name]
-    ]
-    if differing:
-        yield Disagreement(id_, metric.name, _text(expected, differing), _text(actual, differing), unsure)
-
-
-def _text(counts: Counts, names: Iterable[str]) -> str:
-    return ", ".join(f"{name} {counts[name]}" for name in names)
+        yield CaseDisagreement(id_, ENDING, expected, actual)
 
 
 def _ending(case: Mapping[str, Any]) -> str:
@@ -185,16 +236,3 @@ def _ending(case: Mapping[str, Any]) -> str:
     if "error" in case:
         return str(case["error"]).partition(":")[0]
     return "counted" if "counts" in case else next(f"{kind}: {case[kind]}" for kind in ("lost", "not_run"))
-
-
-def _tally(
-    metric: Metric,
-    compared: int,
-    unexplained: Iterable[Disagreement],
-    explained: Iterable[tuple[Disagreement, str]],
-) -> Tally:
-    """A case that ended otherwise agrees in no metric."""
-    about = (metric.name, ENDING)
-    wrong = {each.case for each in unexplained if each.metric in about}
-    aside = {each.case for each, _ in explained if each.metric in about} - wrong
-    return Tally(metric, compared - len(wrong) - len(aside), compared - len(aside))

@@ -3,75 +3,49 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 import simcuda
 from simcuda import real
-from simcuda.gpu import Gpu
+from simcuda.measurement import Gpu
 from simcuda.profile import PROFILES, MultiTensorTables, Profile
 from simcuda.recording.case import Case, NotRunError
 
 REAL, SIMULATED = "real", "simulated"
 
 
-class Devices(Protocol):
-    """Where cases run."""
-
-    def why_not(self) -> str | None:
-        """Why nothing can be counted here; None where it can."""
-
-    def environment(self) -> dict[str, Any]:
-        """What the counts depend on, as the header of a recording has it."""
-
-    def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
-        """The devices and the memory that a case needs; raises ``NotRunError`` where they are not there."""
-
-    def is_healthy(self) -> bool:
-        """Whether this process can go on: after an illegal access CUDA refuses all that follows."""
-
-
-class Simulated:
+class SimulatedDevices:
     """Fresh simulated devices for each case."""
+
+    # Nothing stands in the way of a simulation, and none outlives its case.
+    why_not: Callable[[], str | None] = staticmethod(lambda: None)
+    is_healthy: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         # That of a real GPU which this version does not know has come with its recording.
         PROFILES.setdefault(profile.name, profile)
 
-    def why_not(self) -> str | None:
-        """Nothing stands in the way."""
-        return None
-
     def environment(self) -> dict[str, Any]:
         """There is no driver, and the version of CUDA is the profile's."""
-        return {
-            "made_by": SIMULATED,
-            "device": self._profile.gpu,
-            "driver": None,
-            "cuda": self._profile.cuda_version,
-            **_software(),
-            "profile": asdict(self._profile),
-        }
+        profile = self._profile
+        return _header(SIMULATED, profile, device=profile.gpu, driver=None, cuda=profile.cuda_version)
 
     def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
         """As many devices and as much memory as the case asks for."""
         return simcuda.device(case.devices, profile=self._profile.name, capacity=case.memory)
 
-    def is_healthy(self) -> bool:
-        """The simulation ends with each case."""
-        return True
 
-
-class Real:
+class RealDevices:
     """The CUDA devices of this machine."""
 
     def why_not(self) -> str | None:
-        """As ``simcuda.real`` says, also of its profiler, which is tried."""
+        """Why nothing can be counted here; None where it can. The profiler is tried."""
         if reason := real.why_not():
             return reason
         try:
@@ -85,25 +59,22 @@ class Real:
         found = real.environment()
         with real.real_device() as gpu:
             profile = gpu.profile
-        return {
-            "made_by": REAL,
-            "device": found.gpu,
-            "driver": found.driver,
-            "cuda": found.cuda,
-            **_software(),
-            "profile": asdict(profile),
-        }
+        return _header(REAL, profile, device=found.gpu, driver=found.driver, cuda=found.cuda)
 
     @contextmanager
     def for_case(self, case: Case) -> Iterator[Gpu]:
-        """The real devices, with their memory limited where the case asks for that."""
+        """The real devices, with their memory limited where the case asks for that.
+
+        Raises:
+            NotRunError: There are fewer devices than the case needs.
+        """
         if (there := torch.cuda.device_count()) < case.devices:
             raise NotRunError(f"needs {case.devices} devices, and there are {there}")
         with real.real_device(case.devices, capacity=case.memory) as gpu:
             yield gpu
 
     def is_healthy(self) -> bool:
-        """Whether the device can still be waited for."""
+        """Whether this process can go on: after an illegal access CUDA refuses all that follows."""
         try:
             torch.cuda.synchronize()
         except RuntimeError:
@@ -115,15 +86,17 @@ def profile_from(fields: dict[str, Any]) -> Profile:
     """A profile as a header has it; what this version knows under that name is preferred."""
     if known := PROFILES.get(fields["name"]):
         return known
-    fields = {**fields, "multi_tensor": MultiTensorTables(**_with_tuples(fields["multi_tensor"]))}
-    return Profile(**_with_tuples(fields))
+    # JSON has lists where a profile has tuples.
+    parts: Any = (
+        {name: tuple(value) if isinstance(value, list) else value for name, value in each.items()}
+        for each in (fields["multi_tensor"], fields)
+    )
+    tables, figures = parts
+    return Profile(**{**figures, "multi_tensor": MultiTensorTables(**tables)})
 
 
-def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists instead."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-
-
-def _software() -> dict[str, str]:
-    # Without the name of the build: the simulation is the same on every one.
-    return {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}
+def _header(made_by: str, profile: Profile, **device: str | None) -> dict[str, Any]:
+    """What the counts depend on, as the header of a recording has it."""
+    # Without the name of torch's build: the simulation is the same on every one.
+    software = {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}
+    return {"made_by": made_by, **device, **software, "profile": asdict(profile)}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording.devices import SIMULATED
 from simcuda.recording.selection import Selection
 
 FORMAT = "simcuda-recording"
@@ -39,11 +38,6 @@ class Recording:
     left_out: dict[str, str]
     cases: dict[str, dict[str, Any]]
 
-    @property
-    def is_simulated(self) -> bool:
-        """Whether the simulation made it, so that it says nothing about CUDA."""
-        return bool(self.environment["made_by"] == SIMULATED)
-
 
 def write(recording: Recording, path: Path) -> None:
     """Write a recording, compressed where the path ends in ``.gz``."""
@@ -55,7 +49,10 @@ def write(recording: Recording, path: Path) -> None:
         "left_out": recording.left_out,
     }
     # A line for each case, so that two recordings can be compared by eye.
-    lines = (f"{json.dumps(id_)}: {_compact(case)}" for id_, case in recording.cases.items())
+    lines = (
+        f"{json.dumps(id_)}: {json.dumps(case, separators=(',', ':'))}"
+        for id_, case in recording.cases.items()
+    )
     text = f'{{"header": {json.dumps(header)},\n"cases": {{\n' + ",\n".join(lines) + "\n}}\n"
     data = text.encode()
     # Without a name and a time of its own, the same content is the same file.
@@ -79,7 +76,3 @@ def read(path: Path) -> Recording:
     except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile) as error:
         raise NotARecordingError(f"{path}: not a recording: {error}") from None
     return Recording(header, selection, left_out, cases)
-
-
-def _compact(case: dict[str, Any]) -> str:
-    return json.dumps(case, separators=(",", ":"))

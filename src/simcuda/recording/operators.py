@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,27 @@ def groups(most: int) -> list[Group]:
     Raises:
         ImportError: ``op_db`` cannot be imported; it needs numpy.
     """
-    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in _op_db()]
+    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in op_db()]
+
+
+def op_db() -> list[Any]:
+    """PyTorch's own list of operators, each with samples of its arguments.
+
+    Raises:
+        ImportError: It cannot be imported; it needs numpy.
+    """
+    stands_in = "expecttest" not in sys.modules and find_spec("expecttest") is None
+    if stands_in:
+        # Torch's test helpers derive a class from it, and use no more of it than unittest has.
+        module: Any = ModuleType("expecttest")
+        module.TestCase = unittest.TestCase
+        sys.modules["expecttest"] = module
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db as operators
+    finally:
+        if stands_in:
+            del sys.modules["expecttest"]
+    return operators
 
 
 def spread(count: int, most: int) -> list[int]:
@@ -35,60 +56,30 @@ def spread(count: int, most: int) -> list[int]:
     return sorted({index * count // most for index in range(most)}) if count > most else list(range(count))
 
 
-def _op_db() -> Sequence[Any]:
-    stands_in = "expecttest" not in sys.modules and _expecttest_is_missing()
-    if stands_in:
-        # Torch's test helpers derive a class from it, and use no more of it than unittest has.
-        sys.modules["expecttest"] = _expecttest()
-    try:
-        from torch.testing._internal.common_methods_invocations import op_db
-    finally:
-        if stands_in:
-            del sys.modules["expecttest"]
-    return op_db
-
-
-def _expecttest_is_missing() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("expecttest") is None
-
-
-def _expecttest() -> ModuleType:
-    module: Any = ModuleType("expecttest")
-    module.TestCase = unittest.TestCase
-    return module  # type: ignore[no-any-return]  # a module has no attributes of its own to a type checker
-
-
 def _cases(op: Any, most: int) -> Iterator[Case]:
     dtypes = op.supported_dtypes("cuda")
     dtype = next((dtype for dtype in DTYPES if dtype in dtypes), None)
     if dtype is None:
         return
-    # On other data before, and all made on the host: a device's generator draws other values.
     differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cuda")
-    samples = {seed: _samples(op, dtype, seed, grad=differentiable) for seed in (MEASURED, WARM_UP)}
+    samples = {}
+    for seed in (MEASURED, WARM_UP):
+        # On other data before, and all made on the host: a device's generator draws other values.
+        seed_all(seed)
+        samples[seed] = list(op.sample_inputs("cpu", dtype, requires_grad=differentiable))
     for index in spread(min(map(len, samples.values())), most):
         id_ = f"op/{op.formatted_name}/{index}"
         chosen = {seed: of_seed[index] for seed, of_seed in samples.items()}
         summary = digest(ADDRESS.sub("", chosen[MEASURED].summary()))
-        yield Case(id_, partial(_forward, op, chosen), summary)
+        yield Case(id_, partial(_prepare, op, chosen, False), summary)
         if differentiable:
-            yield Case(f"{id_}/backward", partial(_backward, op, chosen), summary)
+            yield Case(f"{id_}/backward", partial(_prepare, op, chosen, True), summary)
 
 
-def _samples(op: Any, dtype: torch.dtype, seed: int, *, grad: bool) -> list[Any]:
-    seed_all(seed)
-    return list(op.sample_inputs("cpu", dtype, requires_grad=grad))
-
-
-def _forward(op: Any, samples: dict[int, Any], seed: int) -> Work:
-    given, args, kwargs = _arguments(samples[seed], keep_grad=False)
-    return lambda: op(given, *args, **kwargs)
-
-
-def _backward(op: Any, samples: dict[int, Any], seed: int) -> Work:
-    given, args, kwargs = _arguments(samples[seed], keep_grad=True)
+def _prepare(op: Any, samples: dict[int, Any], backward: bool, seed: int) -> Work:
+    given, args, kwargs = _arguments(samples[seed], keep_grad=backward)
+    if not backward:
+        return lambda: op(given, *args, **kwargs)
     inputs = _that_require_grad((given, args, kwargs))
     outputs = _that_require_grad(samples[seed].output_process_fn_grad(op(given, *args, **kwargs)))
     if not outputs:
@@ -103,19 +94,17 @@ def _that_require_grad(tree: Any) -> list[torch.Tensor]:
 
 def _arguments(sample: Any, *, keep_grad: bool) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The arguments of a sample on the device: input, positional and by name."""
-    given, args, kwargs = tree_map(
-        partial(_to_cuda, keep_grad=keep_grad), (sample.input, sample.args, sample.kwargs)
-    )
+
+    def to_cuda(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        moved = _same_strides(leaf.detach())
+        return moved.requires_grad_() if keep_grad and leaf.requires_grad else moved
+
+    given, args, kwargs = tree_map(to_cuda, (sample.input, sample.args, sample.kwargs))
     if "device" in kwargs:
         kwargs["device"] = "cuda"
     return given, args, kwargs
-
-
-def _to_cuda(leaf: Any, *, keep_grad: bool) -> Any:
-    if not isinstance(leaf, torch.Tensor):
-        return leaf
-    moved = _same_strides(leaf.detach())
-    return moved.requires_grad_() if keep_grad and leaf.requires_grad else moved
 
 
 def _same_strides(tensor: torch.Tensor) -> torch.Tensor:
@@ -123,5 +112,6 @@ def _same_strides(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         return tensor.to("cuda")
     elements = tensor.untyped_storage().nbytes() // tensor.element_size()
+    # All elements of the storage move, so that views of it are the same views.
     whole = tensor.as_strided((elements,), (1,), 0).to("cuda")
     return whole.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).detach()

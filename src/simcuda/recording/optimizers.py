@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from simcuda.recording.case import Case, Group, Work, digest, seed_all
+from simcuda.recording.case import Case, Work, digest, seed_all
 
 WAYS: dict[str, dict[str, bool]] = {
     "default": {},
@@ -28,12 +28,8 @@ SHAPES = ((4, 4), (8, 32), (16, 16), (1, 64), (64, 3), (100, 20))
 """Two dimensions each, which Muon asks for."""
 
 
-def groups() -> list[Group]:
-    """One group with a case for every optimizer and every way that its constructor knows."""
-    return [Group("optimizer", _cases)]
-
-
-def _cases() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    """A case for every optimizer and every way that its constructor knows."""
     named = sorted(vars(torch.optim).items())
     kinds = {name: kind for name, kind in named if isinstance(kind, type) and issubclass(kind, Optimizer)}
     for name, kind in kinds.items():

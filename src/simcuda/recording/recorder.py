@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from simcuda.recording.file import Recording
 from simcuda.recording.selection import Selection
-from simcuda.recording.supervising import CannotRecordError, Progress, run_suite
-from simcuda.recording.worker import Order
+from simcuda.recording.suite_runner import CannotRecordError, SuiteProgress, run_suite
+from simcuda.recording.worker import SuiteOrder
 
 CASE_SECONDS = 120.0
 """How long one case may take, with what the worker loads before the first."""
@@ -42,60 +42,54 @@ def record(
         CannotRecordError: Nothing is selected.
         FileNotFoundError: A verifier that is selected is not there.
     """
-    recorder = _Recorder(selection, profile, case_seconds, time.monotonic() + all_seconds, say)
+    deadline = time.monotonic() + all_seconds
+    environment: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    cases: dict[str, dict[str, Any]] = {}
+
+    def leave_out(suite: str, reason: str) -> None:
+        left_out[suite] = reason
+        say(f"{suite}: left out: {reason}")
+
     for suite in selection.suites():
-        if time.monotonic() < recorder.deadline:
-            recorder.run(suite)
-        else:
-            recorder.leave_out(suite, "the time was up")
-    if not recorder.environment:
-        raise CannotRecordError("no case was run: none is selected, or every process ended before the first")
-    return Recording(recorder.environment, selection, recorder.left_out, recorder.cases)
-
-
-@dataclass
-class _Recorder:
-    selection: Selection
-    profile: dict[str, Any] | None
-    case_seconds: float
-    deadline: float
-    say: Callable[[str], object]
-    environment: dict[str, Any] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    cases: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def run(self, suite: str) -> None:
-        """Run a suite as far as time allows."""
-        progress, begun, before = Progress(), time.monotonic(), len(self.cases)
-        order = Order(suite, self.selection, self.profile)
-        with closing(run_suite(order, progress, self.case_seconds)) as outcomes:
-            self._take(suite, outcomes)
-        if progress.absent:
-            self.leave_out(suite, progress.absent)
-        self.environment = self.environment or progress.environment
-        self.say(f"{suite}: {len(self.cases) - before} cases in {time.monotonic() - begun:.0f} s")
-
-    def leave_out(self, suite: str, reason: str) -> None:
-        """Note that a suite does not run, or not to its end."""
-        self.left_out[suite] = reason
-        self.say(f"{suite}: left out: {reason}")
-
-    def _take(self, suite: str, outcomes: Iterator[tuple[str, dict[str, Any]]]) -> None:
-        reported = time.monotonic()
+        if time.monotonic() >= deadline:
+            leave_out(suite, "the time was up")
+            continue
+        progress, before, begun = SuiteProgress(), len(cases), time.monotonic()
+        reported = begun
+        # Every suite has processes of its own, so that none depends on what ran before.
+        order = SuiteOrder(suite, selection, profile)
         try:
-            for id_, outcome in outcomes:
-                if id_ in self.cases:
-                    raise ValueError(f"two cases with the id {id_}")
-                self.cases[id_] = outcome
-                if "lost" in outcome:
-                    self.say(f"lost {id_}: {outcome['lost']}")
-                now = time.monotonic()
-                if now > self.deadline:
-                    self.leave_out(suite, f"what follows {id_}, as the time was up")
-                    return
-                if now - reported > BETWEEN_REPORTS:
-                    reported = now
-                    self.say(f"{suite}: {id_}")
+            with closing(run_suite(order, progress, case_seconds)) as outcomes:
+                for id_, outcome in outcomes:
+                    if id_ in cases:
+                        raise ValueError(f"two cases with the id {id_}")
+                    cases[id_] = outcome
+                    if "lost" in outcome:
+                        say(f"lost {id_}: {outcome['lost']}")
+                    now = time.monotonic()
+                    if now > deadline:
+                        leave_out(suite, f"what follows {id_}, as the time was up")
+                        break
+                    if now - reported > BETWEEN_REPORTS:
+                        reported = now
+                        say(f"{suite}: {id_}")
         except KeyboardInterrupt:
-            self.deadline = time.monotonic()
-            self.leave_out(suite, "what had not run when it was interrupted")
+            # What there is by then is worth keeping: an interrupt is an early deadline.
+            deadline = time.monotonic()
+            leave_out(suite, "what had not run when it was interrupted")
+        if progress.absent:
+            leave_out(suite, progress.absent)
+        environment = environment or progress.environment
+        say(f"{suite}: {len(cases) - before} cases in {time.monotonic() - begun:.0f} s")
+    if not environment:
+        raise CannotRecordError("no case was run: none is selected, or every process ended before the first")
+    return Recording(environment, selection, left_out, cases)
+
+
+def say_on_stderr(text: str) -> None:
+    """Tell people how far it is, apart from what a command prints.
+
+    What it prints may be piped to a file or to another program.
+    """
+    print(text, file=sys.stderr, flush=True)

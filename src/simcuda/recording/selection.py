@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording import operators, optimizers, rule_examples, verifiers, workloads
-from simcuda.recording.case import Group
+from simcuda.cost.rules import RULES, CostRule, example_names, run_example
+from simcuda.recording import operators, optimizers, verifiers, workloads
+from simcuda.recording.case import Case, Group, Work, digest, seed_all
 
 WILDCARD = re.compile(r"[*?[]")
 
@@ -45,10 +47,14 @@ class Selection:
 
     def may_have_of(self, group: str) -> bool:
         """Whether a group may hold cases that are selected, by its name."""
+        # A pattern may match if what it says before its first wildcard agrees with how the ids begin.
+        beginning = f"{group}/"
+        literals = (
+            [WILDCARD.split(p)[0] for p in patterns] for patterns in (self.only, self.within) if patterns
+        )
         return all(
-            any(_may_match(f"{group}/", pattern) for pattern in patterns)
-            for patterns in (self.only, self.within)
-            if patterns
+            any(beginning.startswith(literal) or literal.startswith(beginning) for literal in some)
+            for some in literals
         )
 
     def suites(self) -> list[str]:
@@ -58,7 +64,7 @@ class Selection:
             FileNotFoundError: There is no such verifier.
         """
         files = [file for path in self.cases for file in verifiers.files(Path(path))]
-        named = {**{str(file): verifiers.group_name(file) for file in files}, **GROUP_NAMES}
+        named = {**{str(file): f"verifier/{file.stem}" for file in files}, **GROUP_NAMES}
         return [suite for suite, name in named.items() if self.may_have_of(name)]
 
     def groups(self, suite: str) -> list[Group]:
@@ -67,27 +73,31 @@ class Selection:
         Raises:
             ImportError: The suite needs something that is not installed.
         """
-        return [group for group in _groups_of(suite, self.samples) if self.may_have_of(group.name)]
+        match suite:
+            case "operators":
+                groups = operators.groups(self.samples)
+            case "rules":
+                groups = [Group("rule", _rule_cases)]
+            case "optimizers":
+                groups = [Group("optimizer", optimizers.cases)]
+            case "workloads":
+                groups = [Group("workload", workloads.cases)]
+            case _:
+                file = Path(suite)
+                groups = [Group(f"verifier/{file.stem}", partial(verifiers.cases, file.resolve()))]
+        return [group for group in groups if self.may_have_of(group.name)]
 
 
 GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimizer", "operators": "op"}
 """How the names of groups begin, by suite; the long one comes last, where time may run out."""
 
 
-def _groups_of(suite: str, samples: int) -> list[Group]:
-    match suite:
-        case "operators":
-            return operators.groups(samples)
-        case "rules":
-            return rule_examples.groups()
-        case "optimizers":
-            return optimizers.groups()
-        case "workloads":
-            return workloads.groups()
-    return verifiers.groups(Path(suite))
+def _rule_cases() -> list[Case]:
+    return [Case(f"rule/{rule.id}", partial(_prepare_rule, rule), digest(rule.example)) for rule in RULES]
 
 
-def _may_match(beginning: str, pattern: str) -> bool:
-    """Whether a pattern may match anything that begins so."""
-    literal = WILDCARD.split(pattern)[0]
-    return beginning.startswith(literal) or literal.startswith(beginning)
+def _prepare_rule(rule: CostRule, seed: int) -> Work:
+    seed_all(seed)
+    # The tensors that the example uses are made before it is measured.
+    names = example_names()
+    return lambda: run_example(rule, names)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from simcuda.recording.case import Case, Group, Work, digest, seed_all
+from simcuda.recording.case import Case, Work, digest, seed_all
 
 
 def files(path: Path) -> list[Path]:
@@ -30,29 +30,30 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def group_name(file: Path) -> str:
-    """The name of the group of a verifier file's cases."""
-    return f"verifier/{file.stem}"
-
-
-def groups(file: Path) -> list[Group]:
-    """One group: the cases of a verifier file."""
-    return [Group(group_name(file), partial(_cases, file.resolve()))]
-
-
-def _cases(verifier: Path) -> Iterator[Case]:
+def cases(verifier: Path) -> Iterator[Case]:
+    """The cases of a verifier file, given by its resolved path."""
     root = verifier.parent.parent
     workload = _module(verifier, root).workload
-    variants = _variants(root / "fixes" / verifier.stem)
-    function = _shared_function(variants)
+    folder = root / "fixes" / verifier.stem
+    variants = sorted(folder.glob("[!_]*.py"))
+    if not variants:
+        raise FileNotFoundError(f"{folder}: holds no variant")
+    # The one public function that all variants define is what runs.
+    public = []
     for variant in variants:
-        call = getattr(_module(variant, root), function)
+        body = ast.parse(variant.read_bytes(), filename=str(variant)).body
+        public.append({n.name for n in body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"})
+    shared = sorted(set.intersection(*public))
+    if len(shared) != 1:
+        raise ValueError(f"{folder}: variants must share one public function, not {shared}")
+    for variant in variants:
+        function = getattr(_module(variant, root), shared[0])
         source = digest(verifier.read_text(encoding="utf-8"), variant.read_text(encoding="utf-8"))
         for point in workload.sweep:
             at = ",".join(f"{name}={value}" for name, value in point.items())
             yield Case(
                 f"verifier/{verifier.stem}/{variant.stem}/{at}",
-                partial(_prepare, workload, call, point),
+                partial(_prepare, workload, function, point),
                 source,
                 devices=max(1, workload.devices(point)),
                 memory=workload.memory(point),
@@ -64,27 +65,9 @@ def _prepare(workload: Any, function: Callable[..., Any], point: Any, seed: int)
     return lambda: workload.read(function(*inputs))
 
 
-def _variants(folder: Path) -> list[Path]:
-    if found := sorted(folder.glob("[!_]*.py")):
-        return found
-    raise FileNotFoundError(f"{folder}: holds no variant")
-
-
-def _shared_function(variants: list[Path]) -> str:
-    """The one public function that all variants define."""
-    shared = sorted(set.intersection(*map(_public_functions, variants)))
-    if len(shared) != 1:
-        raise ValueError(f"{variants[0].parent}: variants must share one public function, not {shared}")
-    return shared[0]
-
-
-def _public_functions(file: Path) -> set[str]:
-    body = ast.parse(file.read_bytes(), filename=str(file)).body
-    return {node.name for node in body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"}
-
-
 def _module(file: Path, root: Path) -> ModuleType:
     """Import a file under the dotted name of its path, so that it can be imported by that name too."""
+    # A verifier may import the code of its own repository.
     for folder in (str(root / "src"), str(root)):
         if folder not in sys.path:
             sys.path.insert(0, folder)

@@ -11,22 +11,46 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
+import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from simcuda.recording.case import Case, Group, NotRunError
-from simcuda.recording.devices import Devices, Real, Simulated, profile_from
-from simcuda.recording.measuring import in_words, outcome
+import torch
+
+from simcuda.measurement import Gpu
+from simcuda.real import CannotCountError
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError
+from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.selection import Selection
 
 Tell = Callable[[dict[str, Any]], None]
+Devices = SimulatedDevices | RealDevices
+
+COUNTS = (
+    "stream_syncs",
+    "event_syncs",
+    "device_syncs",
+    "implicit_syncs",
+    *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
+    "launches",
+    "allocations",
+    "peak_bytes",
+)
+"""What is recorded of a measurement, by the names of its attributes."""
+
+TRIES = 3
+LONGEST_ERROR = 200
+ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 @dataclass(frozen=True)
-class Order:
+class SuiteOrder:
     """What a worker is to do.
 
     Attributes:
@@ -43,21 +67,17 @@ class Order:
     groups_done: frozenset[str] = frozenset()
     cases_done: frozenset[str] = frozenset()
 
-    def to_json(self) -> str:
-        """The order as text."""
-        return json.dumps({**vars(self), "selection": vars(self.selection)}, default=sorted)
 
-    @classmethod
-    def from_json(cls, text: str) -> Order:
-        """The order that ``to_json`` wrote."""
-        fields = json.loads(text)
-        done = {name: frozenset(fields[name]) for name in ("groups_done", "cases_done")}
-        return cls(**{**fields, **done, "selection": Selection.from_json(fields["selection"])})
+def work(order: SuiteOrder, tell: Tell) -> None:
+    """Run what is ordered and tell of each case.
 
-
-def work(order: Order, tell: Tell) -> None:
-    """Run what is ordered and tell of each case."""
-    devices: Devices = Real() if order.profile is None else Simulated(profile_from(order.profile))
+    Args:
+        order: What to run.
+        tell: Called with each message.
+    """
+    devices: Devices = (
+        RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
+    )
     if reason := devices.why_not():
         tell({"why_not": reason})
         return
@@ -72,10 +92,11 @@ def work(order: Order, tell: Tell) -> None:
         tell({"end": True})
 
 
-def run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> bool:
+def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> bool:
     """Run the cases of a group, as long as the devices work; whether they still do."""
     tell({"group": group.name})
     try:
+        # Looking for cases may run code of the user, such as a verifier's.
         cases = [case for case in group.cases() if order.selection.has(case.id)]
     except Exception as error:
         tell({"case": group.name, "outcome": {"lost": in_words(error)}})
@@ -83,26 +104,85 @@ def run_group(group: Group, order: Order, devices: Devices, tell: Tell) -> bool:
     for case in cases:
         if case.id not in order.cases_done:
             tell({"case": case.id})
-            tell({"case": case.id, "outcome": _run(case, devices)})
+            gc.collect()
+            # What is left between two cases is there to stay: the next collection need not look at it.
+            gc.freeze()
+            try:
+                with devices.for_case(case) as gpu:
+                    ended = outcome(case, gpu)
+            except NotRunError as reason:
+                ended = {"not_run": str(reason)}
+            tell({"case": case.id, "outcome": {"digest": case.digest, **ended}})
             if not devices.is_healthy():
                 return False
     return True
 
 
-def _run(case: Case, devices: Devices) -> dict[str, Any]:
-    gc.collect()
-    # What is left between two cases is there to stay: the next collection need not look at it.
-    gc.freeze()
+def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
+    """How a case ended in a steady state, as a recording holds it.
+
+    ``counts`` holds what is not 0, with ``unknown`` and ``approximate`` operations where there are any;
+    ``error`` is the exception with which the case ended, and ``not_run`` why there was nothing to run, or
+    nothing was counted.
+    """
+    tries = count(1)
+    while True:
+        try:
+            with _steady_state():
+                try:
+                    case.prepare(WARM_UP)()
+                except NotRunError:
+                    raise
+                except Exception:  # noqa: S110 - how it ends on other data does not matter
+                    pass
+            with _steady_state():
+                work = case.prepare(MEASURED)
+                result = error = None
+                with gpu.measure() as cost:
+                    try:
+                        result = work()
+                    except Exception as raised:
+                        error = in_words(raised)
+                # The result is retained by the work, and gone before the next case.
+                del result, work
+                if error is not None:
+                    return {"error": error}
+                counts = {name: value for name in COUNTS if (value := getattr(cost, name))}
+                unsure = {"unknown": list(cost.unknown), "approximate": list(cost.approximate)}
+                return {"counts": counts, **{name: ops for name, ops in unsure.items() if ops}}
+        except NotRunError as reason:
+            return {"not_run": str(reason)}
+        except CannotCountError as failure:
+            # A profiler loses something now and then.
+            if next(tries) == TRIES:
+                return {"not_run": f"not counted: {failure}"}
+        except Exception as failure:
+            return {"error": in_words(failure)}
+
+
+def in_words(error: BaseException) -> str:
+    """An exception in one line: its type, and the first line of what it says."""
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return ADDRESS.sub("0x", text)[:LONGEST_ERROR]
+
+
+@contextmanager
+def _steady_state() -> Iterator[None]:
+    """Collect no garbage within, so that peaks do not depend on when that happens; put settings back."""
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    gc.disable()
     try:
-        with devices.for_case(case) as gpu:
-            ended = outcome(case, gpu)
-    except NotRunError as reason:
-        ended = {"not_run": str(reason)}
-    return {"digest": case.digest, **ended}
+        yield
+    finally:
+        gc.enable()
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
 
 
 def main() -> None:
     """Take an order from standard input, and report on the pipe whose number is the argument."""
+    # Warnings of cases would mingle with what the user is told.
     warnings.simplefilter("ignore")
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as pipe:
 
@@ -110,7 +190,8 @@ def main() -> None:
             pipe.write(json.dumps(message) + "\n")
             pipe.flush()
 
-        work(Order.from_json(sys.stdin.read()), tell)
+        order: SuiteOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+        work(order, tell)
 
 
 if __name__ == "__main__":

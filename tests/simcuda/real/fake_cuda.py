@@ -13,7 +13,7 @@ import torch
 import torch.cuda._gpu_trace as gpu_trace
 from torch.autograd.profiler import profile
 
-from simcuda.real import device, lines, marks, session
+from simcuda.real import device, marks, session
 from simcuda.real.marks import is_user_code
 
 Entry = dict[str, Any]
@@ -64,8 +64,7 @@ class FakeCuda:
         patch.setattr(torch.cuda.memory, "_snapshot", self._snapshot)
         patch.setattr(session, "profile", lambda **how: FakeProfile(self, **how))
         patch.setattr(device, "_probe", self.probe)
-        for follower in (marks, lines):
-            patch.setattr(follower, "is_user_code", lambda file: file != __file__ and is_user_code(file))
+        patch.setattr(marks, "is_user_code", lambda file: file != __file__ and is_user_code(file))
 
     def call(self, name: str, op: int = 0) -> int:
         """A call of the CUDA runtime for an operation; the number by which its effects are known."""

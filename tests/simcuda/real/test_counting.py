@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.simcuda.real.events import PLACES, Event, block, kernel, mark, memcpy, operation, runtime
 
-from simcuda.real.counting import Counted, IncompleteTraceError
+from simcuda.real.counting import IncompleteTraceError, TraceCounts
 from simcuda.real.counting import count as count_trace
 from simcuda.real.trace import read
 
@@ -14,7 +14,7 @@ FROM_PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
 TO_PINNED = "Memcpy DtoH (Device -> Pinned)"
 
 
-def count(*inside: Event) -> Counted:
+def count(*inside: Event) -> TraceCounts:
     """Count a block with these events."""
     return count_trace(read(block(*inside)), PLACES)
 

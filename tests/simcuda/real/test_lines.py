@@ -12,7 +12,6 @@ import torch
 from torch.autograd.profiler import profile
 
 from simcuda.real import trace
-from simcuda.real.lines import followed
 from simcuda.real.marks import Marks, Place, mark, place_of
 from simcuda.real.session import events_of
 
@@ -22,7 +21,7 @@ HERE = __file__
 def lines_of(work: Callable[[], Any]) -> list[tuple[int, str]]:
     """Line and function of every mark that following ``work`` leaves, but for those of this helper."""
     marks = Marks()
-    with profile(use_cpu=True, use_kineto=True) as profiler, followed(marks):
+    with profile(use_cpu=True, use_kineto=True) as profiler, marks.following_lines():
         work()
     seen = trace.read(events_of(profiler)).marks
     places = [marks.places[int(mark.text.split()[1])] for mark in seen if mark.text.startswith("line ")]
@@ -76,7 +75,7 @@ def test_library_code_is_the_line_that_called_it() -> None:
 def test_operations_lie_between_the_marks_of_their_lines() -> None:
     """One clock orders marks and operations."""
     marks = Marks()
-    with profile(use_cpu=True, use_kineto=True) as profiler, followed(marks):
+    with profile(use_cpu=True, use_kineto=True) as profiler, marks.following_lines():
         torch.ones(1)
         torch.eye(1)
     events = [event for event in events_of(profiler) if event.get("ph") == "X"]
@@ -89,7 +88,7 @@ def test_operations_lie_between_the_marks_of_their_lines() -> None:
 def test_following_leaves_nothing_behind() -> None:
     """Neither a trace function nor the frames that were followed, also after an exception."""
     marks = Marks()
-    with pytest.raises(ValueError, match="enough"), followed(marks):
+    with pytest.raises(ValueError, match="enough"), marks.following_lines():
         raise ValueError("enough")
     assert (None, None) == (sys.gettrace(), sys._getframe().f_trace)
 
@@ -104,7 +103,7 @@ def test_a_debugger_goes_on() -> None:
     marks = Marks()
     sys.settrace(debugger)
     try:
-        with followed(marks):
+        with marks.following_lines():
             place_of(None)
         kept = sys.gettrace()
     finally:

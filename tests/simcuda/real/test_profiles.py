@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB, PROFILES
-from simcuda.real.profiles import Properties, profile_of
+from simcuda.real.availability import profile_of
 
-H200 = Properties(
+WORKSPACE = 8_519_680
+
+H200 = SimpleNamespace(
     name="NVIDIA H200",
-    capability=(9, 0),
-    multiprocessors=132,
-    threads_per_multiprocessor=2048,
-    memory_bytes=150_000_000_000,
-    l2_cache_bytes=60 << 20,
-    cublas_workspace_bytes=32 << 20,
+    major=9,
+    minor=0,
+    multi_processor_count=132,
+    max_threads_per_multi_processor=2048,
+    total_memory=150_000_000_000,
+    L2_cache_size=60 << 20,
 )
-RTX = Properties(
+RTX = SimpleNamespace(
     name="NVIDIA GeForce RTX 4090",
-    capability=(8, 9),
-    multiprocessors=128,
-    threads_per_multiprocessor=1536,
-    memory_bytes=25_000_000_000,
-    l2_cache_bytes=72 << 20,
-    cublas_workspace_bytes=8_519_680,
+    major=8,
+    minor=9,
+    multi_processor_count=128,
+    max_threads_per_multi_processor=1536,
+    total_memory=25_000_000_000,
+    L2_cache_size=72 << 20,
 )
 
 
 def test_a_known_gpu_has_the_known_profile() -> None:
     """By name and the major version of CUDA, with all that has been found out about it."""
-    assert PROFILES["h200-cuda13"] is profile_of(H200, "13.1")
-    assert PROFILES["h200-cuda12"] is profile_of(H200, "12.8")
+    assert PROFILES["h200-cuda13"] is profile_of(H200, "13.1", WORKSPACE)
+    assert PROFILES["h200-cuda12"] is profile_of(H200, "12.8", WORKSPACE)
 
 
 def test_a_part_of_a_known_gpu_is_another_one() -> None:
     """A slice of a GPU carries the name of the whole, but reductions on fewer multiprocessors differ."""
-    part = profile_of(replace(H200, multiprocessors=16), "13.0")
+    part = profile_of(SimpleNamespace(**{**vars(H200), "multi_processor_count": 16}), "13.0", WORKSPACE)
     assert ("nvidia-h200-cuda13", 16) == (part.name, part.multiprocessors)
 
 
 def test_another_gpu_has_a_profile_of_what_it_says() -> None:
     """Its properties, and the tables of multi-tensor kernels that its version of CUDA compiles."""
-    profile = profile_of(RTX, "12.6")
+    profile = profile_of(RTX, "12.6", WORKSPACE)
     assert ("nvidia-geforce-rtx-4090-cuda12", "NVIDIA GeForce RTX 4090") == (profile.name, profile.gpu)
     assert ((8, 9), 128, 1536) == (
         profile.capability,
@@ -50,5 +52,5 @@ def test_another_gpu_has_a_profile_of_what_it_says() -> None:
     )
     assert (25_000_000_000, 72 << 20) == (profile.memory_bytes, profile.l2_cache_bytes)
     assert ("12.6", KERNEL_ARGUMENTS_4_KIB) == (profile.cuda_version, profile.multi_tensor)
-    assert 8_519_680 == profile.cublas_workspace_bytes
-    assert KERNEL_ARGUMENTS_32_KIB is profile_of(RTX, "13.0").multi_tensor
+    assert WORKSPACE == profile.cublas_workspace_bytes
+    assert KERNEL_ARGUMENTS_32_KIB is profile_of(RTX, "13.0", WORKSPACE).multi_tensor

@@ -1,12 +1,11 @@
 import pytest
 
 import simcuda
-from simcuda.rules import RULES, Rule
-from simcuda.rules.examples import example_names, run_example
+from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 
 
 @pytest.mark.parametrize("rule", tuple(RULES), ids=lambda rule: rule.id)
-def test_operations_on_a_device_do_not_block_unasked(rule: Rule) -> None:
+def test_operations_on_a_device_do_not_block_unasked(rule: CostRule) -> None:
     """Only copies between host and device may block without a synchronise call, and no example makes one."""
     with simcuda.device() as gpu:
         names = example_names()

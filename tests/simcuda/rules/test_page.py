@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from simcuda.rules import RULES
-from simcuda.rules.__main__ import page
+from simcuda.cost.rules import RULES
+from simcuda.rules import page
 
 DOCS = Path(__file__).parents[3] / "docs"
 

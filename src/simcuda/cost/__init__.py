@@ -1,0 +1,1 @@
+"""What operations cost on CUDA: rules, kernels, copies, and charging them to the machine."""

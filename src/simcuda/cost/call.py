@@ -1,0 +1,114 @@
+"""One operation as the dispatcher sees it, and what a rule says it costs on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from simcuda.device.storages import HOST, Storages
+from simcuda.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class OpCost:
+    """What one operation does on a CUDA device, besides making its results.
+
+    Attributes:
+        launches: Kernels.
+        waits: Times the host waits for the current stream.
+        copies: Each copy as its kind (``h2d``, ``d2h``, ``d2d``) and its bytes.
+        temporaries: Bytes allocated before the results, each freed at the end of the operation.
+        workspaces: Bytes allocated after the results, each freed at the end of the operation.
+        passing: Bytes allocated together at the beginning, and freed before anything else is.
+    """
+
+    launches: int = 0
+    waits: int = 0
+    copies: tuple[tuple[str, int], ...] = ()
+    temporaries: tuple[int, ...] = ()
+    workspaces: tuple[int, ...] = ()
+    passing: tuple[int, ...] = ()
+
+    def __add__(self, other: OpCost) -> OpCost:
+        """The cost of both, one after the other; what either allocates is held until both are done."""
+        return OpCost(
+            self.launches + other.launches,
+            self.waits + other.waits,
+            self.copies + other.copies,
+            self.temporaries + other.temporaries,
+            self.workspaces + other.workspaces,
+            self.passing + other.passing,
+        )
+
+
+FREE = OpCost()
+"""Nothing happens on the device."""
+
+ONE_KERNEL = OpCost(launches=1)
+
+# Kept, because building ``list | tuple`` takes longer than asking.
+_SEQUENCES = (list, tuple)
+
+
+@dataclass(slots=True)
+class OperationCall:
+    """One operation with its arguments and, once it has run on the CPU, its result.
+
+    Attributes:
+        op: Name with overload, such as ``aten.sum.dim_IntList``.
+        names: Names of the schema's arguments, in order.
+        args: Positional arguments.
+        kwargs: Arguments by name.
+        inputs: Every tensor among them, in order, those in lists included.
+        outputs: Every tensor of the result.
+        storages: Where every tensor lies.
+        profile: The kind of device.
+        is_alone: Whether it is one tensor's part of an operation on lists that are spread over devices.
+    """
+
+    op: str
+    names: Sequence[str]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    inputs: list[torch.Tensor]
+    outputs: list[torch.Tensor]
+    storages: Storages
+    profile: Profile
+    is_alone: bool = False
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """An argument by its name in the schema, however it was passed."""
+        # Autograd passes most arguments by position, Python code many by name.
+        if name in self.kwargs:
+            return self.kwargs[name]
+        position = self.names.index(name) if name in self.names else len(self.args)
+        return self.args[position] if position < len(self.args) else default
+
+    def is_on_host(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor lies in host memory."""
+        tag = self.storages.of(tensor)
+        return tag is None or tag.device == HOST
+
+
+def all_tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors among the arguments of an operation and in its lists, which hold no further lists."""
+    # Runs for every operation: a loop over flat lists is faster than the recursion of ``tensors_in``.
+    found = []
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, _SEQUENCES):
+            found += [tensor for tensor in value if isinstance(tensor, torch.Tensor)]
+    return found
+
+
+def tensors_in(values: Any) -> Iterator[torch.Tensor]:
+    """The tensors among values and within lists and tuples of theirs."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, _SEQUENCES):
+            yield from tensors_in(value)

@@ -1,0 +1,198 @@
+"""What an operation is charged once it has run on the CPU: places for its results, and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall, tensors_in
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.tensor_iterator import LARGEST_OFFSET
+from simcuda.cost.traits import OperationTraits
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of
+
+Tags = Sequence[Tag | None]
+Tensors = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Charges operations to one machine."""
+
+    _machine: Machine
+
+    def on_host(
+        self, traits: OperationTraits, call: OperationCall, tags: Tags, *, pinned: bool, floating: bool
+    ) -> None:
+        """Note what an operation on the host has made; see ``Tag`` for ``pinned`` and ``floating``."""
+        machine = self._machine
+        known = [tag for tag in tags if tag is not None]
+        if not call.outputs and not any(tag.device != HOST or tag.pinned or tag.floating for tag in known):
+            return
+        # The host reads and writes pinned memory, which copies may still be using.
+        if shared := [tag for tag in known if tag.pinned]:
+            written = [tag.serial for tag in self._written(traits, call, tags) if tag is not None]
+            for tag in shared:
+                machine.host_touches(tag.serial, writes=tag.serial in written)
+        for tensor in call.outputs:
+            if traits.hands_out or not any(tensor is other for other in call.inputs):
+                self.place(tensor, HOST, pinned=pinned, floating=floating)
+        if floating:
+            self._owe(traits, call, known)
+        if traits.resizes:
+            self._follow_sizes(call.inputs)
+        device = next((tag.device for tag in known if tag.device != HOST), HOST)
+        if device != HOST:
+            # What runs on the host may read from a device on its way.
+            cost = self._cost(traits, call)
+            for kind, size in cost.copies:
+                if kind == "d2h":
+                    machine.ledger.copy(kind, size)
+            for _ in range(cost.waits):
+                machine.wait_for_stream(machine.current.streams[device])
+
+    def on_device(self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int) -> None:
+        """Charge an operation on a device.
+
+        Args:
+            traits: The kind of operation.
+            call: The operation, which has run on the CPU.
+            tags: The tag of each of its inputs.
+            device: Index of the device.
+
+        Raises:
+            torch.OutOfMemoryError: The device has no room for results, temporaries or workspaces.
+        """
+        machine = self._machine
+        cost = self._cost(traits, call)
+        if traits.resizes:
+            self._follow_sizes(call.inputs)
+        # In the order of CUDA, on which the peak depends: what passes, temporaries, results, workspaces.
+        if cost.passing:
+            machine.free(device, machine.use_for_a_while(device, cost.passing))
+        blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
+        try:
+            written = self._placed(traits, call.inputs, call.outputs, tags, device)
+            if cost.workspaces:
+                blocks += machine.use_for_a_while(device, cost.workspaces)
+        finally:
+            if blocks:
+                machine.free(device, blocks)
+        for kind, size in cost.copies:
+            machine.ledger.copy(kind, size)
+        if cost.launches or cost.copies:
+            if traits.written:
+                written += self._written(traits, call, tags)
+            read = tags if traits.reads else ()
+            reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
+            machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
+        for _ in range(cost.waits):
+            machine.wait_for_stream(machine.current.streams[device])
+
+    def one_kernel(
+        self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
+    ) -> None:
+        """Charge an operation that is plain, as most are: the same as ``on_device``, in less time."""
+        written = self._placed(traits, inputs, outputs, tags, device)
+        kernels = _elementwise(outputs).launches
+        if kernels:
+            reads = [tag.serial for tag in tags if tag is not None and tag.device != HOST]
+            self._machine.run(device, kernels, reads, [tag.serial for tag in written if tag is not None])
+
+    def place(
+        self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False
+    ) -> Tag | None:
+        """The tag of a result, which is new unless it shares the storage of another tensor.
+
+        Of a sparse tensor it is the tag of its values; None for any other tensor without a storage.
+        """
+        try:
+            storage = tensor.untyped_storage()
+        except NO_STORAGE:
+            tag = None
+            for part in parts_of(tensor):
+                tag = self.place(part, device, pinned=pinned, floating=floating)
+            if tag is not None and tag.device != HOST:
+                self._machine.has_sparse = True
+            return tag
+        # A view, or the result of an operation in place, lies where its storage does.
+        tag = self._machine.storages.tags.get(storage._cdata)
+        if tag is not None:
+            return tag
+        if device == HOST:
+            # Tensors without data take no memory on the host.
+            if tensor.is_meta:
+                return None
+            return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
+        return self._machine.place(storage, device)
+
+    def _placed(
+        self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
+    ) -> list[Tag | None]:
+        """The tags of an operation's results; what is written in place has one."""
+        if len(outputs) > 1:
+            # All of them were made by one source line: look for it once.
+            with self._machine.ledger.one_line():
+                return [
+                    self.place(tensor, HOST if place == traits.host_result else device)
+                    for place, tensor in enumerate(outputs)
+                ]
+        if not outputs:
+            return []
+        # Most operations in place write to their first argument, whose tag is known.
+        if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
+            return [tags[0]]
+        return [self.place(outputs[0], device)]
+
+    def _owe(self, traits: OperationTraits, call: OperationCall, tags: Sequence[Tag]) -> None:
+        """Note the kernels that what floats will have taken, once it is known on which device."""
+        owed = self._cost(traits, call).launches
+        for tag in tags:
+            owed, tag.owed = owed + tag.owed, 0
+        for tensor in call.outputs[:1]:
+            made = self._machine.storages.of(tensor)
+            if made is not None and made.floating:
+                made.owed += owed
+
+    def _written(self, traits: OperationTraits, call: OperationCall, tags: Tags) -> Tags:
+        """The tags of what an operation writes to besides its results."""
+        if traits.writes_first and call.args:
+            first = call.args[0]
+            return tags[: len(first) if isinstance(first, list | tuple) else 1]
+        tensors = tensors_in(call.argument(name) for name in traits.written)
+        return [self._machine.storages.of(tensor) for tensor in tensors]
+
+    def _follow_sizes(self, tensors: Tensors) -> None:
+        for tensor in tensors:
+            tag = None if is_sparse(tensor) else self._machine.storages.of(tensor)
+            # ``out=`` and ``resize_`` may have grown the storage while the operation ran on the CPU.
+            if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
+                self._machine.resized(tag, tensor.untyped_storage().nbytes())
+
+    def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
+        ledger = self._machine.ledger
+        if self._machine.has_sparse and call.outputs and any(map(is_sparse, (*call.inputs, *call.outputs))):
+            # Rules are those of dense tensors; what CUDA's operations on sparse ones wait for is not known.
+            ledger.doubt(traits.op, is_modelled=False)
+            return _elementwise(call.outputs)
+        for rule in traits.rules:
+            if rule.when is None or rule.when(call):
+                if rule.approximate:
+                    ledger.doubt(traits.op, is_modelled=True)
+                return rule.cost(call)
+        if traits.is_unknown:
+            ledger.doubt(traits.op, is_modelled=False)
+        elif not traits.is_one_kernel:
+            ledger.doubt(traits.op, is_modelled=True)
+        return _elementwise(call.outputs)
+
+
+def _elementwise(outputs: Tensors) -> OpCost:
+    # Sparse tensors have no bytes of their own.
+    if len(outputs) == 1 and outputs[0].layout is torch.strided and 0 < outputs[0].nbytes < LARGEST_OFFSET:
+        return ONE_KERNEL
+    kernels = max(map(kernels_over, outputs), default=0)
+    return ONE_KERNEL if kernels == 1 else OpCost(kernels)

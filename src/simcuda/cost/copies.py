@@ -1,0 +1,157 @@
+"""What a copy costs, by where it comes from, where it goes, and whether the host waits for it."""
+
+from __future__ import annotations
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost
+from simcuda.cost.launches import elementwise, kernels_over
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST, is_sparse, parts_of
+
+
+def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether the copy is one run of bytes: one type, and both dense in the same order of strides."""
+    if to.dtype != source.dtype or to.is_conj() != source.is_conj() or to.is_neg() != source.is_neg():
+        return False
+    if to.shape == source.shape and to.is_contiguous() and source.is_contiguous():
+        return True
+    # A source that is broadcast has strides of 0, which no run of bytes has.
+    strides = source.expand_as(to).stride()
+    steps = [step for step in zip(to.stride(), strides, to.shape, strict=True) if step[2] != 1]
+    # From the fastest dimension outwards, each has to begin where the one before ends, in both.
+    dense = 1
+    for to_stride, source_stride, size in sorted(steps, key=lambda step: step[0]):
+        if to_stride != dense or source_stride != dense:
+            return False
+        dense *= size
+    return True
+
+
+def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
+    """A copy within a device: bytes where both are laid out alike, else a kernel.
+
+    Args:
+        to: What is written; no elements, no copy.
+        source: What is read, of a shape that broadcasts to that.
+    """
+    if not to.numel():
+        return FREE
+    if same_bytes(to, source):
+        return OpCost(copies=(("d2d", to.nbytes),))
+    return OpCost(kernels_over(to))
+
+
+def contiguous(tensor: torch.Tensor) -> OpCost:
+    """``tensor.contiguous()``: nothing, or a kernel and a temporary.
+
+    The temporary has the bytes of the tensor's elements.
+    """
+    if tensor.is_contiguous():
+        return FREE
+    return OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
+
+
+def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) -> None:
+    """Charge the copy of ``source`` into ``to``, both placed already; sparse ones are copied part by part."""
+    if is_sparse(to):
+        for part, original in zip(parts_of(to), parts_of(source), strict=True):
+            charge_copy(machine, part, original, non_blocking=non_blocking)
+        return
+    to_tag, source_tag = machine.storages.of(to), machine.storages.of(source)
+    there = HOST if to_tag is None else to_tag.device
+    here = HOST if source_tag is None else source_tag.device
+    # What C++ code made for itself belongs to the device that it is copied to or from.
+    if to_tag is not None and to_tag.floating:
+        if here != HOST:
+            machine.adopt(to_tag, here)
+            there = here
+        elif source.dim() and (source_tag is None or not source_tag.floating):
+            machine.settle((to_tag,))
+    elif there != HOST and source_tag is not None and source_tag.floating:
+        machine.adopt(source_tag, there)
+        here = there
+    # Nothing moves, but what floats has found its device.
+    if not to.numel():
+        return
+    # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.
+    reads, writes = (
+        (tag.serial,) if tag is not None and (tag.device != HOST or tag.pinned) else ()
+        for tag in (source_tag, to_tag)
+    )
+    if here == there == HOST:
+        for serial in reads:
+            machine.host_touches(serial, writes=False)
+        for serial in writes:
+            machine.host_touches(serial, writes=True)
+    elif here == there:
+        _within(machine, here, to, source, reads, writes)
+    elif HOST in (here, there):
+        _transfer(machine, to, source, reads, writes, non_blocking=non_blocking)
+    else:
+        machine.ledger.copy("p2p", to.numel() * source.element_size())
+        machine.ledger.launch(0 if same_bytes(to, source) else 1)
+        streams = machine.current.streams
+        conflicts = machine.ordering.copy_across(streams[here], streams[there], *reads, *writes)
+        machine.ledger.count("hazards", len(conflicts))
+
+
+def _within(
+    machine: Machine,
+    device: int,
+    to: torch.Tensor,
+    source: torch.Tensor,
+    reads: tuple[int, ...],
+    writes: tuple[int, ...],
+) -> None:
+    """Charge a copy within a device: bytes, unless both are the same memory, or a kernel."""
+    if not same_bytes(to, source):
+        kernels = elementwise(to.numel(), max(to.element_size(), source.element_size()))
+        machine.run(device, kernels, reads, writes)
+    elif to.data_ptr() != source.data_ptr():
+        machine.ledger.copy("d2d", to.nbytes)
+        machine.run(device, 0, reads, writes)
+
+
+def _transfer(
+    machine: Machine,
+    to: torch.Tensor,
+    source: torch.Tensor,
+    reads: tuple[int, ...],
+    writes: tuple[int, ...],
+    *,
+    non_blocking: bool,
+) -> None:
+    """Charge a copy between host and device, for data known by these serial numbers.
+
+    Only contiguous memory of one type moves between them. Types are converted on the host for a blocking copy
+    and on the device for another, and what is not contiguous goes through temporaries.
+    """
+    to_tag, source_tag = machine.storages.of(to), machine.storages.of(source)
+    alike = same_bytes(to, source)
+    is_converted_there = non_blocking and to.dtype != source.dtype
+    if to_tag is not None and to_tag.device != HOST:
+        kind, device = "h2d", to_tag.device
+        moved = to.numel() * (source if is_converted_there else to).element_size()
+        is_staged = not alike and (is_converted_there or not to.is_contiguous())
+        temporaries = (moved,) * int(is_staged)
+        on_host, is_whole = source_tag, source.is_contiguous() and source.shape == to.shape
+    else:
+        kind, device = "d2h", HOST if source_tag is None else source_tag.device
+        moved = to.numel() * (to if is_converted_there else source).element_size()
+        is_scattered = not alike and not source.expand_as(to).is_contiguous()
+        temporaries = (moved,) * (int(is_converted_there) + int(is_scattered))
+        on_host, is_whole = to_tag, to.is_contiguous()
+    blocks = machine.use_for_a_while(device, temporaries)
+    if temporaries and kind == "d2h":
+        machine.run(device, len(temporaries), reads, ())
+    machine.ledger.copy(kind, moved)
+    machine.run(device, 0, reads, writes)
+    if not non_blocking:
+        machine.wait_for_stream(machine.current.streams[device])
+    elif on_host is None or not on_host.pinned or not (alike or is_whole):
+        # CUDA stages pageable memory itself, and may block while it does.
+        machine.ledger.count("implicit_syncs")
+    if temporaries and kind == "h2d":
+        machine.run(device, kernels_over(to), (), writes)
+    machine.free(device, blocks)

@@ -1,0 +1,47 @@
+"""What operations cost on CUDA, one module a topic."""
+
+from fnmatch import fnmatchcase
+
+from simcuda.cost.rules import (
+    copying,
+    data_dependent,
+    factorizing,
+    foreach,
+    host_reads,
+    indexing,
+    kernels,
+    normalizing,
+    reducing,
+    sampling,
+    sequences,
+    sorting,
+)
+from simcuda.cost.rules.rule import CostRule, example_names, run_example
+
+RULES: tuple[CostRule, ...] = (
+    *host_reads.TOPIC,
+    *kernels.TOPIC,
+    *reducing.TOPIC,
+    *copying.TOPIC,
+    *foreach.TOPIC,
+    *indexing.TOPIC,
+    *data_dependent.TOPIC,
+    *normalizing.TOPIC,
+    *sampling.TOPIC,
+    *sorting.TOPIC,
+    *factorizing.TOPIC,
+    *sequences.TOPIC,
+)
+"""Every rule of the simulated device."""
+
+
+def rules_for(op: str) -> tuple[CostRule, ...]:
+    """The rules for an operation with overload, those that name it most closely first."""
+    packet = op.rpartition(".")[0]
+    # Exact names beat stars, and a name with its overload beats one without.
+    named = [rule for name in (op, packet) for rule in RULES if name in rule.ops]
+    starred = [rule for rule in RULES if any(fnmatchcase(op, pattern) for pattern in rule.ops)]
+    return (*named, *(rule for rule in starred if rule not in named))
+
+
+__all__ = ["RULES", "CostRule", "example_names", "rules_for", "run_example"]

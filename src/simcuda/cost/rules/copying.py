@@ -1,0 +1,120 @@
+"""Copies within a device, of whole tensors, of the parts that views look at, and of several into one.
+
+Copies between devices, and between host and device, are charged in ``cost/copies.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
+from simcuda.cost.copies import copied_within
+from simcuda.cost.launches import concatenation, kernels_over
+from simcuda.cost.rules.kernels import one_kernel
+from simcuda.cost.rules.rule import CostRule
+
+IN_PLACE = ("squeeze_", "unsqueeze_", "transpose_", "t_", "as_strided_", "detach_")
+OTHERWISE_UNSEEN = (
+    *("_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", "resize_as_", "record_stream"),
+    *("is_same_size", "is_set_to", "is_pinned", "_assert_tensor_metadata"),
+)
+REARRANGED = ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
+
+VIEWS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "select": (torch.ops.aten.select.int, {"dim": None, "index": None}),
+    "slice": (torch.ops.aten.slice.Tensor, {"dim": 0, "start": None, "end": None, "step": 1}),
+    "diagonal": (torch.ops.aten.diagonal.default, {"offset": 0, "dim1": 0, "dim2": 1}),
+    "as_strided": (torch.ops.aten.as_strided.default, {"size": None, "stride": None, "storage_offset": None}),
+}
+"""Views of which operations write the part, and the arguments that say which part, with their defaults."""
+
+
+def _part(call: OperationCall) -> torch.Tensor:
+    """The part of the result that a view looks at, by the name of the operation that writes there."""
+    name = call.op.split(".")[1].removesuffix("_backward").removesuffix("_scatter")
+    view, arguments = VIEWS[name]
+    part: torch.Tensor = view(call.outputs[0], *(call.argument(n, value) for n, value in arguments.items()))
+    return part
+
+
+def _fill_from_tensor(call: OperationCall) -> OpCost:
+    tensor, value = call.inputs[:2]
+    # A single element of the same type needs no kernel.
+    if tensor.numel() == 1 and tensor.dtype == value.dtype and not call.is_on_host(value):
+        return OpCost(copies=(("d2d", tensor.nbytes),))
+    return OpCost(kernels_over(tensor))
+
+
+def _concatenate(call: OperationCall) -> OpCost:
+    result = call.outputs[0]
+    # ``stack`` arrives here whole: it concatenates views, which cost nothing.
+    inputs = list(tensors_in(call.argument("tensors")))
+    dim = call.argument("dim", 0) % max(result.dim(), 1)
+    kernels, as_bytes = concatenation(
+        [tensor.numel() for tensor in inputs],
+        result.element_size(),
+        dimensions=result.dim(),
+        # With nothing but single rows outside it, the dimension's parts follow each other in memory.
+        outermost=math.prod(result.shape[:dim]) == 1,
+        contiguous=all(tensor.is_contiguous() for tensor in inputs),
+        converted=[place for place, tensor in enumerate(inputs) if tensor.dtype != result.dtype],
+    )
+    return OpCost(kernels, copies=tuple(("d2d", inputs[place].nbytes) for place in as_bytes))
+
+
+TOPIC = (
+    CostRule(
+        id="clone",
+        ops=("aten.clone", "aten.contiguous"),
+        counts=lambda call: copied_within(call.outputs[0], call.inputs[0]),
+        source="ATen/native/cuda/Copy.cu: bytes where both are dense alike, else one kernel",
+        example="x.clone()",
+    ),
+    CostRule(
+        id="fill-with-tensor",
+        ops=("aten.fill_.Tensor", "aten.fill.Tensor"),
+        counts=_fill_from_tensor,
+        source="ATen/native/Fill.cpp: a device value is copied on the device, a host value is an argument",
+        example="x.fill_(value)",
+    ),
+    CostRule(
+        id="look-otherwise",
+        ops=tuple(f"aten.{name}" for name in (*IN_PLACE, *OTHERWISE_UNSEEN)),
+        counts=FREE,
+        source="ATen/native/TensorShape.cpp: sizes and strides alone change",
+        example="x.unsqueeze_(0)",
+    ),
+    CostRule(
+        id="gradient-of-view",
+        ops=tuple(f"aten.{name}_backward" for name in VIEWS if name != "as_strided"),
+        counts=lambda call: OpCost(kernels_over(call.outputs[0])) + copied_within(_part(call), call.args[0]),
+        source="ATen/native/TensorShape.cpp: zeros, then a copy into the part that was looked at",
+        example="torch.ops.aten.select_backward(y[0], [3], 0, 1)",
+    ),
+    CostRule(
+        id="write-into-view",
+        ops=tuple(f"aten.{name}_scatter" for name in VIEWS),
+        counts=lambda call: (
+            copied_within(call.outputs[0], call.args[0]) + copied_within(_part(call), call.args[1])
+        ),
+        source="ATen/native/TensorShape.cpp: a clone, then a copy into the part that is looked at",
+        example="x.slice_scatter(y, 0, 0, 3)",
+    ),
+    CostRule(
+        id="rearrange",
+        ops=tuple(f"aten.{name}" for name in REARRANGED),
+        counts=one_kernel,
+        source="ATen/native/PixelShuffle.cpp: a permuted view, made contiguous by one kernel",
+        example="torch.pixel_shuffle(torch.rand(1, 4, 2, 2, device='cuda'), 2)",
+    ),
+    CostRule(
+        id="concatenate",
+        ops=("aten.cat", "aten.stack"),
+        counts=_concatenate,
+        source="ATen/native/cuda/Shape.cu: batches of 128 inputs a kernel, the result the only allocation",
+        example="torch.cat([x, x])",
+    ),
+)

@@ -1,0 +1,155 @@
+"""Linear algebra by cuSOLVER and cuBLAS: when PyTorch's code waits is known, kernels and workspaces are not.
+
+What the libraries do within one call is not counted. Where PyTorch takes MAGMA, or a solver that works on the
+host too, there is no rule, and the operation is reported as unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.host_reads import check_error_codes
+from simcuda.cost.rules.rule import CostRule
+
+UNCHECKED = (
+    *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),
+    *("linalg_householder_product", "cholesky_solve", "_cholesky_solve_helper"),
+)
+BY_LU = (
+    *("linalg_inv_ex", "_linalg_solve_ex", "linalg_lu_factor_ex", "linalg_lu", "_linalg_det"),
+    "_linalg_slogdet",
+)
+
+CODE_BYTES = 4
+INDEX_BYTES = 8
+SMALL_MATRIX = 16
+MEDIUM_MATRIX = 128
+FEW_MATRICES = 16
+LARGE_NORM = {torch.float32: 3.010066362817634, torch.complex64: 3.010066362817634}
+LARGE_DOUBLE_NORM = 1.090863719290036
+
+
+def _avoids_magma(call: OperationCall) -> bool:
+    """Square matrices that are single, small, or few and of medium size; others are left to MAGMA."""
+    matrix = call.inputs[0]
+    rows, columns = matrix.shape[-2:]
+    count = matrix.shape[:-2].numel()
+    # The heuristics of ``lu_factor`` in ATen, by size and number of matrices.
+    few = rows <= MEDIUM_MATRIX and count <= FEW_MATRICES
+    return bool(rows == columns and (count == 1 or rows <= SMALL_MATRIX or few))
+
+
+def _factorized(call: OperationCall) -> OpCost:
+    if call.argument("check_errors", default=False):
+        return _checked(call)
+    return OpCost(1 if any(tensor.numel() for tensor in call.inputs) else 0)
+
+
+def _checked(call: OperationCall) -> OpCost:
+    matrix = call.inputs[0]
+    if not matrix.numel():
+        return FREE
+    codes = matrix.shape[:-2].numel()
+    return OpCost(1, temporaries=(CODE_BYTES * codes,)) + check_error_codes(codes, call.profile)
+
+
+def _singular_values(call: OperationCall) -> OpCost:
+    matrix = call.inputs[0]
+    if not matrix.numel():
+        return FREE
+    # Before the check, all error codes are copied to see whether the iteration converged.
+    checked = _checked(call)
+    convergence = ("d2h", CODE_BYTES * matrix.shape[:-2].numel())
+    return replace(checked, waits=2, copies=(convergence, *checked.copies))
+
+
+def _exponential(call: OperationCall) -> OpCost:
+    """Norms choose the degree of a polynomial for each matrix, on the host for a single one.
+
+    A single matrix has its norm read, and its place copied back. Those of large norm, and all of a batch, are
+    scaled: they are grouped by how often, which is counted and read once more.
+    """
+    matrix = call.args[0]
+    if matrix.shape[-1] <= 1 or not matrix.numel():
+        return OpCost(kernels_over(matrix))
+    count = matrix.shape[:-2].numel()
+    # The values decide, so that the rule has to look at them.
+    norms = matrix.abs().sum(-2).amax(-1).reshape(-1)
+    limit = LARGE_NORM.get(matrix.dtype, LARGE_DOUBLE_NORM)
+    copies: tuple[tuple[str, int], ...] = ()
+    if count == 1:
+        copies = (("d2h", norms.element_size()), ("h2d", INDEX_BYTES))
+    if count > 1 or float(norms.max()) >= limit:
+        # Matrices that are scaled as often as each other are one group.
+        groups = int((norms / limit).log2().ceil().clamp(min=0).unique().numel())
+        copies = (*copies, ("d2h", INDEX_BYTES), ("d2h", 2 * INDEX_BYTES * groups))
+    return OpCost(1, waits=len(copies), copies=copies, temporaries=(matrix.nbytes,))
+
+
+TOPIC = (
+    CostRule(
+        id="factorize-unchecked",
+        ops=tuple(f"aten.{name}" for name in UNCHECKED),
+        counts=_factorized,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
+        "error codes stay on the device, unless check_errors asks for them",
+        example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
+        approximate=True,
+    ),
+    CostRule(
+        id="factorize-by-lu",
+        ops=tuple(f"aten.{name}" for name in BY_LU),
+        counts=_factorized,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
+        "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
+        example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
+        when=_avoids_magma,
+        approximate=True,
+    ),
+    CostRule(
+        id="factorize-indefinite",
+        ops=("aten.linalg_ldl_factor_ex",),
+        counts=_factorized,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: cuSOLVER, except for hermitian matrices",
+        example="torch.linalg.ldl_factor_ex(torch.eye(2, device='cuda'))",
+        when=lambda call: not call.argument("hermitian", default=False),
+        approximate=True,
+    ),
+    CostRule(
+        id="factorize-checked",
+        ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
+        counts=_checked,
+        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes is read",
+        example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
+        approximate=True,
+    ),
+    CostRule(
+        id="singular-values",
+        ops=("aten._linalg_svd",),
+        counts=_singular_values,
+        source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
+        example="torch.linalg.svd(torch.eye(2, device='cuda'))",
+        when=lambda call: call.argument("driver") is None,
+        approximate=True,
+    ),
+    CostRule(
+        id="matrix-exponential",
+        ops=("aten.linalg_matrix_exp",),
+        counts=_exponential,
+        source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes "
+        "of groups are copied to the host",
+        example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
+        approximate=True,
+    ),
+    CostRule(
+        id="cross-product",
+        ops=("aten.linalg_cross",),
+        counts=lambda call: OpCost(1 if call.outputs[0].numel() else 0),
+        source="ATen/native/cuda/CrossKernel.cu: one kernel",
+        example="torch.linalg.cross(torch.ones(3, device='cuda'), torch.ones(3, device='cuda'))",
+    ),
+)

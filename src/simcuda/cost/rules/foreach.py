@@ -1,0 +1,111 @@
+"""Operations on lists of tensors, which CUDA walks side by side in few kernels."""
+
+from __future__ import annotations
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
+from simcuda.cost.copies import copied_within, same_bytes
+from simcuda.cost.launches import foreach_norm, kernels_over, multi_tensor
+from simcuda.cost.rules.reducing import reduce
+from simcuda.cost.rules.rule import CostRule
+
+FAST_NORMS = (1.0, 2.0, float("inf"))
+STATE_STEPS = "state_steps"
+
+
+def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
+    # The step counts are passed beside the lists that a kernel walks.
+    values = (call.argument(name) for name in call.names if name != STATE_STEPS)
+    lists = (list(tensors_in(value)) for value in values if isinstance(value, list | tuple))
+    return [tensors for tensors in lists if tensors]
+
+
+def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
+    first = lists[0]
+    shapes, dtype = [tensor.shape for tensor in first], first[0].dtype
+    for tensors in lists:
+        for tensor, other, shape in zip(tensors, first, shapes, strict=True):
+            if tensor.dtype != dtype or tensor.shape != shape:
+                return False
+            # Contiguous in the lists' own order, or dense in another one that all of them share.
+            if not (tensor.is_contiguous() and other.is_contiguous()) and not same_bytes(tensor, other):
+                return False
+    return True
+
+
+def _multi_tensor(call: OperationCall) -> OpCost:
+    lists, results = _lists(call), call.outputs
+    if not lists:
+        return FREE
+    makes_results = bool(results) and not any(results[0] is tensor for tensor in lists[0])
+    # The fast path has one type for arguments and results.
+    is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
+    if call.is_alone or is_promoted or not _walks_side_by_side(lists):
+        return OpCost(sum(map(kernels_over, lists[0])))
+    elements = [tensor.numel() for tensor in lists[0]]
+    scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
+    depth = len(lists) + int(makes_results)
+    return OpCost(multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
+
+
+def _copy(call: OperationCall) -> OpCost:
+    """Side by side where the lists are laid out alike, even of two types; else one copy for each tensor."""
+    to, source = list(tensors_in(call.args[0])), list(tensors_in(call.args[1]))
+    alike = all(a.shape == b.shape and a.stride() == b.stride() for a, b in zip(to, source, strict=True))
+    one_type = all(len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source))
+    if alike and one_type:
+        return OpCost(multi_tensor([t.numel() for t in to], call.profile.multi_tensor, depth=2))
+    return sum((copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)), FREE)
+
+
+def _norm(call: OperationCall) -> OpCost:
+    tensors, results = _lists(call)[0], call.outputs
+    fast = not call.is_alone and _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
+    if not fast or float(call.argument("ord", 2)) not in FAST_NORMS:
+        costs = [
+            reduce("norm", tensor, tuple(range(tensor.dim())), result, call.profile)
+            for tensor, result in zip(tensors, results, strict=True)
+        ]
+        # One after another: only the largest workspaces show in the peak.
+        workspaces = max((cost.workspaces for cost in costs), key=sum, default=())
+        return OpCost(sum(cost.launches for cost in costs), workspaces=workspaces)
+    accumulator = 8 if tensors[0].dtype == torch.float64 else 4
+    elements = [tensor.numel() for tensor in tensors]
+    work = foreach_norm(elements, call.profile.multi_tensor, accumulator_bytes=accumulator)
+    # Empty tensors get a zero of their own, and drop the result made for them.
+    spare = (results[0].element_size(),) * work.spare_results
+    return OpCost(work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
+
+
+TOPIC = (
+    CostRule(
+        id="foreach-norm",
+        ops=("aten._foreach_norm",),
+        counts=_norm,
+        source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial norms, cleared, filled and added up",
+        example="torch._foreach_norm([x, x])",
+    ),
+    CostRule(
+        id="foreach-copy",
+        ops=("aten._foreach_copy_",),
+        counts=_copy,
+        source="ATen/native/cuda/ForeachBinaryOpList.cu: one walk over both lists; copy_ where they differ",
+        example="torch._foreach_copy_([x, x], [x, x])",
+    ),
+    CostRule(
+        id="foreach",
+        ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
+        counts=_multi_tensor,
+        source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
+        "types or strides differ, and where the results have another type",
+        example="torch._foreach_add_([x, x], 1.0)",
+    ),
+    CostRule(
+        id="unscale",
+        ops=("aten._amp_foreach_non_finite_check_and_unscale_",),
+        counts=_multi_tensor,
+        source="ATen/native/cuda/AmpKernels.cu: one walk over dense gradients of one type",
+        example="torch._amp_foreach_non_finite_check_and_unscale_([x, x], value, value)",
+    ),
+)

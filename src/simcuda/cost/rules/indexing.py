@@ -1,0 +1,320 @@
+"""Reading and writing by index, where masks and host indices make the host wait."""
+
+from __future__ import annotations
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.copies import contiguous, copied_within
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.kernels import one_kernel
+from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.sorting import sort
+from simcuda.cost.tensor_iterator import LARGEST_OFFSET
+
+MASKS = (torch.bool, torch.uint8)
+INDEX_BYTES = 8
+COUNT_BYTES = 4
+CHUNK_ELEMENTS = 2**30
+FEW_INDICES = 3072
+INDICES_OF_A_PART = 10
+HALF_BYTES = 2
+
+
+def _indices(call: OperationCall) -> list[torch.Tensor]:
+    return [index for index in call.argument("indices") if index is not None]
+
+
+def find_true(mask: torch.Tensor, found: int, *, into_result: bool = False) -> OpCost:
+    """The cost of ``nonzero``: a sum and a selection by CUB, and a wait for how many elements there are.
+
+    Of CUB's kernels the fewest are counted: one that adds up, two that select. The indices are temporaries,
+    unless they are found ``into_result``.
+    """
+    # CUB counts with 32-bit integers, so that long masks are searched in chunks.
+    chunks = 1 if mask.numel() < LARGEST_OFFSET else -(-mask.numel() // CHUNK_ELEMENTS)
+    select = 2 * chunks if mask.dim() else 0
+    # Places in memory become an index for each dimension.
+    unravel = 1 if found and mask.dim() > 1 else 0
+    count = COUNT_BYTES * chunks
+    return contiguous(mask) + OpCost(
+        launches=chunks + select + unravel,
+        waits=1,
+        copies=(("d2h", count),),
+        temporaries=(count, *(() if into_result else (found * mask.dim() * INDEX_BYTES,))),
+    )
+
+
+def _resolve(call: OperationCall) -> OpCost:
+    """Copying host indices to the device, and turning masks into indices."""
+    cost = FREE
+    for index in _indices(call):
+        is_mask = index.dtype in MASKS
+        found = int(index.count_nonzero()) if is_mask else index.numel()
+        if call.is_on_host(index):
+            # A host mask becomes an index for each of its dimensions before anything is copied.
+            size = found * INDEX_BYTES
+            copied = (size,) * (index.dim() if is_mask else 1) if size else ()
+            cost += OpCost(waits=len(copied), copies=tuple(("h2d", n) for n in copied), temporaries=copied)
+        # A mask on the device is an index once its true elements are found.
+        elif is_mask:
+            cost += find_true(index, found)
+    return cost
+
+
+def _is_by_mask(call: OperationCall) -> bool:
+    """Whether a mask on the device is searched, which CUB does."""
+    return any(index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call))
+
+
+def _writes_one_value_by_mask(call: OperationCall) -> bool:
+    value = call.argument("values")
+    return (
+        value.numel() == 1
+        and call.is_on_host(value)
+        and len(_indices(call)) == 1
+        and _is_by_mask(call)
+        and not call.argument("accumulate", default=False)
+    )
+
+
+def _write(call: OperationCall) -> OpCost:
+    value = call.argument("values")
+    resolved = _resolve(call)
+    # What is written is copied to the device before.
+    if call.is_on_host(value):
+        resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
+    return resolved + _copied(call) + OpCost(int(value.numel() > 0))
+
+
+def _accumulate(call: OperationCall) -> OpCost:
+    """Indices become places, which are sorted with where they came from; one kernel adds up what meets.
+
+    For each index the remainder, its product with a stride, and the sum with those before; then the division
+    by what one place holds, a range, the sort, and the addition. Unless they are trusted, assertions on the
+    device compare the largest and the least with the bounds.
+    """
+    indices = _indices(call)
+    elements = max((index.numel() for index in indices), default=0)
+    checks = 0 if call.argument("unsafe", default=False) else 6 * len(indices)
+    places = 3 * len(indices) - 1
+    # The places, sorted and not, where they came from, sorted and not, and the sort's copies of both.
+    return _write(call) + OpCost(checks + places + 3, temporaries=(elements * INDEX_BYTES,) * 6)
+
+
+def _embedding_backward(call: OperationCall) -> OpCost:
+    """Few indices add up in place; many are sorted, and each run of equal ones is added up in parts."""
+    gradient, indices, result = call.args[0], call.args[1], call.outputs[0]
+    cleared = contiguous(gradient) + one_kernel(call)
+    by_frequency = call.argument("scale_grad_by_freq", default=False)
+    count, rows = indices.numel(), result.shape[0]
+    if not count:
+        return cleared
+    if count <= FEW_INDICES and not by_frequency:
+        return cleared + OpCost(1)
+    held = (count * INDEX_BYTES,) * (3 if by_frequency else 2)
+    # At most each row of the table is a segment of equal indices.
+    segments = min(count, rows)
+    parts = count // INDICES_OF_A_PART + segments
+    width = result.element_size() if result.element_size() > HALF_BYTES else 2 * HALF_BYTES
+    sums = (count, 1, segments, segments, 1, parts)
+    workspaces = (*(n * INDEX_BYTES for n in sums), parts * result.shape[1] * width)
+    # Half precision adds up in a single-precision copy of the result.
+    widened = (2 * result.nbytes,) if result.element_size() == HALF_BYTES else ()
+    # A range and a sort; unique places, parts, their running sum, count and offsets; the sums, and their sum.
+    kernels = 2 + 2 + 1 + 2 + 2 + 2 + 2 * len(widened) + (2 if by_frequency else 0)
+    # While sorting: both copies of the indices and where they came from, a range, and the sort's own.
+    sorting = (count * INDEX_BYTES,) * 3
+    return cleared + OpCost(
+        kernels, temporaries=held, workspaces=(*workspaces, *widened), passing=(*held, *sorting)
+    )
+
+
+def _gather_selected(call: OperationCall) -> OpCost:
+    """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
+    result, mask = call.outputs[0], _broadcast_mask(call)
+    selected = int(mask.count_nonzero())
+    missing = result.numel() - selected
+    joined = FREE
+    # Less was selected than the source holds: zeros take the place of the rest.
+    if missing > 0:
+        joined = OpCost(2, temporaries=tuple(s * result.element_size() for s in (selected, missing)))
+    return find_true(mask, selected) + OpCost(int(selected > 0)) + joined
+
+
+def _broadcast_mask(call: OperationCall) -> torch.Tensor:
+    """The mask, as large as what it selects from."""
+    mask: torch.Tensor = call.argument("mask")
+    shape = torch.broadcast_shapes(call.args[0].shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
+    return mask.expand(shape)
+
+
+def _shorten(call: OperationCall) -> OpCost:
+    """The indices are sorted, and each row that is named is scaled once."""
+    indices = call.argument("indices")
+    if not indices.numel():
+        return FREE
+    ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
+    pair = (indices.nbytes, indices.numel() * INDEX_BYTES)
+    temporaries = (*pair, *ordered.workspaces, indices.nbytes, INDEX_BYTES)
+    # CUB's selection of what is unique is two kernels.
+    return OpCost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
+
+
+def _fill_selected(call: OperationCall) -> OpCost:
+    result, value, index = call.outputs[0], call.argument("value"), call.argument("index")
+    read = FREE
+    # The kernel takes a number, not a tensor.
+    if isinstance(value, torch.Tensor) and not call.is_on_host(value):
+        read = OpCost(waits=1, copies=(("d2h", value.element_size()),))
+    selected = kernels_over(result) if index is None else int(index.numel() > 0 and result.numel() > 0)
+    return read + _copied(call) + OpCost(selected)
+
+
+def _copied(call: OperationCall) -> OpCost:
+    """The copy of the first argument in which an operation works that is not in place."""
+    tensor, result = call.args[0], call.outputs[0]
+    return FREE if result is tensor else copied_within(result, tensor)
+
+
+WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
+_INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
+
+
+TOPIC = (
+    CostRule(
+        id="write-one-value-by-mask",
+        ops=WRITES,
+        when=_writes_one_value_by_mask,
+        counts=lambda call: OpCost(kernels_over(call.args[0])),
+        source="ATen/native/TensorAdvancedIndexing.cpp: one host value under one mask is a masked_fill",
+        example="x[x > 0] = 1.0",
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="accumulate-by-index",
+        ops=WRITES,
+        when=lambda call: bool(call.argument("accumulate", default=False)),
+        counts=_accumulate,
+        source="ATen/native/cuda/Indexing.cu: indices are sorted by CUB, then one kernel adds",
+        example="x.index_put_((index,), x[index], accumulate=True)",
+        approximate=True,
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="write-by-mask",
+        ops=WRITES,
+        when=_is_by_mask,
+        counts=_write,
+        source="ATen/native/IndexingUtils.h: masks become indices by nonzero, whose count the host reads",
+        example="x[x > 0] = value",
+        approximate=True,
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="write-by-index",
+        ops=WRITES,
+        counts=_write,
+        source="ATen/native/IndexingUtils.h: host indices and a host value are copied, each with a wait",
+        example="x[index] = y",
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="read-by-mask",
+        ops=("aten.index", "aten._unsafe_index"),
+        when=_is_by_mask,
+        counts=lambda call: _resolve(call) + one_kernel(call),
+        source="ATen/native/IndexingUtils.h, as for writing",
+        example="x[x > 0]",
+        approximate=True,
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="read-by-index",
+        ops=("aten.index", "aten._unsafe_index"),
+        counts=lambda call: _resolve(call) + one_kernel(call),
+        source="ATen/native/IndexingUtils.h, as for writing",
+        example="x[index]",
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="nonzero",
+        ops=("aten.nonzero", "aten.argwhere"),
+        counts=lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True),
+        source="ATen/native/cuda/Nonzero.cu: CUB counts, the host reads the count, CUB selects",
+        example="(x > 0).nonzero()",
+        approximate=True,
+    ),
+    CostRule(
+        id="masked-select",
+        ops=("aten.masked_select",),
+        counts=lambda call: find_true(_broadcast_mask(call), call.outputs[0].numel()) + one_kernel(call),
+        source="ATen/native/cuda/IndexKernel.cpp: index with the mask",
+        example="x.masked_select(x > 0)",
+        approximate=True,
+    ),
+    CostRule(
+        id="gradient-of-masked-scatter",
+        ops=("aten.masked_scatter_backward",),
+        counts=_gather_selected,
+        source="ATen/native/TensorAdvancedIndexing.cpp: masked_select, then zeros for what is missing",
+        example="torch.ops.aten.masked_scatter_backward(x, x > 0, [8])",
+        approximate=True,
+    ),
+    CostRule(
+        id="shorten-rows",
+        ops=("aten.embedding_renorm_",),
+        counts=_shorten,
+        source="ATen/native/cuda/Embedding.cu: how many indices are unique stays on the device",
+        example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
+        approximate=True,
+    ),
+    CostRule(
+        id="gradient-of-embedding-few",
+        ops=("aten.embedding_dense_backward",),
+        counts=_embedding_backward,
+        source="ATen/native/cuda/Embedding.cu: up to 3072 indices, zeros and one kernel",
+        example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, False)",
+        when=lambda call: (
+            bool(call.args[1].numel() <= FEW_INDICES)
+            and not call.argument("scale_grad_by_freq", default=False)
+        ),
+    ),
+    CostRule(
+        id="gradient-of-embedding",
+        ops=("aten.embedding_dense_backward",),
+        counts=_embedding_backward,
+        source="ATen/native/cuda/EmbeddingBackwardKernel.cu: a sort by CUB, then sums of parts of 10 indices",
+        example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, True)",
+        approximate=True,
+    ),
+    CostRule(
+        id="fill-selected",
+        ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
+        counts=_fill_selected,
+        source="ATen/native/cuda/Indexing.cu: a device value is read by the host first",
+        example="x.masked_fill_(x > 0, value)",
+    ),
+    CostRule(
+        id="read-along-dimension",
+        ops=("aten.gather", "aten.index_select", "aten.take", "aten.embedding"),
+        counts=one_kernel,
+        source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
+        example="x.index_select(0, index)",
+    ),
+    CostRule(
+        id="write-along-dimension",
+        ops=tuple(f"aten.{name}{end}" for name in _INTO_COPIES for end in ("", "_")),
+        counts=lambda call: _copied(call) + OpCost(int(call.argument("index").numel() > 0)),
+        source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel",
+        example="x.index_add_(0, index, y)",
+    ),
+    CostRule(
+        id="put",
+        ops=("aten.masked_scatter_", "aten.masked_scatter"),
+        counts=lambda call: OpCost(3, workspaces=(call.args[0].numel() * INDEX_BYTES,)),
+        source="ATen/native/cuda/IndexKernel.cpp: a prefix sum of the mask, then one kernel",
+        example="x.masked_scatter_(x > 0, x)",
+        approximate=True,
+    ),
+)

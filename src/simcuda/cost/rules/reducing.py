@@ -1,0 +1,147 @@
+"""Reductions to fewer elements."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import torch
+
+from simcuda.cost.call import OpCost, OperationCall
+from simcuda.cost.launches import elementwise, kernels_over
+from simcuda.cost.reductions import arithmetic, reduction
+from simcuda.cost.rules.rule import CostRule
+from simcuda.profile import Profile
+
+FAMILIES = {
+    "sum": ("sum", "nansum", "prod", "mean"),
+    "norm": ("norm", "linalg_vector_norm"),
+    "extremum": ("amax", "amin"),
+    "logical": ("any", "all", "_is_any_true", "_is_all_true"),
+    "argument": ("argmax", "argmin"),
+    "moment": ("var", "std", "var_mean", "std_mean"),
+    "aminmax": ("aminmax",),
+}
+FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for name in names}
+# Overloads of one name that are of different families.
+WHOLE = ("aten.max.default", "aten.min.default")
+ALONG = ("aten.max.dim", "aten.min.dim")
+CONVERTED = ("sum", "norm")
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def reduce(
+    family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
+) -> OpCost:
+    """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``.
+
+    Args:
+        family: One of those that ``arithmetic`` knows.
+        tensor: What is reduced; only its layout counts.
+        dimensions: Those that are reduced, from 0 on.
+        result: The result, whose type may differ.
+        profile: The kind of device.
+    """
+    if not tensor.numel():
+        return OpCost(kernels_over(result))
+    return _cost(family, tensor.shape, tensor.stride(), dimensions, tensor.dtype, result.dtype, profile)
+
+
+@lru_cache(maxsize=4096)
+def _cost(
+    family: str,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dimensions: tuple[int, ...],
+    dtype: torch.dtype,
+    result_dtype: torch.dtype,
+    profile: Profile,
+) -> OpCost:
+    # Half precision is added up in single precision as it is read; other types are converted before.
+    is_read_as_it_is = dtype.is_complex or dtype == result_dtype or family not in CONVERTED
+    is_widened_in_passing = dtype in HALVES and result_dtype == torch.float32
+    is_converted = not is_read_as_it_is and not is_widened_in_passing
+    read = result_dtype if is_converted else dtype
+    how = arithmetic(family, read.itemsize, half=read in HALVES)
+    work = reduction(tuple(shape), strides, dimensions, how, profile, result_dtype.itemsize)
+    accumulator = (work.accumulator_bytes,) if work.accumulator_bytes else ()
+    cost = OpCost(work.launches, workspaces=(*accumulator, *work.workspaces))
+    if not is_converted:
+        return cost
+    elements = prod(shape)
+    return OpCost(elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)) + cost
+
+
+def _reduce(call: OperationCall) -> OpCost:
+    tensor, result = call.args[0], call.outputs[0]
+    if call.op in WHOLE:
+        family = "extremum"
+    else:
+        family = "argument" if call.op in ALONG else FAMILY_OF[call.op.rpartition(".")[0]]
+    if family == "logical" and tensor.numel() == 1:
+        # A single value is copied, as a truth value.
+        if tensor.dtype == torch.bool:
+            return OpCost(copies=(("d2d", tensor.nbytes),))
+        return OpCost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
+    return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
+
+
+def _count_nonzero(call: OperationCall) -> OpCost:
+    """Truth values, which are widened to be added up."""
+    tensor, result = call.args[0], call.outputs[0]
+    # Its layout is all that matters: nothing is computed.
+    truths = torch.empty_like(tensor, dtype=torch.bool, device="meta")
+    total = reduce("sum", truths, _dimensions(call, tensor), result, call.profile)
+    return OpCost(kernels_over(tensor), temporaries=(truths.numel(),)) + total
+
+
+def _logsumexp(call: OperationCall) -> OpCost:
+    """The maxima, of which infinite ones become 0; the exponentials of what exceeds them, and their sum."""
+    tensor, result = call.args[0], call.outputs[0]
+    dimensions = _dimensions(call, tensor)
+    if not tensor.numel():
+        return OpCost(2 * kernels_over(result))
+    maxima = reduce("extremum", tensor, dimensions, result, call.profile)
+    total = reduce("sum", tensor, dimensions, result, call.profile)
+    around = OpCost(
+        maxima.launches + 5 * kernels_over(result) + 2 * kernels_over(tensor),
+        passing=(result.nbytes, result.nbytes, result.numel()),
+        temporaries=(result.nbytes, tensor.nbytes),
+    )
+    return around + total
+
+
+def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
+    dim = call.argument("dim")
+    # No dimension stands for all of them.
+    if dim is None or dim == []:
+        return tuple(range(tensor.dim()))
+    dims = [dim] if isinstance(dim, int) else dim
+    return tuple(d % tensor.dim() for d in dims) if tensor.dim() else ()
+
+
+TOPIC = (
+    CostRule(
+        id="reduce",
+        ops=(*FAMILY_OF, *WHOLE, *ALONG),
+        counts=_reduce,
+        source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result. "
+        "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
+        "except half to single; any and all copy a single value",
+        example="x.sum()",
+    ),
+    CostRule(
+        id="count-nonzero",
+        ops=("aten.count_nonzero",),
+        counts=_count_nonzero,
+        source="ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
+        example="torch.count_nonzero(x)",
+    ),
+    CostRule(
+        id="logsumexp",
+        ops=("aten.logsumexp",),
+        counts=_logsumexp,
+        source="ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
+        example="x.logsumexp(0)",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Rules as data: what an operation costs on CUDA, where that is known from, and an example that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from simcuda.cost.call import OpCost, OperationCall
+
+
+@dataclass(frozen=True)
+class CostRule:
+    """The cost of some operations.
+
+    Attributes:
+        id: Name of the rule, unique.
+        ops: Operations it is for: ``aten.add`` for every overload, ``aten.add.Tensor`` for one, and a star
+            for any end of a name.
+        counts: The cost, or how to find it once the operation has run.
+        source: Where this is known from.
+        example: Code whose last line is the operation; ``example_names`` has the names it may use.
+        when: Whether it applies to a call, by default to all; the first rule that does is taken.
+        approximate: Whether a library chooses kernels or workspaces, so that the cost is a model.
+        takes_host_tensors: Whether its tensors may be spread over host and device.
+    """
+
+    id: str
+    ops: tuple[str, ...]
+    counts: OpCost | Callable[[OperationCall], OpCost]
+    source: str
+    example: str
+    when: Callable[[OperationCall], bool] | None = None
+    approximate: bool = False
+    takes_host_tensors: bool = False
+
+    def cost(self, call: OperationCall) -> OpCost:
+        """The cost of one call."""
+        return self.counts if isinstance(self.counts, OpCost) else self.counts(call)
+
+
+def example_names() -> dict[str, Any]:
+    """The names that every example may use, with fresh tensors on the current CUDA device.
+
+    ``x`` and ``y`` are vectors of 8 and of 3 floats, ``value`` is one float without dimensions, and
+    ``index`` a vector of 3 integers below 3.
+    """
+    return {
+        "torch": torch,
+        "x": torch.rand(8, device="cuda"),
+        "y": torch.rand(3, device="cuda"),
+        "value": torch.rand((), device="cuda"),
+        "index": torch.tensor([0, 2, 1], device="cuda"),
+    }
+
+
+def run_example(rule: CostRule, names: dict[str, Any]) -> None:
+    """Run the example of a rule with the names of ``example_names``."""
+    exec(rule.example, names)  # noqa: S102 - the examples are this package's own

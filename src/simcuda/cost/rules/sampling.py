@@ -1,0 +1,104 @@
+"""Random numbers that depend on other tensors."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.rules.rule import CostRule
+
+INDEX_BYTES = 8
+
+
+def _normal(call: OperationCall) -> OpCost:
+    result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
+    if not isinstance(deviations, torch.Tensor):
+        # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
+        return OpCost(2 * kernels_over(result), workspaces=(result.nbytes,))
+    # Drawn, multiplied, added; a mean that is a number becomes a tensor first.
+    drawing = 3 * kernels_over(result)
+    mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
+    if not deviations.numel():
+        return OpCost(drawing + len(mean_bytes), workspaces=mean_bytes)
+    # The function checks the deviations, then calls the one with a result given, which does so again.
+    checks = 1 if call.op.endswith("_out") else 2
+    # The least deviation is found in the precision of the type.
+    half = deviations.dtype in (torch.float16, torch.bfloat16)
+    how = arithmetic("extremum", deviations.element_size(), half=half)
+    least = reduce_all(deviations.numel(), how, call.profile)
+    return OpCost(
+        launches=checks * (least.launches + 1) + drawing + len(mean_bytes),
+        waits=checks,
+        copies=(("d2h", 1),) * checks,
+        passing=(deviations.element_size(), 1, *least.workspaces) * checks,
+        workspaces=mean_bytes,
+    )
+
+
+def _permutation(call: OperationCall) -> OpCost:
+    """Random keys, long enough that few are alike, are sorted with the numbers; those alike are shuffled."""
+    length = call.outputs[0].numel()
+    if not length:
+        return FREE
+    bits = math.ceil(math.log2(length - (6 * length**2 + 1) / (12 * math.log(0.9))))
+    # Keys are as short as makes equal ones unlikely.
+    key = 4 if bits <= 32 else INDEX_BYTES
+    pairs = length * (key + INDEX_BYTES)
+    return OpCost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
+
+
+def _weighted(call: OperationCall) -> OpCost:
+    """Weights are checked by two assertions on the device, then divided by random numbers and ranked.
+
+    The checks: extrema, two comparisons, their conjunction, the assertion; the sums, compared with 0, over
+    all rows, negated, the assertion.
+    """
+    weights, result = call.args[0], call.outputs[0]
+    samples = call.argument("num_samples")
+    if not result.numel():
+        return FREE
+    if samples > 1 and call.argument("replacement", default=False):
+        # Copied twice, each row normalised and summed up, then every sample searched by one kernel.
+        size = weights.nbytes
+        return OpCost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
+    checks = 9 + int(weights.dim() > 1)
+    # One sample is the largest rank, several are the top of all ranks.
+    ranks = 1 if samples == 1 else 2
+    values = () if samples == 1 else (weights.element_size() * result.numel(),)
+    size = weights.element_size()
+    return OpCost(
+        launches=checks + 2 * kernels_over(weights) + ranks,
+        passing=(size, size, 1, 1, 1),
+        workspaces=(weights.nbytes, *values),
+    )
+
+
+TOPIC = (
+    CostRule(
+        id="weighted-sample",
+        ops=("aten.multinomial",),
+        counts=_weighted,
+        source="ATen/native/Distributions.cpp: _assert_async checks the weights (pytorch#134818)",
+        example="torch.multinomial(torch.ones(3, device='cuda'), 1)",
+        approximate=True,
+    ),
+    CostRule(
+        id="normal-with-tensors",
+        ops=("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*"),
+        counts=_normal,
+        source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
+        example="torch.normal(0.0, x.abs())",
+    ),
+    CostRule(
+        id="permutation",
+        ops=("aten.randperm",),
+        counts=_permutation,
+        source="ATen/native/cuda/Randperm.cu: sorts random keys by CUB, without a wait",
+        example="torch.randperm(8, device='cuda')",
+        approximate=True,
+    ),
+)

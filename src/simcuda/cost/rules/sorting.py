@@ -1,0 +1,218 @@
+"""Sorting, ranks and running sums: no waits, but temporaries as large as the input.
+
+Long dimensions are sorted by CUB's radix sort. What it allocates in proportion to the input is charged, the
+rest is not, and of its kernels only the fewest.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.copies import copied_within, same_bytes
+from simcuda.cost.launches import elementwise
+from simcuda.cost.rules.rule import CostRule
+
+LONGEST_SMALL_SORT = 4096
+SEGMENTS_SORTED_AT_ONCE = 128
+LONG_SEGMENT = 1_000_000
+LONGEST_FUSED_MODE = 2048
+INDEX_BYTES = 8
+
+
+def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
+    """Sort ``tensor`` along ``dim`` into ``values`` and their indices, which are not included.
+
+    Args:
+        tensor: What is sorted.
+        values: Where the values go; its layout decides whether they are rearranged.
+        dim: The dimension, from 0 on.
+    """
+    if not tensor.numel():
+        return FREE
+    if not tensor.dim():
+        return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
+    length = tensor.shape[dim]
+    if length > LONGEST_SMALL_SORT:
+        return _radix_sort(tensor, values, dim)
+    # Indices 0 to n along the dimension, a copy of the values, and one kernel that sorts both in place.
+    indices = INDEX_BYTES * tensor.numel()
+    as_bytes = ((tensor.numel() == length, indices), (same_bytes(values, tensor), tensor.nbytes))
+    copies = tuple(("d2d", size) for is_memcpy, size in as_bytes if is_memcpy)
+    spread = elementwise(tensor.numel(), INDEX_BYTES)
+    return OpCost(2 + spread * (2 - len(copies)), copies=copies, workspaces=(INDEX_BYTES * length,))
+
+
+def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
+    elements, length, size = tensor.numel(), tensor.shape[dim], tensor.element_size()
+    # CUB sorts values together with the 64-bit indices they came from.
+    segments, pair = elements // length, size + INDEX_BYTES
+    if segments == 1 or length >= LONG_SEGMENT:
+        work = OpCost(1 + segments, workspaces=(INDEX_BYTES * length, pair * length))
+    elif segments < SEGMENTS_SORTED_AT_ONCE:
+        # Sorted by value as a whole, then by segment; segment and position are 32 bits each.
+        indices = INDEX_BYTES * elements
+        work = OpCost(4, workspaces=(indices, indices, size * elements, pair * elements))
+    else:
+        work = OpCost(2, workspaces=(INDEX_BYTES * elements, pair * elements))
+    if tensor.stride(dim) == 1 and same_bytes(values, tensor):
+        return work
+    # A copy with the dimension innermost, sorted values and indices in that order, and two copies back.
+    return OpCost(3, workspaces=(tensor.nbytes, elements * pair)) + work
+
+
+def _sort(call: OperationCall) -> OpCost:
+    tensor = call.args[0]
+    return sort(tensor, call.outputs[0], call.argument("dim", -1) % max(tensor.dim(), 1))
+
+
+def _median(call: OperationCall) -> OpCost:
+    """Of all elements: a sort, of which the middle is taken, or a NaN where the last is one."""
+    tensor = call.args[0]
+    if not tensor.numel():
+        return OpCost(launches=1)
+    flat = tensor.reshape(-1)
+    work = sort(flat, flat.contiguous(), 0)
+    sorted_pair = (tensor.nbytes, INDEX_BYTES * tensor.numel())
+    flattened = () if tensor.is_contiguous() else (tensor.nbytes,)
+    # ``nanmedian`` counts its NaNs by several more operations.
+    after = 2 if call.op.startswith("aten.median") else 7
+    return OpCost(
+        launches=work.launches + len(flattened) + after,
+        copies=work.copies,
+        temporaries=(*flattened, *sorted_pair, *work.workspaces),
+    )
+
+
+def _one_kernel_on_dense(call: OperationCall) -> OpCost:
+    tensor = call.args[0]
+    dense = () if tensor.is_contiguous() else (tensor.nbytes,)
+    return OpCost(len(dense) + int(tensor.numel() > 0), temporaries=dense)
+
+
+def _mode(call: OperationCall) -> OpCost:
+    """One kernel on memory in which the dimension is innermost; of single values a copy, and indices of 0."""
+    tensor = call.args[0]
+    if not tensor.numel():
+        return FREE
+    dim = call.argument("dim", -1)
+    if not tensor.dim() or tensor.shape[dim] == 1:
+        return copied_within(call.outputs[0].reshape(tensor.shape), tensor) + OpCost(1)
+    # The kernel reads the dimension in one run.
+    moved = tensor.transpose(dim, -1)
+    dense = () if moved.is_contiguous() else (tensor.nbytes,)
+    return OpCost(1 + len(dense), workspaces=dense)
+
+
+def _topk(call: OperationCall) -> OpCost:
+    tensor, values = call.args[0], call.outputs[0]
+    if not values.numel():
+        return FREE
+    is_sorted = call.argument("sorted", default=True) and values.numel() > 1
+    dim = call.argument("dim", -1) % max(tensor.dim(), 1)
+    if not is_sorted or not values.dim() or values.shape[dim] <= LONGEST_SMALL_SORT:
+        return OpCost(1 + int(is_sorted))
+    # Many selected values are sorted as by ``sort``, and their indices gathered by what that yields.
+    work = _radix_sort(values, values, dim)
+    indices = INDEX_BYTES * values.numel()
+    copies = (("d2d", indices), ("d2d", values.nbytes))
+    workspaces = (values.nbytes, indices, *work.workspaces, indices)
+    return OpCost(work.launches + 2, copies=copies, workspaces=workspaces)
+
+
+def _running(call: OperationCall) -> OpCost:
+    tensor, result = call.args[0], call.outputs[0]
+    if not tensor.dim():
+        return OpCost(copies=(("d2d", result.nbytes),))
+    if not tensor.numel():
+        return FREE
+    # The sum of integers is wider than what is added up.
+    is_dense = tensor.is_contiguous() and tensor.dtype == result.dtype
+    dense = () if is_dense else (result.nbytes,)
+    return OpCost(len(dense) + (2 if _is_one_row(call) else 1), temporaries=dense)
+
+
+def _is_one_row(call: OperationCall) -> bool:
+    tensor = call.args[0]
+    return bool(tensor.dim() and tensor.numel() == tensor.shape[call.argument("dim")])
+
+
+def _is_short(call: OperationCall, most: int) -> bool:
+    """Whether the dimension of an operation is no longer than ``most``."""
+    tensor = call.args[0]
+    return not tensor.dim() or bool(tensor.shape[call.argument("dim", -1)] <= most)
+
+
+TOPIC = (
+    CostRule(
+        id="sort-short",
+        ops=("aten.sort", "aten.argsort"),
+        counts=_sort,
+        source="ATen/native/cuda/Sort.cpp: up to 4096 along the dimension, indices, a copy, a sort in place",
+        example="torch.ones(3, device='cuda').sort()",
+        when=lambda call: _is_short(call, LONGEST_SMALL_SORT),
+    ),
+    CostRule(
+        id="sort-long",
+        ops=("aten.sort", "aten.argsort"),
+        counts=_sort,
+        source="ATen/native/cuda/SortStable.cu: radix sort of pairs, which needs room for all of them again",
+        example="torch.ones(5000, device='cuda').sort()",
+        approximate=True,
+    ),
+    CostRule(
+        id="median-of-all",
+        ops=("aten.median.default", "aten.nanmedian.default"),
+        counts=_median,
+        source="ATen/native/cuda/Sorting.cpp: sorts everything",
+        example="torch.ones(3, device='cuda').median()",
+        approximate=True,
+    ),
+    CostRule(
+        id="rank-along-dimension",
+        ops=("aten.median.dim", "aten.nanmedian.dim", "aten.kthvalue"),
+        counts=_one_kernel_on_dense,
+        source="ATen/native/cuda/Sorting.cpp: one kernel that selects by digits, on contiguous memory",
+        example="torch.ones(3, device='cuda').kthvalue(2)",
+    ),
+    CostRule(
+        id="most-frequent",
+        ops=("aten.mode",),
+        counts=_mode,
+        source="ATen/native/cuda/TensorModeKernel.cpp: one kernel for up to 2048 values; more are sorted and "
+        "searched by thrust, which waits after each step",
+        example="x.mode()",
+        when=lambda call: _is_short(call, LONGEST_FUSED_MODE),
+    ),
+    CostRule(
+        id="topk",
+        ops=("aten.topk",),
+        counts=_topk,
+        source="ATen/native/cuda/TensorTopK.cpp: selects, at least one kernel, then sorts what it selected",
+        example="torch.ones(3, device='cuda').topk(2)",
+        approximate=True,
+    ),
+    CostRule(
+        id="running-sum-of-one-row",
+        ops=("aten.cumsum", "aten.cumprod", "aten.logcumsumexp"),
+        counts=_running,
+        source="ATen/native/cuda/ScanUtils.cuh: CUB's scan, which prepares by a kernel of its own",
+        example="torch.ones(3, device='cuda').cumsum(0)",
+        when=_is_one_row,
+        approximate=True,
+    ),
+    CostRule(
+        id="running-sum",
+        ops=("aten.cumsum", "aten.cumprod", "aten.logcumsumexp"),
+        counts=_running,
+        source="ATen/native/cuda/ScanUtils.cuh: one kernel on contiguous memory of the result's type",
+        example="torch.ones(3, 4, device='cuda').cumsum(0)",
+    ),
+    CostRule(
+        id="running-extremum",
+        ops=("aten.cummax", "aten.cummin", "aten._cummax_helper", "aten._cummin_helper"),
+        counts=_one_kernel_on_dense,
+        source="ATen/native/cuda/ScanUtils.cuh: one kernel on contiguous memory",
+        example="torch.ones(3, device='cuda').cummax(0)",
+    ),
+)

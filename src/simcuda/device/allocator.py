@@ -1,0 +1,306 @@
+"""The caching allocator of one simulated device: which block serves a request, and when there is none.
+
+Memory comes from the device in *segments* and is handed out in *blocks*. A free block is reused by the stream
+that allocated it, the smallest that fits first; what is left over is split off, and free neighbours merge.
+The limit of a device is on its segments, so a segment that is partly in use keeps all of its bytes from
+everyone else: that is how memory fragments.
+
+Known limitations:
+    The device serves any segment that fits in the number of bytes left: physical addresses do not fragment,
+    and the CUDA context and other processes take nothing. Expandable segments, ``max_split_size_mb``,
+    rounding to powers of two, garbage collection of cached blocks, private pools of CUDA graphs and
+    ``cudaMallocAsync`` are not modelled. A block that waits for another stream returns once the host is known
+    to have waited for that stream, where a real GPU may have finished earlier.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from simcuda.device.memory_stats import AllocatorStats, PoolStats
+from simcuda.device.ordering import Ordering, StreamMark
+
+# The constants of c10/cuda/CUDACachingAllocator.cpp.
+MIB = 1 << 20
+BLOCK_ROUNDING = 512
+SMALL_REQUEST = MIB
+SMALL_SEGMENT = 2 * MIB
+MEDIUM_REQUEST = 10 * MIB
+MEDIUM_SEGMENT = 20 * MIB
+SEGMENT_ROUNDING = 2 * MIB
+
+
+class OutOfMemory(Exception):  # noqa: N818 - torch.OutOfMemoryError is the error that users meet
+    """No block and no room for a new segment, even after the cached ones were released.
+
+    Attributes:
+        requested: Bytes asked for by the caller.
+        capacity: Bytes of the device.
+        limit: Bytes the process may use of them; lower than ``capacity`` under a memory fraction.
+        reserved: Bytes in segments.
+        allocated: Bytes in blocks handed out.
+        free: Bytes of the device outside every segment.
+        unallocated: Bytes in segments that no block in use covers: cached, or lost to fragmentation.
+    """
+
+    def __init__(self, *, requested: int, capacity: int, limit: int, reserved: int, allocated: int) -> None:
+        self.requested, self.capacity, self.limit = requested, capacity, limit
+        self.reserved, self.allocated = reserved, allocated
+        self.free = capacity - reserved
+        self.unallocated = reserved - allocated
+        super().__init__(
+            f"{requested} bytes asked for; of {limit} bytes, {reserved} are reserved, {allocated} allocated"
+        )
+
+
+@dataclass(eq=False, slots=True)
+class MemoryBlock:
+    """A range of addresses within one segment; a link in the segment's chain of neighbours.
+
+    Attributes:
+        address: First byte; unique among the blocks of a device at any time.
+        size: Bytes it covers, at least what was requested.
+        stream: The stream it was allocated on, the only one that may reuse it.
+        pool: Where it goes when it is free.
+        requested: Bytes its user asked for; 0 while it is cached.
+        is_cached: Whether it is free for reuse.
+        used_by: Other streams that use it, by ``record_stream``.
+    """
+
+    address: int
+    size: int
+    stream: int
+    pool: BlockPool
+    requested: int = 0
+    is_cached: bool = False
+    used_by: set[int] | None = None
+    before: MemoryBlock | None = None
+    after: MemoryBlock | None = None
+
+    def split_off(self, size: int) -> MemoryBlock:
+        """Keep ``size`` bytes; the rest becomes a block of its own, which is returned.
+
+        The rest is of the same pool, and not yet offered for reuse.
+        """
+        # The rest is a neighbour, with which it merges when both are free.
+        rest = MemoryBlock(
+            self.address + size, self.size - size, self.stream, self.pool, before=self, after=self.after
+        )
+        if self.after is not None:
+            self.after.before = rest
+        self.size, self.after = size, rest
+        return rest
+
+    def absorb(self, neighbour: MemoryBlock) -> None:
+        """Take the place of a neighbour as well."""
+        if neighbour is self.before:
+            self.address, self.before = neighbour.address, neighbour.before
+            if self.before is not None:
+                self.before.after = self
+        else:
+            self.after = neighbour.after
+            if self.after is not None:
+                self.after.before = self
+        self.size += neighbour.size
+
+
+@dataclass(eq=False)
+class BlockPool:
+    """The free blocks of one stream, small or large ones, ordered by size, then address.
+
+    Attributes:
+        stream: The stream whose requests they serve.
+        least_rest: Bytes from which on the rest of a block is split off.
+        stats: The statistics that count its blocks.
+        order: Size, address and block of each.
+    """
+
+    stream: int
+    least_rest: int
+    stats: tuple[PoolStats, ...]
+    order: list[tuple[int, int, MemoryBlock]] = field(default_factory=list)
+
+    def add(self, block: MemoryBlock) -> None:
+        """Offer a block for reuse."""
+        block.is_cached = True
+        insort(self.order, (block.size, block.address, block))
+
+    def remove(self, block: MemoryBlock) -> None:
+        """Take back an offered block."""
+        block.is_cached = False
+        del self.order[bisect_left(self.order, (block.size, block.address))]
+
+    def take(self, size: int) -> MemoryBlock | None:
+        """Take the smallest block of at least ``size`` bytes, the lowest address first among equals."""
+        order = self.order
+        position = bisect_left(order, (size,))
+        if position == len(order):
+            return None
+        block = order.pop(position)[2]
+        block.is_cached = False
+        return block
+
+
+class Allocator:
+    """Serves the requests of every stream of one device.
+
+    Args:
+        capacity: Bytes of the device.
+        ordering: What the host knows of the streams that use a block; decides when it may be reused.
+        waited: Called with a number of events that the host has waited for, each a ``cudaEventSynchronize``.
+
+    Attributes:
+        fraction: The part of the capacity that segments may take.
+    """
+
+    def __init__(self, capacity: int, ordering: Ordering, waited: Callable[[int], None]) -> None:
+        self.capacity = capacity
+        self.fraction = 1.0
+        self.stats = AllocatorStats()
+        self.ordering = ordering
+        self._waited = waited
+        self._small: dict[int, BlockPool] = {}
+        self._large: dict[int, BlockPool] = {}
+        self._waiting: dict[MemoryBlock, list[StreamMark]] = {}
+        self._next_address = 0x7F0000000000
+
+    @property
+    def reserved(self) -> int:
+        """Bytes in segments now."""
+        return self.stats.both.reserved.current
+
+    def malloc(self, requested: int, stream: int) -> MemoryBlock | None:
+        """A block of at least ``requested`` bytes for ``stream``; None for a request of 0 bytes.
+
+        Raises:
+            OutOfMemory: Not even releasing the cached segments made room.
+        """
+        if not requested:
+            return None
+        if self._waiting:
+            complete = self.ordering.is_complete
+            for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
+                del self._waiting[block]
+                self._cache(block, has_waited=True)
+        size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
+        pools = self._small if size <= SMALL_REQUEST else self._large
+        pool = pools.get(stream) or self._new_pool(pools, stream)
+        taken = pool.take(size) or self._new_segment(requested, size, pool)
+        inactive = inactive_bytes = 0
+        # A part of a segment was inactive while it was free; the rest that is split off is so from now on.
+        if taken.before is not None or taken.after is not None:
+            inactive, inactive_bytes = -1, -taken.size
+        if taken.size - size >= pool.least_rest:
+            rest = taken.split_off(size)
+            pool.add(rest)
+            inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
+        taken.requested = requested
+        for stats in pool.stats:
+            stats.hand_out(taken.size, requested, inactive, inactive_bytes)
+        return taken
+
+    def free(self, block: MemoryBlock) -> None:
+        """Take a block back; where other streams use it, it is reused only after they have finished.
+
+        What counts as using it is what ``record_stream`` was told.
+        """
+        if not block.used_by:
+            for stats in block.pool.stats:
+                stats.take_back(block.size, block.requested)
+            self._cache(block)
+            return
+        for stats in block.pool.stats:
+            stats.wait(block.size)
+        # It comes back once the host knows that these streams have come this far.
+        self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
+        block.used_by = None
+
+    def record_stream(self, block: MemoryBlock, stream: int) -> None:
+        """Note that ``stream`` uses the block, besides the one it was allocated on.
+
+        Args:
+            block: A block that is handed out.
+            stream: The stream, by its number on the machine.
+        """
+        if stream != block.stream:
+            block.used_by = (block.used_by or set()) | {stream}
+
+    def empty_cache(self) -> None:
+        """Wait for the other streams' uses and give every wholly free segment back to the device."""
+        self.stats.num_sync_all_streams += 1
+        for block in list(self._waiting):
+            self._waited(len(self._waiting.pop(block)))
+            self._cache(block, has_waited=True)
+        for pool in (*self._small.values(), *self._large.values()):
+            whole = [b for _, _, b in pool.order if b.before is None and b.after is None]
+            for block in whole:
+                pool.remove(block)
+                self.stats.num_device_free += 1
+                for stats in pool.stats:
+                    stats.hold(-block.size)
+
+    def _new_pool(self, pools: dict[int, BlockPool], stream: int) -> BlockPool:
+        if pools is self._small:
+            pools[stream] = pool = BlockPool(stream, BLOCK_ROUNDING, self.stats.counting("small_pool"))
+            return pool
+        if not pools:
+            # With the first large block, the statistics of the small pool are no longer those of both.
+            self.stats.both = deepcopy(self.stats.both)
+            for small in self._small.values():
+                small.stats = self.stats.counting("small_pool")
+        pools[stream] = pool = BlockPool(stream, SMALL_REQUEST + 1, self.stats.counting("large_pool"))
+        return pool
+
+    def _new_segment(self, requested: int, size: int, pool: BlockPool) -> MemoryBlock:
+        """The block of a new segment, for which cached ones may have to go first."""
+        if size <= SMALL_REQUEST:
+            segment = SMALL_SEGMENT
+        elif size < MEDIUM_REQUEST:
+            segment = MEDIUM_SEGMENT
+        else:
+            segment = -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
+        limit = int(self.capacity * self.fraction)
+        # Cached segments of another size may be what takes the room.
+        if self.reserved + segment > limit:
+            self.empty_cache()
+            self.stats.num_alloc_retries += 1
+        if self.reserved + segment > limit:
+            self.stats.num_ooms += 1
+            raise OutOfMemory(
+                requested=requested,
+                capacity=self.capacity,
+                limit=limit,
+                reserved=self.reserved,
+                allocated=self.stats.both.allocated.current,
+            )
+        # Addresses are never used again, so that a block is known by its first one.
+        block = MemoryBlock(self._next_address, segment, pool.stream, pool)
+        self._next_address += segment
+        self.stats.num_device_alloc += 1
+        for stats in pool.stats:
+            stats.hold(segment)
+        return block
+
+    def _cache(self, block: MemoryBlock, *, has_waited: bool = False) -> None:
+        """Offer a block for reuse, one with its free neighbours."""
+        pool = block.pool
+        if has_waited:
+            for stats in pool.stats:
+                stats.end_wait(block.size, block.requested)
+        inactive = inactive_bytes = 0
+        # Free neighbours within a segment become one block again.
+        for neighbour in (block.before, block.after):
+            if neighbour is not None and neighbour.is_cached:
+                pool.remove(neighbour)
+                inactive, inactive_bytes = inactive - 1, inactive_bytes - neighbour.size
+                block.absorb(neighbour)
+        block.requested = 0
+        pool.add(block)
+        if block.before is not None or block.after is not None:
+            inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
+        if inactive_bytes:
+            for stats in pool.stats:
+                stats.idle(inactive, inactive_bytes)

@@ -1,0 +1,95 @@
+"""Seeing every operation of torch without a dispatch mode.
+
+While any dispatch mode is on, autograd takes formulas meant for tensor subclasses, so that the backward pass
+issues other operations than on CUDA. A dispatch key of its own avoids that. ``Fake`` is one that torch has
+reserved and does not use; it comes after autograd and dispatch modes, and before the kernels. Torch keeps for
+each thread whether the key takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_KEY: Any = torch._C._parse_dispatch_key("Fake")
+_include: Any = torch._C._dispatch_tls_set_dispatch_key_included
+_exclude: Any = torch._C._dispatch_tls_set_dispatch_key_excluded
+
+
+_watcher: Any = None
+
+
+@contextmanager
+def watched_by(watcher: Any) -> Iterator[None]:
+    """Let ``watcher`` run the operations of this thread, and of those that are ``watched``.
+
+    It has a method ``run``, which is given an operation, its positional and its named arguments.
+    """
+    global _watcher  # noqa: PLW0603 - torch has one kernel for the key, for the whole process
+    _register()
+    _watcher = watcher
+    try:
+        with watched():
+            yield
+    finally:
+        # Threads that are still watched go on without a watcher.
+        _watcher = None
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Watch the operations of this thread, also those that the watcher itself issues in this block."""
+    # Both states are put back: blocks may be nested in either order.
+    was_included = torch._C._dispatch_tls_is_dispatch_key_included(_KEY)
+    was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(_KEY)
+    _include(_KEY, True)
+    _exclude(_KEY, False)
+    try:
+        yield
+    finally:
+        _include(_KEY, was_included)
+        _exclude(_KEY, was_excluded)
+
+
+def unwatched(function: Callable[P, R]) -> Callable[P, R]:
+    """Let torch run the operations of ``function`` itself, also where this thread is watched.
+
+    For what looks at simulated tensors on the simulation's own account.
+    """
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(_KEY)
+        _exclude(_KEY, True)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _exclude(_KEY, was_excluded)
+
+    return run
+
+
+@cache
+def _register() -> Any:
+    # For good: threads that are watched may outlive the watcher, and nobody else asks for the key.
+    library: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
+    library.fallback(_run, "Fake")
+    return library
+
+
+def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:
+    # What the watcher itself does on the way is not watched.
+    _exclude(_KEY, True)
+    try:
+        if _watcher is None:
+            return operation._op(*args, **kwargs)
+        return _watcher.run(operation, args, kwargs)
+    finally:
+        _exclude(_KEY, False)

@@ -1,0 +1,343 @@
+"""The simulated machine: its devices' memory, the streams that are current, and what runs on them."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from bisect import bisect_right
+from collections.abc import Collection
+from operator import itemgetter
+
+import torch
+
+from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
+from simcuda.device.generators import Generators
+from simcuda.device.ordering import Ordering, StreamMark
+from simcuda.device.storages import HOST, Storages, Tag
+from simcuda.ledger import Ledger
+from simcuda.measurement import Usage
+from simcuda.profile import Profile
+
+STREAMS_IN_POOL = 32
+WAITS_ARE_ERRORS = 2
+"""The mode of ``torch.cuda.set_sync_debug_mode`` that raises; 1 warns."""
+
+
+ADDS_TO_A_LEAF = 2**64 - 1
+"""The number of every node that adds a gradient to a leaf, whenever it was made."""
+
+
+class CurrentStreams(threading.local):
+    """A thread's current device and streams, as CUDA has them for each thread.
+
+    Args:
+        count: Number of devices.
+
+    Attributes:
+        device: Index of the current device.
+        streams: The current stream of every device.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.device = 0
+        self.streams = list(range(count))
+        # Autograd numbers its nodes as they are made: what was current then is found by that number.
+        self._switches: list[list[tuple[int, int]]] = [[(-1, device)] for device in range(count)]
+        self._followed = (-1, -1, -1)
+
+    def set_stream(self, device: int, stream: int) -> None:
+        """Make a stream current on its device."""
+        self.streams[device] = stream
+        # Of two switches without a node between them, the later one counts.
+        switches = self._switches[device]
+        made = torch._C._autograd._get_sequence_nr()
+        if switches[-1][0] == made:
+            switches.pop()
+        switches.append((made, stream))
+
+    def stream_of_forward(self, device: int, backward_pass: int) -> int | None:
+        """The stream that the node at work was made on; None if that was asked already, or it has none."""
+        node = torch._C._current_autograd_node()
+        number = ADDS_TO_A_LEAF if node is None else node._sequence_nr()
+        followed = (device, backward_pass, number)
+        if number == ADDS_TO_A_LEAF or followed == self._followed:
+            return None
+        self._followed = followed
+        switches = self._switches[device]
+        return switches[bisect_right(switches, number, key=itemgetter(0)) - 1][1]
+
+
+class Machine:
+    """All state of one simulation; the rest of the package changes it through these methods.
+
+    Streams are integers: a device's default stream has the device's index, those made later follow.
+
+    Args:
+        count: Number of devices, all alike.
+        profile: The kind of device.
+        capacity: Bytes of memory of each device.
+    """
+
+    def __init__(self, count: int, profile: Profile, capacity: int) -> None:
+        self.profile = profile
+        self.devices = tuple(torch.device("cuda", index) for index in range(count))
+        self.ordering = Ordering()
+        self.allocators = tuple(
+            Allocator(capacity, self.ordering, lambda events: self.ledger.count("event_syncs", events))
+            for _ in range(count)
+        )
+        self._stats = tuple(allocator.stats for allocator in self.allocators)
+        self.current = CurrentStreams(count)
+        self.generators = Generators(self.devices)
+        self.stream_devices = list(range(count))
+        self.has_side_streams = False
+        self.has_sparse = False
+        self.sync_debug_mode = 0
+        self._streams_taken = [0] * count
+        self.host_bytes = 0
+        self.ledger = Ledger(self.usage)
+        self.storages = Storages(self._released)
+
+    def usage(self) -> Usage:
+        """Bytes in use now."""
+        # This runs for every allocation, and there is one device as a rule.
+        if len(self._stats) == 1:
+            both = self._stats[0].both
+            return both.requested.current, both.allocated.current, self.host_bytes
+        requested = allocated = 0
+        for stats in self._stats:
+            requested += stats.both.requested.current
+            allocated += stats.both.allocated.current
+        return requested, allocated, self.host_bytes
+
+    def index(self, device: torch.device) -> int:
+        """The index of a CUDA device, or ``HOST`` for any other kind.
+
+        Raises:
+            torch.AcceleratorError: The machine has no such device.
+        """
+        if device.type != "cuda":
+            return HOST
+        index = self.current.device if device.index is None else device.index
+        if index >= len(self.devices):
+            raise torch.AcceleratorError("CUDA error: invalid device ordinal")
+        return index
+
+    def streams_of(self, device: int) -> list[int]:
+        """Every stream of a device."""
+        return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
+
+    def follow_forward(self, device: int, backward_pass: int) -> None:
+        """Go on on the stream of the forward part, if the node at work of a backward pass is another one.
+
+        Autograd runs each node on the stream that was current when it was made. It orders a node after the
+        ones before it; here that is all of them.
+        """
+        stream = self.current.stream_of_forward(device, backward_pass)
+        if stream is not None and stream != self.current.streams[device]:
+            self.ordering.wait(stream, self.ordering.record(self.current.streams[device]))
+            self.current.streams[device] = stream
+
+    def leave_backward(self, streams: list[int]) -> None:
+        """Make the streams current that a backward pass was started on, and let them come after it.
+
+        Args:
+            streams: The stream of every device that was current before the pass.
+        """
+        for before, last in zip(streams, self.current.streams, strict=True):
+            if before != last:
+                self.ordering.wait(before, self.ordering.record(last))
+        self.current.streams = streams
+
+    def new_stream(self, device: int) -> int:
+        """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
+        pool = self.streams_of(device)[1:]
+        taken = self._streams_taken[device]
+        self._streams_taken[device] += 1
+        if taken >= STREAMS_IN_POOL:
+            return pool[taken % STREAMS_IN_POOL]
+        self.stream_devices.append(device)
+        self.has_side_streams = True
+        return len(self.stream_devices) - 1
+
+    def malloc(self, device: int, nbytes: int) -> MemoryBlock | None:
+        """A block of the current stream; None for no bytes.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
+        try:
+            block = self.allocators[device].malloc(nbytes, self.current.streams[device])
+        except OutOfMemory as error:
+            self.ledger.out_of_memory()
+            allowed = f"{_in_units(error.limit)} allowed; " if error.limit < error.capacity else ""
+            raise torch.OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {_in_units(error.requested)}. GPU {device} has a "
+                f"total capacity of {_in_units(error.capacity)} of which {_in_units(error.free)} is free. "
+                f"Including non-PyTorch memory, this process has {_in_units(error.reserved)} memory in use. "
+                f"{allowed}Of the allocated memory {_in_units(error.allocated)} is allocated by PyTorch, and "
+                f"{_in_units(error.unallocated)} is reserved by PyTorch but unallocated."
+            ) from None
+        if block is not None:
+            self.ledger.allocation(nbytes)
+        return block
+
+    def empty_caches(self) -> None:
+        """Give every device its cached memory back, waiting for the events that blocks still wait for."""
+        for allocator in self.allocators:
+            allocator.empty_cache()
+
+    def refuse_more_than_all(self, device: int, nbytes: int) -> None:
+        """Fail for want of memory before the host tries to find more bytes than the device has."""
+        if nbytes > self.allocators[device].capacity:
+            self.malloc(device, nbytes)
+
+    def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[MemoryBlock]:
+        """Blocks for an operation's temporaries; the caller frees them by ``free``.
+
+        Args:
+            device: Index of the device.
+            sizes: Bytes of each; nothing is allocated for 0.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
+        return [block for size in sizes if (block := self.malloc(device, size)) is not None]
+
+    def free(self, device: int, blocks: Collection[MemoryBlock]) -> None:
+        """Return an operation's temporaries."""
+        for block in blocks:
+            self.allocators[device].free(block)
+
+    def place(self, storage: torch.UntypedStorage, device: int) -> Tag:
+        """Give a new storage its place on a device, charging its bytes there.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
+        nbytes = storage.nbytes()
+        block = self.malloc(device, nbytes)
+        tag = self.storages.add(storage, device, nbytes, block)
+        # Only then can new memory be what another stream still uses.
+        if self.ordering.has_left_behind:
+            self._owns(tag)
+        return tag
+
+    def place_on_host(
+        self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
+    ) -> Tag:
+        """Note a storage that was made in host memory.
+
+        Args:
+            storage: The storage.
+            pinned: Whether it is page-locked, so that copies need not wait for the host.
+            floating: Whether it may turn out to belong to a device; see ``Tag``.
+        """
+        nbytes = storage.nbytes()
+        self.host_bytes += nbytes
+        self.ledger.usage_rose()
+        return self.storages.add(storage, HOST, nbytes, pinned=pinned, floating=floating)
+
+    def adopt(self, tag: Tag, device: int) -> None:
+        """Let memory that C++ code made for itself belong to the device it is used on."""
+        tag.block = self.malloc(device, tag.nbytes)
+        self.host_bytes -= tag.nbytes
+        tag.device, tag.floating = device, False
+        self._owns(tag)
+        # The kernels that made it would have run on that device.
+        self.ledger.launch(tag.owed)
+
+    def settle(self, tags: Collection[Tag | None]) -> None:
+        """Let memory that C++ code made for itself stay on the host: it was made for host tensors."""
+        for tag in tags:
+            if tag is not None:
+                tag.floating = False
+
+    def resized(self, tag: Tag, nbytes: int) -> None:
+        """Note that a storage now has another size: CUDA moves it to a new block."""
+        if tag.device == HOST:
+            self.host_bytes += nbytes - tag.nbytes
+            tag.nbytes = nbytes
+            self.ledger.usage_rose()
+            return
+        # The old block is held until its content is copied.
+        block = self.malloc(tag.device, nbytes)
+        self._return_block(tag)
+        tag.block, tag.nbytes = block, nbytes
+        self._owns(tag)
+
+    def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
+        """Launch kernels on the current stream of a device, over data known by serial number.
+
+        Args:
+            device: Index of the device.
+            kernels: How many; 0 for a copy, which is ordered as a kernel is.
+            reads: Data that they read.
+            writes: Data that they write.
+        """
+        self.ledger.launch(kernels)
+        conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
+        if conflicts:
+            self.ledger.count("hazards", len(conflicts))
+
+    def host_touches(self, data: int, *, writes: bool) -> None:
+        """Let the host read, or write, data that it shares with the devices.
+
+        An access that no wait orders after those of the devices counts as a hazard.
+        """
+        self.ledger.count("hazards", len(self.ordering.host_touches(data, writes=writes)))
+
+    def wait_for_stream(self, stream: int) -> None:
+        """The host waits for a stream.
+
+        Raises:
+            RuntimeError: ``torch.cuda.set_sync_debug_mode`` asks for an error.
+        """
+        if self.sync_debug_mode:
+            message = "called a synchronizing CUDA operation"
+            if self.sync_debug_mode == WAITS_ARE_ERRORS:
+                raise RuntimeError(message)
+            warnings.warn(message, stacklevel=1)
+        self.ledger.count("stream_syncs")
+        self.ordering.host_waits_for_streams((stream,))
+
+    def wait_for_device(self, device: int) -> None:
+        """The host waits for everything on a device."""
+        self.ledger.count("device_syncs")
+        self.ordering.host_waits_for_streams(self.streams_of(device))
+
+    def wait_for_event(self, mark: StreamMark) -> None:
+        """The host waits for an event."""
+        self.ledger.count("event_syncs")
+        self.ordering.host_waits(mark)
+
+    def _owns(self, tag: Tag) -> None:
+        if tag.block is not None:
+            block = tag.block
+            self.ordering.allocate(tag.serial, block.stream, block.address, block.address + block.size)
+
+    def _return_block(self, tag: Tag) -> None:
+        if tag.block is None:
+            return
+        block, ordering = tag.block, self.ordering
+        if not ordering.drop(tag.serial, block.stream):
+            recorded = block.used_by or ()
+            ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
+        self.allocators[tag.device].free(block)
+        tag.block = None
+
+    def _released(self, tag: Tag) -> None:
+        if tag.device != HOST:
+            self._return_block(tag)
+            return
+        self.host_bytes -= tag.nbytes
+        # CUDA keeps the memory until copies that use it are done.
+        if tag.pinned:
+            self.ordering.forget(tag.serial)
+
+
+def _in_units(nbytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes} bytes"

@@ -1,0 +1,207 @@
+"""The caching allocator's statistics, under the names of ``torch.cuda.memory_stats``."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+
+POOLS = ("small_pool", "large_pool")
+
+
+@dataclass(slots=True)
+class Quantity:
+    """A number over time: its value now, its peak, and all that was added since a reset."""
+
+    current: int = 0
+    peak: int = 0
+    added: int = 0
+    at_reset: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Its four sides by the names PyTorch gives them."""
+        # What was taken away is not counted: it follows from the rest.
+        freed = self.at_reset + self.added - self.current
+        return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
+
+
+@dataclass(slots=True, eq=False)
+class PoolStats:
+    """What PyTorch counts for each pool and for both together.
+
+    Attributes:
+        blocks: Blocks handed out.
+        allocated: Their bytes.
+        requested: Bytes that were asked for, in blocks handed out or waiting for another stream.
+        waiting: Blocks given back that wait for another stream before they can be reused.
+        waiting_bytes: Their bytes.
+        most_active: Most blocks handed out or waiting at once, while any waited.
+        most_active_bytes: Their bytes, most at once.
+        inactive: Free blocks in segments that are partly in use.
+        inactive_bytes: Their bytes.
+        segments: Segments held.
+        reserved: Their bytes.
+    """
+
+    blocks: Quantity = field(default_factory=Quantity)
+    allocated: Quantity = field(default_factory=Quantity)
+    requested: Quantity = field(default_factory=Quantity)
+    waiting: int = 0
+    waiting_bytes: int = 0
+    most_active: int = 0
+    most_active_bytes: int = 0
+    inactive: Quantity = field(default_factory=Quantity)
+    inactive_bytes: Quantity = field(default_factory=Quantity)
+    segments: Quantity = field(default_factory=Quantity)
+    reserved: Quantity = field(default_factory=Quantity)
+
+    def hand_out(self, size: int, requested: int, inactive: int, inactive_bytes: int) -> None:
+        """Count a block that is handed out; the last two are what ``idle`` takes."""
+        # This runs for every result of every operation: comparing is faster than calling max.
+        blocks, allocated, asked = self.blocks, self.allocated, self.requested
+        blocks.added += 1
+        blocks.current = now = blocks.current + 1
+        if now > blocks.peak:
+            blocks.peak = now
+        allocated.added += size
+        allocated.current = now = allocated.current + size
+        if now > allocated.peak:
+            allocated.peak = now
+        asked.added += requested
+        asked.current = now = asked.current + requested
+        if now > asked.peak:
+            asked.peak = now
+        if inactive_bytes:
+            self.idle(inactive, inactive_bytes)
+        if self.waiting:
+            self.note_active()
+
+    def take_back(self, size: int, requested: int) -> None:
+        """Count a block that is given back and free at once."""
+        self.blocks.current -= 1
+        self.allocated.current -= size
+        self.requested.current -= requested
+
+    def wait(self, size: int) -> None:
+        """Count a block that is given back and waits for another stream."""
+        # Its requested bytes stay in use until the wait is over.
+        self.take_back(size, 0)
+        self.waiting += 1
+        self.waiting_bytes += size
+        self.note_active()
+
+    def end_wait(self, size: int, requested: int) -> None:
+        """Count a block that has waited long enough."""
+        self.waiting -= 1
+        self.waiting_bytes -= size
+        self.requested.current -= requested
+
+    def idle(self, blocks: int, size: int) -> None:
+        """Count ``blocks`` more inactive blocks with ``size`` more bytes, or fewer where negative."""
+        # As above: this runs for most results, when they are made and when they go.
+        count, total = self.inactive, self.inactive_bytes
+        count.current += blocks
+        total.current += size
+        if blocks > 0:
+            count.added += blocks
+            if count.current > count.peak:
+                count.peak = count.current
+        if size > 0:
+            total.added += size
+            if total.current > total.peak:
+                total.peak = total.current
+
+    def hold(self, size: int) -> None:
+        """Count a segment that the device gave, or took back where ``size`` is negative."""
+        for quantity, amount in ((self.segments, 1 if size > 0 else -1), (self.reserved, size)):
+            quantity.current += amount
+            quantity.added += max(amount, 0)
+            quantity.peak = max(quantity.peak, quantity.current)
+
+    def note_active(self) -> None:
+        """Note a peak of what is active, which is handed out or waits."""
+        self.most_active = max(self.most_active, self.blocks.current + self.waiting)
+        self.most_active_bytes = max(self.most_active_bytes, self.allocated.current + self.waiting_bytes)
+
+    def quantities(self) -> dict[str, Quantity]:
+        """Every quantity by PyTorch's name for it, those of active blocks as copies."""
+        # Active blocks are only counted while some wait; otherwise they are those handed out.
+        blocks, size = copy(self.blocks), copy(self.allocated)
+        blocks.current += self.waiting
+        blocks.peak = max(self.most_active, blocks.peak)
+        size.current += self.waiting_bytes
+        size.peak = max(self.most_active_bytes, size.peak)
+        return {
+            "allocation": self.blocks,
+            "allocated_bytes": self.allocated,
+            "active": blocks,
+            "active_bytes": size,
+            "requested_bytes": self.requested,
+            "inactive_split": self.inactive,
+            "inactive_split_bytes": self.inactive_bytes,
+            "segment": self.segments,
+            "reserved_bytes": self.reserved,
+        }
+
+
+class AllocatorStats:
+    """All statistics of one device's allocator.
+
+    Attributes:
+        pools: The quantities of ``small_pool`` and ``large_pool``.
+        both: The same over both pools; the first one's own as long as there are small blocks alone.
+        num_alloc_retries: How often cached segments were released to make room.
+        num_ooms: How often that was not enough.
+        num_sync_all_streams: How often all outstanding events were waited for.
+        num_device_alloc: Calls of ``cudaMalloc`` that made a segment.
+        num_device_free: Calls of ``cudaFree``.
+    """
+
+    COUNTERS = (
+        "num_alloc_retries",
+        "num_ooms",
+        "num_sync_all_streams",
+        "num_device_alloc",
+        "num_device_free",
+    )
+
+    def __init__(self) -> None:
+        self.pools = {pool: PoolStats() for pool in POOLS}
+        self.both = self.pools["small_pool"]
+        self.num_alloc_retries = 0
+        self.num_ooms = 0
+        self.num_sync_all_streams = 0
+        self.num_device_alloc = 0
+        self.num_device_free = 0
+
+    def counting(self, pool: str) -> tuple[PoolStats, ...]:
+        """The statistics that a block of a pool counts in."""
+        own = self.pools[pool]
+        return (own,) if own is self.both else (self.both, own)
+
+    def reset_peak(self) -> None:
+        """Let every peak start again from the value now."""
+        for stats in (self.both, *self.pools.values()):
+            for quantity in stats.quantities().values():
+                quantity.peak = quantity.current
+            stats.most_active = stats.most_active_bytes = 0
+            stats.note_active()
+
+    def reset_accumulated(self) -> None:
+        """Let every total start again, and the counts of retries and of running out of memory."""
+        for stats in (self.both, *self.pools.values()):
+            for quantity in stats.quantities().values():
+                quantity.added, quantity.at_reset = 0, quantity.current
+        self.num_alloc_retries = self.num_ooms = 0
+
+    def as_nested_dict(self) -> dict[str, object]:
+        """The shape of ``torch.cuda.memory_stats_as_nested_dict``, with 0 for what is not modelled."""
+        groups = {"all": self.both.quantities()}
+        groups |= {pool: stats.quantities() for pool, stats in self.pools.items()}
+        nested: dict[str, object] = {
+            name: {group: quantities[name].as_dict() for group, quantities in groups.items()}
+            for name in groups["all"]
+        }
+        nested |= {name: getattr(self, name) for name in self.COUNTERS}
+        # PyTorch's own code asks for these names.
+        unused = Quantity().as_dict()
+        return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}

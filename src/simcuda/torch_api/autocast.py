@@ -1,0 +1,202 @@
+"""``torch.autocast("cuda")``, which C++ applies to real CUDA tensors only.
+
+PyTorch's own state says whether it is on and for which type. Where it is, every operation passes through
+CUDA's autocast key, whose kernels are replaced by ones that know simulated tensors.
+
+Known limitations:
+    ``torch.autocast("cpu")`` takes simulated tensors for its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from simcuda.cost.call import tensors_in
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.patches import Patches
+
+KEY = torch._C.DispatchKey.AutocastCUDA
+_EXCEPT_AUTOCAST = torch._C.DispatchKeySet(KEY)
+_set_enabled: Any = torch.set_autocast_enabled
+_clear_cache: Any = torch.clear_autocast_cache
+Kernel = Callable[..., Any]
+
+# Which operations run in which type, by ATen/autocast_mode.h of torch 2.13.
+LOWER: tuple[str, ...] = (
+    *("_convolution", "_convolution.deprecated", "convolution", "conv1d", "conv2d", "conv3d", "conv_tbc"),
+    *("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "prelu", "addmm", "addmv"),
+    *("addr", "matmul", "einsum", "mm", "mv", "linalg_vecdot", "linear", "addbmm", "baddbmm", "bmm"),
+    *("chain_matmul", "linalg_multi_dot", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell"),
+    *("gru_cell", "rnn_tanh_cell", "rnn_relu_cell", "_scaled_dot_product_flash_attention"),
+    "scaled_dot_product_attention",
+)
+"""In the type of autocast."""
+
+RECURRENT: tuple[str, ...] = tuple(
+    f"{layer}.{overload}"
+    for layer in ("lstm", "gru", "rnn_tanh", "rnn_relu")
+    for overload in ("input", "data")
+)
+"""In the type of autocast: what cuDNN's recurrent layers do, which no other device has."""
+
+SINGLE: tuple[str, ...] = (
+    *("acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal"),
+    *("rsqrt", "sinh", "tan", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus"),
+    *("layer_norm", "native_layer_norm", "rms_norm", "group_norm", "frobenius_norm.dim", "nuclear_norm"),
+    *("nuclear_norm.dim", "cosine_similarity", "poisson_nll_loss", "cosine_embedding_loss", "nll_loss"),
+    *("nll_loss2d", "hinge_embedding_loss", "kl_div", "l1_loss", "smooth_l1_loss", "huber_loss"),
+    *("mse_loss", "margin_ranking_loss", "multilabel_margin_loss", "soft_margin_loss"),
+    *("triplet_margin_loss", "multi_margin_loss", "binary_cross_entropy_with_logits", "dist", "pdist"),
+    *("cdist", "renorm", "logsumexp", "upsample_nearest1d", "_upsample_nearest_exact1d"),
+    *("upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_nearest3d"),
+    *("_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d", "_upsample_bilinear2d_aa"),
+    *("upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bicubic2d_aa"),
+)
+"""In single precision."""
+
+SINGLE_RESULT: tuple[str, ...] = (
+    *("prod", "prod.dim_int", "softmax.int", "log_softmax.int", "cumprod", "cumsum", "sum"),
+    *("sum.dim_IntList", "linalg_vector_norm", "linalg_matrix_norm", "linalg_matrix_norm.str_ord"),
+)
+"""With a result in single precision, unless another type is asked for."""
+
+WITH_TYPE: dict[str, str] = {
+    "norm.Scalar": "norm.ScalarOpt_dtype",
+    "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype",
+}
+"""The same, by an overload that takes a type."""
+
+WIDEST: tuple[str, ...] = (
+    *("addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sampler", "index_put"),
+    *("tensordot", "scatter_add"),
+)
+"""In the widest type among the tensors and that of autocast."""
+
+UNSAFE: tuple[str, ...] = ("binary_cross_entropy",)
+"""Refused, by the error that PyTorch has for it."""
+
+
+@dataclass(eq=False)
+class Autocast:
+    """Casts the arguments of operations on simulated devices as CUDA's autocast does."""
+
+    _machine: Machine
+    _library: Any = None
+    # What was cast once for a whole region, by the address of what it was cast from.
+    _lowered: dict[int, tuple[weakref.ref[Tensor], Tensor]] = field(default_factory=dict)
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(torch, set_autocast_enabled=self.set_enabled, clear_autocast_cache=self.clear_cache)
+        # Autocast may have been on before the simulation began.
+        self._reach(torch.is_autocast_enabled("cuda"))
+
+    def remove(self) -> None:
+        """Give CUDA's own kernels back."""
+        self.clear_cache()
+        self._reach(False)
+        if self._library is not None:
+            self._library._destroy()
+
+    def set_enabled(self, *device_type_and_enabled: Any) -> None:
+        """``torch.set_autocast_enabled``, with the device type or, for ``cuda``, without."""
+        device_type, enabled = ("cuda", *device_type_and_enabled)[-2:]
+        _set_enabled(device_type, enabled)
+        if device_type == "cuda":
+            self._reach(enabled)
+
+    def clear_cache(self) -> None:
+        """``torch.clear_autocast_cache``."""
+        self._lowered.clear()
+        _clear_cache()
+
+    def _reach(self, enabled: bool) -> None:
+        """Let the operations of this thread pass through the kernels, or not."""
+        if enabled and self._library is None:
+            library: Any = torch.library.Library
+            self._library = library("aten", "IMPL")
+            kernels: dict[str, Kernel] = {}
+            for name in (*LOWER, *RECURRENT, *SINGLE, *WIDEST):
+                kernels[name] = partial(self._cast_all, name, _operation(name))
+            for name in SINGLE_RESULT:
+                operation = _operation(name)
+                place = [argument.name for argument in operation._schema.arguments].index("dtype")
+                kernels[name] = partial(self._single_result, place, operation)
+            for name, typed in WITH_TYPE.items():
+                defaults = [argument.default_value for argument in _operation(name)._schema.arguments]
+                kernels[name] = partial(self._with_type, defaults, _operation(typed))
+            with warnings.catch_warnings():
+                # Torch says once in a process that a kernel is replaced, which is meant to be and is undone.
+                warnings.filterwarnings("ignore", message="Warning only once for all operators")
+                for name, kernel in kernels.items():
+                    self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)
+        torch._C._dispatch_tls_set_dispatch_key_included(KEY, enabled)
+
+    def _cast_all(self, name: str, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run an operation with all arguments in one type, which its name decides."""
+        with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
+            dtype = torch.float32
+            if name not in SINGLE:
+                given = tensors_in((*args, *kwargs.values())) if name in WIDEST else ()
+                is_single = any(self._is_cast(v) and v.dtype == torch.float32 for v in given)
+                dtype = torch.float32 if is_single else torch.get_autocast_dtype("cuda")
+            named = {key: self._cast(value, dtype) for key, value in kwargs.items()}
+            return operation(*[self._cast(value, dtype) for value in args], **named)
+
+    def _single_result(self, place: int, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run an operation with a result in single precision, unless one at ``place`` asks for a type."""
+        asked = args[place] if place < len(args) else kwargs.get("dtype")
+        with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
+            if asked is None and self._is_cast(args[0]):
+                args, kwargs = args[:place], {**kwargs, "dtype": torch.float32}
+            return operation(*args, **kwargs)
+
+    def _with_type(self, defaults: list[Any], typed: Any, /, *args: Any) -> Any:
+        """The same by an overload that takes a type, given the defaults of the one without."""
+        values = (*args, *defaults[len(args) :])
+        with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
+            return typed(*values, dtype=torch.float32 if self._is_cast(args[0]) else args[0].dtype)
+
+    def _is_cast(self, value: Any) -> bool:
+        """Whether autocast casts a value: a floating tensor on a device, unless in double precision."""
+        if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype == torch.float64:
+            return False
+        tag = self._machine.storages.of(value)
+        return tag is not None and tag.device != HOST
+
+    def _cast(self, value: Any, dtype: torch.dtype) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._cast(element, dtype) for element in value]
+        if not self._is_cast(value) or value.dtype == dtype:
+            return value
+        # Parameters are cast once for a whole autocast region.
+        is_kept = (
+            torch.is_autocast_cache_enabled()
+            and dtype == torch.get_autocast_dtype("cuda")
+            and value.dtype == torch.float32
+            and value.requires_grad
+            and value.is_leaf
+            and not value._is_view()
+        )
+        if not is_kept:
+            return value.to(dtype)
+        source, lowered = self._lowered.get(id(value), (None, None))
+        # The address may belong to another tensor by now.
+        if source is None or source() is not value:
+            lowered = value.to(dtype)
+            self._lowered[id(value)] = weakref.ref(value), lowered
+        return lowered
+
+
+def _operation(name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), overload or "default")

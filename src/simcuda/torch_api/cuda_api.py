@@ -1,0 +1,228 @@
+"""``torch.cuda`` on the simulated machine.
+
+The Python code of ``torch.cuda`` runs as it is. What it asks of C++ (the functions ``torch._C._cuda_*``) is
+answered here, and the few classes and functions that it cannot run without CUDA's libraries are replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.cuda
+
+from simcuda.device.generators import SimulatedGenerator
+from simcuda.device.machine import Machine
+from simcuda.device.memory_stats import AllocatorStats
+from simcuda.torch_api import streams
+from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.refusals import refuse
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What ``torch.cuda.get_device_properties`` answers."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    max_threads_per_multi_processor: int
+    L2_cache_size: int
+    warp_size: int = 32
+    is_integrated: int = 0
+    is_multi_gpu_board: int = 0
+    regs_per_multiprocessor: int = 65_536
+    shared_memory_per_block: int = 49_152
+    gcnArchName: str = ""  # noqa: N815 - the name CUDA's properties have
+
+
+class _Runtime:
+    """The parts of CUDA's runtime that ``torch.cuda.cudart()`` gives to Python; 0 is success."""
+
+    cudaError = SimpleNamespace(success=0)  # noqa: N815 - CUDA's names
+    cudaProfilerStart = cudaProfilerStop = staticmethod(lambda: 0)  # noqa: N815 - as above
+    cudaGetErrorString = staticmethod(lambda _: "no error")  # noqa: N815 - as above
+    cudaMemGetInfo = staticmethod(lambda device: torch.cuda.mem_get_info(device))  # noqa: N815, PLW0108 - as above; torch.cuda has it later
+    cudaHostRegister = cudaHostUnregister = staticmethod(  # noqa: N815 - as above
+        refuse("Pinning memory that is there already", "use Tensor.pin_memory()")
+    )
+
+
+class CudaApi:
+    """Answers what ``torch.cuda`` and ``torch.accelerator`` ask."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._event: Any = type("Event", (streams.Event,), {"machine": machine})
+        bound = {"machine": machine, "event": self._event}
+        self._stream: Any = type("Stream", (streams.Stream,), bound)
+
+    def end(self) -> None:
+        """Let streams and events that outlive the simulation say so."""
+        ended: Any = streams.EndedMachine()
+        self._stream.machine = self._event.machine = ended
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        machine, stream, event = self.machine, self._stream, self._event
+        profile, process = machine.profile, os.getpid()
+        properties = DeviceProperties(
+            profile.gpu,
+            *profile.capability,
+            total_memory=machine.allocators[0].capacity,
+            multi_processor_count=profile.multiprocessors,
+            max_threads_per_multi_processor=profile.threads_per_multiprocessor,
+            L2_cache_size=profile.l2_cache_bytes,
+        )
+        patches.set(torch.version, cuda=profile.cuda_version)
+        patches.set(
+            torch,
+            Generator=SimulatedGenerator,
+            Stream=streams.for_any_device(torch.Stream, stream),
+            Event=streams.for_any_device(torch.Event, event),
+        )
+        patches.set(
+            torch.cuda,
+            _initialized=True,
+            _cached_device_count=len(machine.devices),
+            _is_in_bad_fork=lambda: os.getpid() != process,
+            _get_device_properties=lambda _index: properties,
+            _exchange_device=self.exchange_device,
+            _maybe_exchange_device=self.exchange_device,
+            _cudart=_Runtime,
+            default_generators=machine.generators.defaults,
+            mem_get_info=self.memory_info,
+            Stream=stream,
+            Event=event,
+        )
+        patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
+        patches.set(torch.cuda.streams, Stream=stream, Event=event)
+        # The name that torch before 2.13 asks by, bound when its module was loaded.
+        patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
+        engine: Any = torch.autograd  # torch has no annotation for the name
+        run_backward = partial(streams.run_backward, machine, engine._engine_run_backward)
+        patches.set(engine, _engine_run_backward=run_backward)
+        patches.set(torch._C, **self._c_functions(process))
+
+    def _c_functions(self, process: int) -> dict[str, Any]:
+        """What C++ is asked, by the names in ``torch._C``; ``process`` alone may use the devices."""
+        machine, profile = self.machine, self.machine.profile
+        major, minor = profile.capability
+        version = int(float(profile.cuda_version) * 1000)
+        devices: dict[str, Any] = {
+            "_has_cuda": True,
+            "has_cuda": True,
+            "_cuda_isInBadFork": lambda: os.getpid() != process,
+            "_cuda_getDeviceCount": lambda: len(machine.devices),
+            "_cuda_getDevice": lambda: machine.current.device,
+            "_cuda_setDevice": self.exchange_device,
+            "_cuda_canDeviceAccessPeer": lambda device, peer: device != peer,
+            "_cuda_getArchFlags": lambda: f"sm_{major}{minor}",
+            "_cuda_synchronize": lambda: machine.wait_for_device(machine.current.device),
+            "_cuda_set_sync_debug_mode": lambda mode: setattr(machine, "sync_debug_mode", mode),
+            "_cuda_get_sync_debug_mode": lambda: machine.sync_debug_mode,
+            "_cuda_isCurrentStreamCapturing": lambda: False,
+        }
+        memory: dict[str, Callable[..., Any]] = {
+            "_cuda_memoryStats": lambda device: self._stats(device).as_nested_dict(),
+            "_cuda_resetPeakMemoryStats": lambda device: self._stats(device).reset_peak(),
+            "_cuda_resetAccumulatedMemoryStats": lambda device: self._stats(device).reset_accumulated(),
+            "_cuda_emptyCache": machine.empty_caches,
+            "_cuda_setMemoryFraction": lambda fraction, device: setattr(
+                machine.allocators[device], "fraction", fraction
+            ),
+            "_cuda_getMemoryFraction": lambda device: machine.allocators[device].fraction,
+        }
+        streams_and_runtime: dict[str, Callable[..., Any]] = {
+            "_cuda_getCurrentStream": lambda device: self._describe(streams.current(machine, device)),
+            "_cuda_getDefaultStream": self._describe,
+            "_cuda_setStream": self.set_stream,
+            "_group_tensors_by_device_and_dtype": group_by_device_and_dtype,
+            "_cuda_init": lambda: None,
+            "_cuda_getCompiledVersion": lambda: version,
+            "_cuda_getDriverVersion": lambda: version,
+            "_cuda_hasPrimaryContext": lambda _: True,
+            "_cuda_getAllocatorBackend": lambda: "native",
+            "_cuda_isHistoryEnabled": lambda: False,
+            "_cuda_ipc_collect": lambda: None,
+            "_cuda_sleep": lambda _: machine.run(machine.current.device, 1, (), ()),
+            "_cuda_getCublasWorkspaceSize": lambda: profile.cublas_workspace_bytes,
+            "_cuda_clearCublasWorkspaces": lambda: None,
+            "_cuda_tunableop_is_enabled": lambda: False,
+        }
+        # ``torch.accelerator`` asks the same by names of its own.
+        accelerator: dict[str, Callable[..., Any]] = {
+            "_accelerator_getAccelerator": lambda: torch.device("cuda"),
+            "_get_accelerator": lambda: torch.device("cuda"),
+            "_accelerator_getDeviceIndex": lambda: machine.current.device,
+            "_accelerator_setDeviceIndex": self.exchange_device,
+            "_accelerator_exchangeDevice": self.exchange_device,
+            "_accelerator_maybeExchangeDevice": self.exchange_device,
+            "_accelerator_synchronizeDevice": machine.wait_for_device,
+            "_accelerator_emptyCache": machine.empty_caches,
+            "_accelerator_isAllocatorInitialized": lambda: True,
+            "_accelerator_getDeviceStats": memory["_cuda_memoryStats"],
+            "_accelerator_resetPeakStats": memory["_cuda_resetPeakMemoryStats"],
+            "_accelerator_getMemoryInfo": self.memory_info,
+            "_accelerator_getStream": torch.cuda.current_stream,
+            "_accelerator_setStream": torch.cuda.set_stream,
+        }
+        return devices | memory | streams_and_runtime | accelerator
+
+    def exchange_device(self, index: int) -> int:
+        """Make a device current and tell the one before; a negative index changes nothing."""
+        previous = self.machine.current.device
+        if index >= 0:
+            self.machine.current.device = self.machine.index(torch.device("cuda", index))
+        return previous
+
+    def set_stream(self, stream_id: int, device_index: int, device_type: int) -> None:  # noqa: ARG002 - C++'s
+        """Make a stream current on its device, and the device current."""
+        self.machine.current.set_stream(device_index, stream_id or device_index)
+        self.machine.current.device = device_index
+
+    def memory_info(self, device: Any = None) -> tuple[int, int]:
+        """Bytes of a device that are free, and all of them."""
+        # It may be given as a number, a name or a device.
+        index = torch.cuda._utils._get_device_index(device, optional=True)
+        allocator = self.machine.allocators[self.machine.index(torch.device("cuda", index))]
+        return allocator.capacity - allocator.reserved, allocator.capacity
+
+    def _stats(self, device: int) -> AllocatorStats:
+        # As CUDA has it: an invalid device is only found out when it is asked for.
+        if not 0 <= device < len(self.machine.devices):
+            raise RuntimeError(f"Invalid device argument {device}: did you call init?")
+        return self.machine.allocators[device].stats
+
+    def _describe(self, stream: int) -> tuple[int, int, int]:
+        """A stream as C++ describes it: its number, which is 0 for a default stream, its device and type."""
+        stream_id = 0 if stream < len(self.machine.devices) else stream
+        return stream_id, self.machine.stream_devices[stream], streams.CUDA_DEVICE_TYPE
+
+
+def group_by_device_and_dtype(
+    tensor_lists: list[list[Any]], with_indices: bool = False
+) -> dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[int]]]:
+    """The lists cut into groups by the device and type of the first list's tensors, which are all present.
+
+    Multi-tensor optimizers group their tensors so; C++ would see one device only. Tensors at one position of
+    the lists belong together and stay in their order. ``with_indices`` adds the positions.
+    """
+    groups: dict[tuple[torch.device, torch.dtype], tuple[list[list[Any]], list[int]]] = {}
+    for position, tensor in enumerate(tensor_lists[0]):
+        key = (tensor.device, tensor.dtype)
+        lists, indices = groups.setdefault(key, ([[] for _ in tensor_lists], []))
+        for group, tensors in zip(lists, tensor_lists, strict=True):
+            # Optimizers leave lists empty that they do not use, such as that of the maxima.
+            if tensors:
+                group.append(tensors[position])
+        if with_indices:
+            indices.append(position)
+    return groups

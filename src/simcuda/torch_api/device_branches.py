@@ -1,0 +1,191 @@
+"""Functions whose C++ code asks for the device's type and takes another way on CUDA.
+
+C++ code calls every simulated tensor a CPU tensor, so these are done here as on CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+import torch.utils.dlpack
+from torch import Tensor
+
+from simcuda.device.dispatch_key import unwatched
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.factories import read_elements
+from simcuda.torch_api.gradients import EXTREMES, shared_evenly
+from simcuda.torch_api.patches import Patches, as_method
+
+CUDNN_VERSION = 91_300
+MEAN = 1
+
+FOREACH_BY_TENSOR = ("_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_")
+"""Operations on lists that take one host tensor without dimensions as a number."""
+
+UNSEEN: tuple[tuple[Any, str], ...] = (
+    (torch.linalg, "matrix_rank"),
+    (torch.linalg, "cond"),
+    (torch.Tensor, "new"),
+)
+"""Functions that may return memory of their own without having looked at any tensor."""
+
+QUANTILES = tuple(product((torch, torch.Tensor), ("quantile", "nanquantile")))
+"""Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
+
+
+class _Ranges:
+    """Marks for NVIDIA's profilers, which do nothing here."""
+
+    rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
+
+
+class DeviceBranches:
+    """Replaces these functions."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._one_hot = torch._C._nn.one_hot
+        self._dropout = torch.dropout
+        self._attention = torch._C._nn.scaled_dot_product_attention
+        self._ctc_loss: Callable[..., Tensor] = torch.ctc_loss
+        self._from_dlpack = torch.utils.dlpack.from_dlpack
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        owner: Any
+        for owner in (torch._C._nn, torch.nn.functional):
+            patches.set(owner, one_hot=self.one_hot, scaled_dot_product_attention=self.attention)
+        for owner in (torch, torch._VF):
+            patches.set(owner, dropout=self.dropout)
+        for owner in (torch, torch.utils.dlpack):
+            patches.set(owner, from_dlpack=self.from_dlpack)
+        patches.set(torch, ctc_loss=self.ctc_loss)
+        for owner, name in product((torch, torch.Tensor), EXTREMES):
+            original = getattr(owner, name)
+            patches.set(owner, **{name: as_method(partial(shared_evenly, original))})
+        for owner, name in QUANTILES:
+            patches.set(owner, **{name: as_method(partial(self._quantile, getattr(owner, name)))})
+        for name in FOREACH_BY_TENSOR:
+            patches.set(torch, **{name: partial(_by_host_number, getattr(torch, name))})
+        for owner, name in UNSEEN:
+            patches.set(owner, **{name: as_method(partial(self._on_device_of_input, getattr(owner, name)))})
+        patches.set(torch.Tensor, __init__=as_method(self._made_on_host))
+        # cuDNN would warn that it is missing; recurrent layers run without it.
+        patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
+        patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
+        patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
+
+    def one_hot(self, tensor: Tensor, num_classes: int = -1) -> Tensor:
+        """``torch.nn.functional.one_hot``."""
+        if not tensor.is_cuda or not tensor.numel():
+            return self._one_hot(tensor, num_classes)
+        # On CUDA nothing checks the values, and only an unknown number of classes is read.
+        if num_classes < 0:
+            num_classes = int(tensor.max().item()) + 1
+        made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
+        return made.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+    def dropout(self, input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
+        """``torch.dropout``, for which CUDA has a kernel of its own."""
+        if isinstance(p, Tensor):
+            p = p.item()  # as C++ code does, once
+        if train and 0 < p < 1 and input.is_cuda and input.numel():
+            return torch.native_dropout(input, p, train)[0]
+        return self._dropout(input, p, train)
+
+    def attention(self, query: Tensor, key: Tensor, value: Tensor, *how: Any, **named: Any) -> Tensor:
+        """``torch.nn.functional.scaled_dot_product_attention``."""
+        if query.is_cuda:
+            # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
+            self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", is_modelled=True)
+        return self._attention(query, key, value, *how, **named)
+
+    def ctc_loss(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Any,
+        target_lengths: Any,
+        blank: int = 0,
+        reduction: int = MEAN,
+        zero_infinity: bool = False,
+    ) -> Tensor:
+        """``torch.ctc_loss``."""
+        # On CUDA the lengths are brought to the host, unless a dispatch mode is on.
+        lengths = [
+            n.reshape(-1).tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)
+        ]
+        if not log_probs.is_cuda:
+            return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        if not targets.is_cuda:
+            if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
+                # Given sequences of full length, cuDNN would do it.
+                self._machine.ledger.doubt("aten._cudnn_ctc_loss.default", is_modelled=False)
+            targets = targets.to(log_probs.device, torch.int64)
+        # The mean is taken here, because C++ would divide on the host.
+        if reduction != MEAN:
+            return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        losses = self._ctc_loss(log_probs, targets, *lengths, blank, 0, zero_infinity)
+        # The host's list is copied to the device, which C++ code would not do here.
+        divisors = torch.tensor(lengths[1], dtype=losses.dtype, device=losses.device)
+        return (losses / divisors.clamp_min(1)).mean()
+
+    def from_dlpack(self, ext_tensor: Any, **how: Any) -> Tensor:
+        """``torch.from_dlpack``: a capsule would hand over host memory."""
+        is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
+        return ext_tensor.detach() if is_on_device else self._from_dlpack(ext_tensor, **how)
+
+    def _quantile(
+        self,
+        original: Callable[..., Tensor],
+        input: Tensor,  # noqa: A002 - torch's name
+        q: float | Tensor,
+        *how: Any,
+        **named: Any,
+    ) -> Tensor:
+        machine = self._machine
+        if isinstance(q, Tensor) and not q.requires_grad:
+            one, other = machine.storages.of(input), machine.storages.of(q)
+            are_together = one is not None and other is not None and one.device == other.device != HOST
+            if are_together and not torch._C._functorch.is_functorch_wrapped_tensor(q):
+                # As if C++ code had made it of a number, which costs nothing until it meets the device.
+                q = unwatched(torch.clone)(q)
+                machine.place_on_host(q.untyped_storage(), floating=True)
+        return original(input, q, *how, **named)
+
+    def _on_device_of_input(
+        self,
+        original: Callable[..., Tensor],
+        input: Tensor,  # noqa: A002 - torch's name
+        *how: Any,
+        **named: Any,
+    ) -> Tensor:
+        machine = self._machine
+        result = original(input, *how, **named)
+        made, given = machine.storages.of(result), machine.storages.of(input)
+        if given is None or given.device == HOST:
+            machine.settle((made,))
+        elif made is None or made.device == HOST:
+            if made is None or not made.floating:
+                # Python data, which is made on the host.
+                return result.to(input.device)
+            machine.adopt(made, given.device)
+        return result
+
+    def _made_on_host(self, tensor: Tensor, /, *data: Any, **_: Any) -> None:
+        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+        if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
+            read_elements(data[0])
+        self._machine.settle((self._machine.storages.of(tensor),))
+
+
+def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **named: Any) -> Any:
+    first = others[0] if others else None
+    if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and self and self[0].is_cuda:
+        others = (first.item(), *others[1:])
+    return original(self, *others, **named)

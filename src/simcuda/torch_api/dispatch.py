@@ -1,0 +1,263 @@
+"""The dispatcher: every operation runs on the CPU, and is charged as CUDA would have run it.
+
+C++ code calls every simulated tensor a CPU tensor. So a device ``cpu`` among the arguments of an operation
+means "where the other tensors are", unless Python code asked for it: Python's factories say so by passing
+``pin_memory`` too, and copies to the host arrive through ``Dispatcher.copy``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._library.custom_ops import OPDEFS
+
+from simcuda.cost.call import OperationCall, all_tensors_in, tensors_in
+from simcuda.cost.charges import Charges
+from simcuda.cost.copies import charge_copy
+from simcuda.cost.traits import OperationTraits, traits_of
+from simcuda.device.dispatch_key import watched
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.gradients import is_in_backward, joins_gradients
+from simcuda.torch_api.operand_devices import common_device
+
+CPU = torch.device("cpu")
+HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
+_ADD_IN_PLACE = torch.ops.aten.add_.Tensor
+Arguments = Mapping[str, Any]
+
+
+class _Destination(threading.local):
+    """Where the copy that a thread is about to make goes, where Python code asked for it."""
+
+    device: int | None = None
+
+
+class Dispatcher:
+    """Watches every operation for one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        # By the address of an operation, which torch never frees: hashing one is Python code.
+        self._traits: dict[int, OperationTraits] = {}
+        self._charges = Charges(machine)
+        self._of = machine.storages.of
+        self.destination = _Destination()
+        self._last_device = HOST
+
+    def run(self, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        """Run one operation, placing its results where CUDA would.
+
+        Args:
+            func: The operator overload.
+            args: Its positional arguments.
+            kwargs: Its arguments by name.
+
+        Raises:
+            RuntimeError: The tensors lie on several devices.
+            NotImplementedError: CUDA has no kernel for it.
+            torch.OutOfMemoryError: The device has no room.
+        """
+        traits = self._traits.get(id(func))
+        if traits is None:
+            traits = self._traits[id(func)] = traits_of(func)
+        if not traits.is_special:
+            return self._run(traits, func, args, kwargs)
+        if traits.composite is not None:
+            with watched():
+                return func._op_dk(traits.composite, *args, **kwargs)
+        if traits.is_view:
+            return func._op(*args, **kwargs)
+        if traits.is_foreign:
+            return self._run_foreign(traits, func, args, kwargs)
+        if traits.is_copy:
+            return self._copy(traits, func, args, kwargs)
+        if traits.joins_gradients and joins_gradients(args, kwargs):
+            traits, func = traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE
+        return self._run(traits, func, args, kwargs)
+
+    def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
+        """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
+        self.destination.device = device
+        try:
+            return torch.ops.aten._to_copy.default(tensor, **how)  # type: ignore[no-any-return]
+        finally:
+            self.destination.device = None
+
+    def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
+        definition = OPDEFS.get(traits.op.rpartition(".")[0].replace(".", "::"))
+        kernels = {} if definition is None else definition._backend_fns
+        kernel = kernels.get("cuda", kernels.get(None))
+        if kernel is not None:
+            with watched():
+                return kernel(*args, **kwargs)
+        if func.has_kernel_for_dispatch_key("CUDA") and not func.has_kernel_for_dispatch_key("CPU"):
+            name = traits.op.removesuffix(".default").replace(".", "::", 1)
+            raise NotImplementedError(
+                f"{name} has a kernel for CUDA alone, which does not run on a simulated CUDA device; "
+                "give it one for the CPU, by torch.library.impl or in Python"
+            )
+        return self._run(traits, func, args, kwargs)
+
+    def _run(
+        self,
+        traits: OperationTraits,
+        func: Any,
+        args: Sequence[Any],
+        kwargs: Arguments,
+        *,
+        is_alone: bool = False,
+    ) -> Any:
+        machine = self._machine
+        asked, pinned = None, False
+        if kwargs and traits.takes_device:
+            kwargs, asked, pinned = self._take_device(traits, kwargs)
+        if traits.value >= 0:
+            args = self._bring_value(traits.value, args)
+        inputs = all_tensors_in(args, kwargs)
+        tags = [self._of(tensor) for tensor in inputs]
+        if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
+            return self._run_one_by_one(traits, func, args, kwargs)
+        # One tensor meets nobody, and most operations have one.
+        device = (
+            asked
+            if asked is not None
+            else tags[0].device
+            if len(tags) == 1 and tags[0] is not None
+            else common_device(machine, traits, args, kwargs, inputs, tags)
+        )
+        if device != HOST and traits.may_be_refused:
+            self._refuse(traits, args, kwargs, device)
+        try:
+            if traits.draws:
+                result = machine.generators.draw(func._op, args, kwargs, device)
+            else:
+                result = func._op(*args, **kwargs)
+        except RuntimeError as error:
+            # Where the host lacks memory and the device has not as much either, it is the device that fails.
+            if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
+                machine.refuse_more_than_all(device, int(lacking[1]))
+            raise
+        outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
+        # What C++ code makes, or makes of such tensors, may be for any device; see ``Tag``.
+        floating = device == HOST and (
+            traits.takes_device and "pin_memory" not in kwargs
+            if traits.makes
+            else bool(tags) and all(tag is not None and tag.floating for tag in tags)
+        )
+        if floating and traits.makes and is_in_backward():
+            # A formula makes its constants where it works.
+            device = self._last_device
+        # Remembered for what a formula makes from nothing.
+        self._last_device = device
+        if device != HOST and machine.has_side_streams and is_in_backward():
+            machine.follow_forward(device, torch._C._current_graph_task_id())
+        if traits.is_plain and device != HOST and not machine.has_sparse:
+            self._charges.one_kernel(traits, inputs, outputs, tags, device)
+            return result
+        call = OperationCall(
+            traits.op,
+            traits.names,
+            args,
+            kwargs,
+            inputs,
+            outputs,
+            machine.storages,
+            machine.profile,
+            is_alone,
+        )
+        if device == HOST:
+            self._charges.on_host(traits, call, tags, pinned=pinned, floating=floating)
+        else:
+            self._charges.on_device(traits, call, tags, device)
+        return result
+
+    def _refuse(self, traits: OperationTraits, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
+        """Fail as CUDA does, for want of a kernel or of memory, before the host has done the work."""
+        if traits.is_host_only:
+            name = traits.op.removesuffix(".default").replace(".", "::", 1)
+            raise NotImplementedError(
+                f"Could not run '{name}' with arguments from the 'CUDA' backend. "
+                "PyTorch has this operation for other backends only."
+            )
+        if traits.makes:
+            names = traits.names[: len(args)]
+            size = args[names.index("size")] if "size" in names else ()
+            dtype = kwargs.get("dtype") or torch.get_default_dtype()
+            self._machine.refuse_more_than_all(device, math.prod(size) * dtype.itemsize)
+
+    def _run_one_by_one(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
+    ) -> Any:
+        """Walk lists that are spread over devices as CUDA does, tensor by tensor."""
+        if traits.op.startswith("aten._foreach_copy_."):
+            copy = torch.ops.aten.copy_.default
+            for to, source in zip(args[0], args[1], strict=True):
+                self._copy(traits_of(copy), copy, (to, source, *args[2:]), kwargs)
+            return None
+        results = []
+        # Each call has lists of one tensor, so that device and kernel are its own.
+        for position in range(len(args[0])):
+            own = [[value[position]] if isinstance(value, list | tuple) else value for value in args]
+            named = {n: [v[position]] if isinstance(v, list | tuple) else v for n, v in kwargs.items()}
+            results.append(self._run(traits, func, own, named, is_alone=True))
+        return None if results[0] is None else [tensor for result in results for tensor in result]
+
+    def _bring_value(self, place: int, args: Sequence[Any]) -> Sequence[Any]:
+        """Read the value that is to be written into a host tensor, if it is on a device."""
+        if place >= len(args) or not isinstance(args[place], torch.Tensor) or args[place].dim():
+            return args
+        to, value = self._of(args[0]), self._of(args[place])
+        if value is None or value.device == HOST or (to is not None and (to.device != HOST or to.floating)):
+            return args
+        with watched():
+            return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
+
+    def _take_device(self, traits: OperationTraits, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
+        """The arguments for the CPU, the device that they ask for, and whether they ask for pinned memory."""
+        pinned = bool(kwargs.get("pin_memory"))
+        if pinned:
+            kwargs = {**kwargs, "pin_memory": False}
+        asked = kwargs.get("device")
+        if asked is None:
+            return kwargs, HOST if traits.makes else None, pinned
+        index = self._machine.index(asked)
+        if index == HOST and asked.type != "cpu":
+            # Another kind of device, such as ``meta``, is as little simulated as the host.
+            return kwargs, HOST, pinned
+        # The check of C++ would not see a simulated device.
+        if index != HOST and pinned:
+            raise RuntimeError("Only dense CPU tensors can be pinned")
+        is_from_python = "pin_memory" in kwargs
+        meant = index != HOST or traits.makes or is_from_python
+        return {**kwargs, "device": CPU}, index if meant else None, pinned
+
+    def _copy(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        makes_its_target = traits.op == "aten._to_copy.default"
+        source = args[0] if makes_its_target else args[1]
+        destination, self.destination.device = self.destination.device, None
+        if traits.takes_device and destination is None:
+            kwargs, destination, _ = self._take_device(traits, kwargs)
+        target = kwargs.get("device", CPU)
+        # A copy to ``meta`` moves nothing.
+        if target is not None and target.type not in ("cpu", "cuda"):
+            return func._op(*args, **kwargs)
+        non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
+        result = func._op(*args, **kwargs)
+        if makes_its_target:
+            tag = self._of(source)
+            here = HOST if tag is None else tag.device
+            there = here if destination is None else destination
+            if destination is not None:
+                self._machine.settle((tag,))
+            floating = tag is not None and tag.floating
+            # A copy to the host that it need not wait for goes to pinned memory.
+            self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
+        charge_copy(self._machine, result, source, non_blocking=non_blocking)
+        return result

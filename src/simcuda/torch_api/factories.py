@@ -1,0 +1,245 @@
+"""Functions that make tensors on a device that Python code names, which C++ code needs a real device for.
+
+Tensors of Python data are made on the host, then copied to the device. A device may be given by its number
+alone, as in ``torch.zeros(3, device=0)``: that means an accelerator, which C++ code of a build without CUDA
+does not have. Types from before there were dtypes, such as ``torch.cuda.FloatTensor``, make tensors too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.jit import _builtins
+
+from simcuda.device.machine import Machine
+from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.refusals import NotSimulatedError
+from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
+
+SPARSE = (
+    *("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor"),
+    *("sparse_bsr_tensor", "sparse_bsc_tensor"),
+)
+C_KNOWS_NUMBERS = torch._C._has_cuda
+FACTORIES = (
+    *("arange", "bartlett_window", "blackman_window", "empty", "empty_like", "empty_permuted"),
+    *("empty_strided", "eye", "full", "full_like", "hamming_window", "hann_window", "kaiser_window"),
+    *("linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like"),
+    *("randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices", "triu_indices", "zeros"),
+    "zeros_like",
+)
+METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros")
+
+
+_KIND: Any = type(torch.FloatTensor)
+DEFAULTS = "torch.set_default_dtype() and torch.set_default_device()"
+KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
+"""What a type that stands in for one of torch has of it."""
+
+
+class Factories:
+    """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device."""
+
+    def __init__(self, tensors: TensorApi) -> None:
+        self._tensors = tensors
+        self._make_tensor = torch.tensor
+        self._make_as_tensor = torch.as_tensor
+        self._make_asarray = torch.asarray
+        self._parse_to = torch._C._nn._parse_to
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
+        patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
+        patches.set(torch, **{name: partial(self._sparse, getattr(torch, name)) for name in SPARSE})
+        patches.set(torch._C._nn, _parse_to=self.parse_to)
+        if C_KNOWS_NUMBERS:
+            return
+        factories = {name: _taking_numbers(getattr(torch, name)) for name in FACTORIES}
+        # TorchScript finds functions of C++ by what they are.
+        known: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]  # not annotated
+        found = {id(factory): known[id(getattr(torch, name))] for name, factory in factories.items()}
+        patches.set(_builtins, _builtin_table=known | found)
+        patches.set(torch, **factories)
+        patches.set(Tensor, **{name: _taking_numbers(getattr(Tensor, name)) for name in METHODS})
+
+    def tensor(
+        self,
+        data: Any,
+        *,
+        dtype: torch.dtype | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """``torch.tensor``: made on the host, then copied to the device."""
+        # Of a tensor, ``torch.tensor`` makes a copy where it lies.
+        if isinstance(data, Tensor):
+            target = self._tensors.device(data) if device is None else device_of(device)
+            made = self._tensors.to(data.detach(), target, dtype=dtype, copy=True)
+        else:
+            made = self._made_of(data, device, self._make_tensor, dtype=dtype)
+        if pin_memory:
+            made = self._tensors.pin_memory(made)
+        return made.requires_grad_(requires_grad)
+
+    def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
+        """``torch.Tensor.new_tensor``."""
+        asked: dict[str, Any] = {"dtype": tensor.dtype, "device": self._tensors.device(tensor)}
+        return self.tensor(data, **(asked | {name: v for name, v in kwargs.items() if v is not None}))
+
+    def as_tensor(
+        self, data: Any, dtype: torch.dtype | None = None, device: DeviceLike | None = None
+    ) -> Tensor:
+        """``torch.as_tensor``."""
+        if isinstance(data, Tensor):
+            return self._tensors.to(data, device=device, dtype=dtype)
+        return self._made_of(data, device, self._make_as_tensor, dtype=dtype)
+
+    def asarray(
+        self,
+        obj: Any,
+        *,
+        dtype: torch.dtype | None = None,
+        device: DeviceLike | None = None,
+        copy: bool | None = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        """``torch.asarray``."""
+        if isinstance(obj, Tensor):
+            made = self._tensors.to(obj, device=device, dtype=dtype, copy=bool(copy))
+        else:
+            made = self._made_of(obj, device, self._make_asarray, dtype=dtype, copy=copy)
+        return made.requires_grad_(requires_grad) if requires_grad else made
+
+    def parse_to(self, *how: Any, **named: Any) -> Any:
+        """``torch._C._nn._parse_to``: what ``torch.nn.Module.to`` moves to."""
+        asked = named.pop("tensor", None) if "tensor" in named else how[0] if how else None
+        if isinstance(asked, Tensor):
+            return self._parse_to(asked.device, asked.dtype, *how[1:], **named)
+        if isinstance(asked, int):
+            return self._parse_to(device_of(asked), *how[1:], **named)
+        if isinstance(named.get("device"), int):
+            named["device"] = device_of(named["device"])
+        return self._parse_to(*how, **named)
+
+    def _made_of(
+        self, data: Any, device: DeviceLike | None, make: Callable[..., Tensor], **how: Any
+    ) -> Tensor:
+        """A tensor of Python data, on a device."""
+        read_elements(data)
+        made = make(data, device="cpu", **how)
+        if device is None:
+            # Only a function mode, such as ``with torch.device(...)``, makes it another one than the host.
+            has_mode = torch._C._len_torch_function_stack()
+            device = torch.empty(0).device if has_mode else torch.device("cpu")
+        return self._tensors.to(made, device)
+
+    def _sparse(
+        self,
+        make: Callable[..., Tensor],
+        /,
+        *args: Any,
+        device: DeviceLike | None = None,
+        requires_grad: bool = False,
+        **kwargs: Any,
+    ) -> Tensor:
+        """A sparse tensor: made where its parts are, then copied to the device."""
+        sparse = make(*args, **kwargs)
+        if device is not None:
+            sparse = self._tensors.to(sparse, device)
+        return sparse.requires_grad_(requires_grad)
+
+
+class LegacyType(type):
+    """A type whose tensors are all tensors of one dtype on one kind of device."""
+
+    make: Callable[..., Tensor]
+    original: Any
+    dtype: torch.dtype
+    layout: torch.layout
+    is_cuda: bool
+    is_sparse: bool
+
+    def __call__(cls, *data: Any, **how: Any) -> Tensor:
+        """Make a tensor of sizes, of Python data, or of another tensor's memory."""
+        return cls.make(cls, *data, **how)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        """Whether ``value`` is a tensor of this type."""
+        return isinstance(value, Tensor) and value.dtype == cls.dtype and value.is_cuda == cls.is_cuda
+
+
+@dataclass(frozen=True)
+class LegacyTypes:
+    """Replaces the types in ``torch`` and ``torch.cuda``, which C++ code makes for real devices alone."""
+
+    machine: Machine
+    factories: Factories
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        makers: dict[Any, Callable[..., Tensor]] = {torch: self._on_host, torch.cuda: self._on_device}
+        for module, make in makers.items():
+            # As many types as there are, without a list that new versions would outdate.
+            for original in [value for value in vars(module).values() if type(value) is _KIND]:
+                known = {name: getattr(original, name) for name in KEPT}
+                known |= {"original": original, "make": staticmethod(make)}
+                patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
+        set_original: Any = torch._C._set_default_tensor_type
+
+        def set_default(kind: Any) -> None:
+            if kind.is_cuda:
+                message = f"A default type on a simulated CUDA device does not run; use {DEFAULTS}"
+                raise NotSimulatedError(message)
+            set_original(getattr(kind, "original", kind))
+
+        patches.set(torch._C, _set_default_tensor_type=set_default)
+
+    def _on_host(self, kind: LegacyType, *data: Any, **how: Any) -> Tensor:
+        if data and isinstance(data[0], list | tuple):
+            read_elements(data[0])
+        if data and isinstance(data[0], Tensor):
+            _check(kind, data[0])
+        made: Tensor = kind.original(*data, **how)
+        self.machine.settle((self.machine.storages.of(made),))
+        return made
+
+    def _on_device(self, kind: LegacyType, *data: Any, device: DeviceLike | None = None) -> Tensor:
+        where = torch.device("cuda") if device is None else device_of(device)
+        if not data or isinstance(data[0], int | torch.Size):
+            return torch.empty(*(data or (0,)), dtype=kind.dtype, device=where)
+        (values,) = data
+        if isinstance(values, Tensor):
+            _check(kind, values)
+            return values.detach()
+        return self.factories.tensor(values, dtype=kind.dtype, device=where)
+
+
+def read_elements(data: Any) -> None:
+    """Read the 0-d device tensors in nested lists one by one, as C++ code does where nothing sees it."""
+    if isinstance(data, list | tuple):
+        for element in data:
+            read_elements(element)
+    elif isinstance(data, Tensor) and data.is_cuda:
+        data.detach().item()
+
+
+def _taking_numbers(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @wraps(original)
+    def make(*args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(kwargs.get("device"), int):
+            kwargs["device"] = device_of(kwargs["device"])
+        return original(*args, **kwargs)
+
+    return make
+
+
+def _check(kind: LegacyType, tensor: Tensor) -> None:
+    if not isinstance(tensor, kind):
+        raise TypeError(f"expected {kind.__module__}.{kind.__name__} (got {tensor.type()})")

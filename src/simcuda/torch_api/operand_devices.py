@@ -1,0 +1,98 @@
+"""Where an operation runs: the device of its tensors, or CUDA's error where they lie on several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from simcuda.cost.call import tensors_in
+from simcuda.cost.traits import OperationTraits
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST, Tag
+
+EXPECTED = "Expected all tensors to be on the same device, but"
+INDEXING = ("aten.index.", "aten.index_put")
+CHECKED_BY = {"stack": "cat"}
+"""Operations whose tensors another one checks, which CUDA's message names."""
+
+
+def common_device(
+    machine: Machine,
+    traits: OperationTraits,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    tensors: Sequence[torch.Tensor],
+    tags: Sequence[Tag | None],
+) -> int:
+    """The index of the device an operation runs on, or ``HOST``.
+
+    What C++ code made for itself comes to the device that it meets here.
+
+    Raises:
+        RuntimeError: The tensors lie on several devices. 0-d host tensors may join in elementwise operations,
+            also those on lists.
+    """
+    devices = {HOST if tag is None else tag.device for tag in tags}
+    if len(devices) == 1 and HOST not in devices:
+        return devices.pop()
+    # The first device among the tensors is the one CUDA's message names.
+    device = next((tag.device for tag in tags if tag is not None and tag.device != HOST), HOST)
+    if device == HOST:
+        floats = [tag is not None and tag.floating for tag in tags]
+        # Tensors without dimensions may be numbers, which C++ code makes tensors of for any device.
+        meets_host = any(
+            tensor.dim() and not is_floating for tensor, is_floating in zip(tensors, floats, strict=True)
+        )
+        if len(tags) > 1 and any(floats) and meets_host:
+            machine.settle(tags)
+        return device
+    for tensor, tag in zip(tensors, tags, strict=True):
+        if tag is not None and tag.device == device:
+            continue
+        if tag is None or tag.device == HOST:
+            if _may_stay_on_host(traits, args, tensor, tag, device):
+                continue
+            if tag is not None and tag.floating:
+                machine.adopt(tag, device)
+                continue
+        other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
+        raise RuntimeError(_message(traits, args, kwargs, tensor, other, str(machine.devices[device])))
+    return device
+
+
+def _may_stay_on_host(
+    traits: OperationTraits, args: Sequence[Any], host_tensor: torch.Tensor, tag: Tag | None, device: int
+) -> bool:
+    if traits.op.startswith(INDEXING) and not (tag is not None and tag.floating):
+        # Indices may lie on the host, but what is indexed and what is written there have to be together.
+        indexed, indices, value = (*args, None)[:3]
+        if host_tensor is indexed and any(index is not None and index.is_cuda for index in indices):
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+            )
+        if host_tensor is indexed or (host_tensor is value and value.dim()):
+            raise RuntimeError(f"{EXPECTED} found at least two devices, cuda:{device} and cpu!")
+    # Lists that are spread over devices are walked by elementwise operations.
+    takes_scalars = traits.takes_host_scalars or traits.is_foreach
+    return traits.takes_host_tensors or (takes_scalars and not host_tensor.dim())
+
+
+def _message(
+    traits: OperationTraits,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    tensor: torch.Tensor,
+    other: str,
+    device: str,
+) -> str:
+    if traits.takes_host_scalars:
+        return f"{EXPECTED} found at least two devices, {device} and {other}!"
+    values = {**dict(zip(traits.names, args, strict=False)), **kwargs}
+    name = next((n for n, v in values.items() if any(tensor is t for t in tensors_in((v,)))), "tensors")
+    method = traits.op.removeprefix("aten.").removesuffix(".default").replace(".", "_")
+    return (
+        f"{EXPECTED} got {name} is on {other}, different from other tensors on {device} "
+        f"(when checking argument in method wrapper_CUDA_{CHECKED_BY.get(method, method)})"
+    )

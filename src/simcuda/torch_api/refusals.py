@@ -1,0 +1,258 @@
+"""What cannot run on a simulated device, refused with a word on what to do instead.
+
+What is refused in a module is refused as soon as it is loaded. Modules of torch that are first imported
+during a simulation are imported outside it: some look for a GPU as they load, and what they bind to replaced
+names would outlive the simulation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.autograd.profiler
+import torch.cuda.graphs
+import torch.distributed
+import torch.nn.parallel
+import torch.utils.dlpack
+
+from simcuda.torch_api.patches import Patches
+
+EAGERLY = "run the captured code as it is"
+NOT_COMPILED = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
+EXPORTED_OUTSIDE = "export outside simcuda.device()"
+ALONE = "call the module itself, on one device"
+COPIED = "copy the tensor to the host first, by Tensor.cpu()"
+WITH_STATISTICS = "use torch.cuda.memory_stats() or gpu.measure()"
+WITH_OPERATIONS = "call operations of PyTorch instead"
+
+REFUSED: tuple[tuple[Any, str, str, str], ...] = (
+    (torch.cuda.graphs.CUDAGraph, "__new__", "torch.cuda.CUDAGraph", EAGERLY),
+    (torch.cuda.graphs.graph, "__init__", "torch.cuda.graph", EAGERLY),
+    (torch.cuda, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
+    (torch.cuda.graphs, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
+    (torch.nn.DataParallel, "__init__", "torch.nn.DataParallel", ALONE),
+    (torch.cuda.ExternalStream, "__new__", "torch.cuda.ExternalStream", "make a torch.cuda.Stream"),
+    (torch.cuda.memory.MemPool, "__new__", "torch.cuda.MemPool", "allocate from the default pool"),
+)
+"""Owner, name, what it is, and what to do instead."""
+
+NCCL = "use the backend gloo, or one process"
+
+REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
+    (torch.utils.dlpack, "to_dlpack", "Export by DLPack", COPIED),
+    (torch.Tensor, "__dlpack__", "Export by DLPack", COPIED),
+    (torch.Tensor, "__dlpack_device__", "Export by DLPack", COPIED),
+)
+"""The same for what works with host tensors."""
+
+REFUSED_ON_IMPORT: dict[str, tuple[str, str, str, str]] = {
+    "torch.export": ("", "export", "torch.export", EXPORTED_OUTSIDE),
+    "triton.runtime.jit": ("JITFunction", "run", "A Triton kernel", WITH_OPERATIONS),
+}
+"""The same for modules that may be loaded at any time; the owner is a class in them, or the module."""
+
+DYNAMO = "torch._dynamo.eval_frame"
+"""Where functions that were compiled before ask for their compiler."""
+
+C_FUNCTIONS: dict[str, str] = {
+    "_cuda_memorySnapshot": WITH_STATISTICS,
+    "_cuda_record_memory_history": WITH_STATISTICS,
+    "_cuda_hostMemoryStats": WITH_STATISTICS,
+    "_nccl_": NCCL,
+    "_broadcast": "copy by Tensor.to",
+    "_scatter": "copy by Tensor.to",
+    "_gather": "copy by Tensor.to",
+    "_cuda_": "leave it out, or run it on a real GPU",
+}
+"""What to do instead of C++ functions whose names begin so; the first that fits holds."""
+
+C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
+"""Parts of the names of those that only keep a setting."""
+
+
+_TORCH = "torch."
+
+
+class NotSimulatedError(AttributeError, RuntimeError):
+    """A simulated device cannot do this. It is no attribute either, so that ``hasattr`` answers False."""
+
+
+def install(patches: Patches) -> None:
+    """Refuse what needs a compiler, a driver, another process or a library of NVIDIA's."""
+    for owner, name, what, instead in REFUSED:
+        patches.set(owner, **{name: refuse(what, instead)})
+    refuse_on_device = partial(refuse_if, lambda tensor, *_, **__: tensor.is_cuda)
+    for owner, name, what, instead in REFUSED_ON_DEVICE:
+        patches.set(owner, **{name: refuse_on_device(getattr(owner, name), what, instead)})
+    interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
+    share = refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
+    patches.set(torch.Tensor, __cuda_array_interface__=property(share))
+    compiling = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", NOT_COMPILED)
+    patches.set(torch, compile=compiling)
+    profile: Any = torch.autograd.profiler.profile
+    asks_for_cuda = refuse_if(
+        lambda *_, use_cuda=False, use_device=None, **__: use_cuda or use_device == "cuda",
+        profile.__init__,
+        "Profiling of CUDA",
+        "profile with activities=[ProfilerActivity.CPU]",
+    )
+    patches.set(profile, __init__=asks_for_cuda)
+    parallel: Any = torch.nn.parallel.DistributedDataParallel
+    is_spread = refuse_if(
+        lambda _, module, *__, **___: any(parameter.is_cuda for parameter in module.parameters()),
+        parallel.__init__,
+        "DistributedDataParallel",
+        ALONE,
+    )
+    patches.set(parallel, __init__=is_spread)
+    distributed: Any = torch.distributed
+    if distributed.is_available():
+        asks_for_nccl = refuse_if(
+            lambda backend=None, *_, **__: "nccl" in str(backend).lower(),
+            distributed.init_process_group,
+            "NCCL",
+            NCCL,
+        )
+        patches.set(distributed, init_process_group=asks_for_nccl)
+        patches.set(distributed.distributed_c10d, init_process_group=asks_for_nccl)
+    # What is loaded later is refused then.
+    for module in (*REFUSED_ON_IMPORT, DYNAMO):
+        if module in sys.modules:
+            imported(sys.modules[module], patches)
+
+
+def refuse_c_functions(patches: Patches) -> None:
+    """Refuse what C++ would do for a real device, apart from what is answered already."""
+    replaced = {name for owner, name, _ in patches.replaced if owner is torch._C}
+    # A build for CUDA has these functions, and they would reach for the driver.
+    for name in list(vars(torch._C)):
+        instead = _instead_of_c_function(name)
+        if instead and name not in replaced and not any(part in name for part in C_SETTINGS):
+            patches.set(torch._C, **{name: refuse(f"torch._C.{name}", instead)})
+
+    def missing(name: str) -> Any:
+        # A build without CUDA lacks most of these functions.
+        if instead := _instead_of_c_function(name):
+            refuse(f"torch._C.{name}", instead)()
+        raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
+
+    patches.set(torch._C, __getattr__=missing)
+
+
+def imported(module: ModuleType, patches: Patches) -> None:
+    """Refuse what is in a module that was loaded before, or has just been."""
+    if module.__name__ in REFUSED_ON_IMPORT:
+        owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
+        patches.set(getattr(module, owner) if owner else module, **{name: refuse(what, instead)})
+        return
+    original = getattr(module, "_callback_from_stance", None)
+    if module.__name__ != DYNAMO or original is None:
+        return
+
+    refused = refuse("What torch.compile has made", NOT_COMPILED)
+
+    def callback_from_stance(callback: Any) -> Any:
+        # None and False stand for code that is not to be compiled.
+        if not callback:
+            return original(callback)
+        return refused() if _compiles() else None
+
+    patches.set(module, _callback_from_stance=callback_from_stance)
+
+
+def refuse(what: str, instead: str) -> Callable[..., Any]:
+    """A function that raises the error which says that ``what`` does not run, and what to do ``instead``."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise NotSimulatedError(f"{what} does not run on a simulated CUDA device; {instead}")
+
+    return refused
+
+
+def refuse_if(
+    is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
+) -> Callable[..., Any]:
+    """The original, but for calls that ``is_refused``, given their arguments, is true for.
+
+    Args:
+        is_refused: Takes the arguments of a call.
+        original: What runs where it says no.
+        what: What does not run, as the subject of a sentence.
+        instead: What to do instead, as a command.
+    """
+    refused = refuse(what, instead)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return refused() if is_refused(*args, **kwargs) else original(*args, **kwargs)
+
+    return function
+
+
+def _instead_of_c_function(name: str) -> str | None:
+    """What to do instead of a C++ function that is refused; None for any other."""
+    return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)
+
+
+def _compiles() -> bool:
+    """Whether neither the environment nor the stance says that code is to run as it is."""
+    if DYNAMO not in sys.modules:
+        # What the compiler will read when it is loaded, which takes a second.
+        return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
+    dynamo: Any = torch._dynamo
+    return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
+
+
+@dataclass
+class _OutsideLoader(Loader):
+    loader: Loader
+    patches: Patches
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Nothing is to know later that it was loaded in a special way.
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        module.__loader__ = self.loader
+        is_of_torch = module.__name__.startswith(_TORCH)
+        with self.patches.suspended() if is_of_torch else nullcontext():
+            self.loader.exec_module(module)
+        imported(module, self.patches)
+
+
+@dataclass
+class _OutsideFinder:
+    patches: Patches
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A spec that suspends the simulation while a module of torch runs; None for most others."""
+        if not name.startswith(_TORCH) and name not in REFUSED_ON_IMPORT:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _OutsideLoader(spec.loader, self.patches)
+        return spec
+
+
+@contextmanager
+def torch_imports_outside(patches: Patches) -> Iterator[None]:
+    """Suspend ``patches`` while a module of torch is imported."""
+    finder = _OutsideFinder(patches)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

@@ -1,0 +1,271 @@
+"""What tensors and storages answer about their device, and how Python code moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, UntypedStorage
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+
+from simcuda.device.dispatch_key import unwatched
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.dispatch import Dispatcher
+from simcuda.torch_api.patches import Patches, as_method
+
+_Base: Any = torch._C.TensorBase
+_text: Any = torch._tensor_str._str_intern
+DeviceLike = torch.device | str | int
+CPU = torch.device("cpu")
+_new_storage: Callable[[int], UntypedStorage] = UntypedStorage
+_resize: Callable[[UntypedStorage, int], UntypedStorage] = UntypedStorage.resize_
+_write_file: Callable[..., None] = UntypedStorage._write_file
+
+METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "record_stream")
+"""Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
+
+
+class CrossDeviceCopy(torch.autograd.Function):
+    """A copy to another device, whose gradient is copied back."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, api: TensorApi, device: int, how: dict[str, Any]) -> Tensor:
+        """Copy; see ``Dispatcher.copy``."""
+        ctx.api, ctx.origin, ctx.dtype = api, api.index_of(tensor), tensor.dtype
+        return api.dispatcher.copy(tensor, device, **how)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """Copy the gradient to where the tensor was."""
+        (gradient,) = gradients
+        return ctx.api.move(gradient, ctx.origin, {"dtype": ctx.dtype}), None, None, None
+
+
+_copy_with_gradient: Any = CrossDeviceCopy.apply
+
+
+@dataclass(frozen=True)
+class TensorApi:
+    """Replaces attributes of ``torch.Tensor``."""
+
+    machine: Machine
+    dispatcher: Dispatcher
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(
+            torch.Tensor,
+            device=property(self.device),
+            is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
+            is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
+            get_device=as_method(self.index_of),
+            # It moves the tensor to where the other one is, too.
+            type_as=as_method(self.to),
+            cpu=lambda tensor, memory_format=torch.preserve_format: self.to(
+                tensor, torch.device("cpu"), memory_format=memory_format
+            ),
+            # It may be given a device, which is deprecated.
+            is_pinned=lambda tensor, _=None, **__: (
+                (tag := self.machine.storages.of(tensor)) is not None and tag.pinned
+            ),
+            tolist=lambda tensor: _Base.tolist(self._read_by_host(tensor)),
+            **{name: as_method(getattr(self, name)) for name in METHODS},
+        )
+        patches.set(torch._tensor_str, _str=self.text)
+        # These need a tensor that Python has not seen yet: nothing may look at them.
+        for name in ("_make_subclass", "as_subclass"):
+            function: Any = unwatched(getattr(torch.Tensor, name))
+            is_static = isinstance(vars(_Base)[name], staticmethod)
+            patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
+
+    def index_of(self, tensor: Tensor) -> int:
+        """Index of a tensor's device, or ``HOST``."""
+        tag = self.machine.storages.of(tensor)
+        return HOST if tag is None else tag.device
+
+    def device(self, tensor: Tensor) -> torch.device:
+        """The device a tensor is on."""
+        index = self.index_of(tensor)
+        return _Base.device.__get__(tensor) if index == HOST else self.machine.devices[index]
+
+    def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
+        """``torch.Tensor.type``; without a type, the name of the tensor's own."""
+        if dtype is None:
+            return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
+        asked = dtype
+        if isinstance(dtype, str):
+            # A name such as ``torch.cuda.FloatTensor``; names of host types may stay names.
+            module, _, kind = dtype.rpartition(".")
+            if module == "torch.cuda" and not hasattr(torch.cuda, kind):
+                raise ValueError(f"invalid type: '{dtype}'")
+            asked = getattr({"torch": torch, "torch.cuda": torch.cuda}.get(module), kind, dtype)
+        if not hasattr(asked, "is_cuda"):
+            return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
+        # A type without a device keeps the tensor on the one it is on.
+        stays = asked.is_cuda == (self.index_of(tensor) != HOST)
+        device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
+        return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
+
+    def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
+        """The tensor on a device, itself where nothing changes.
+
+        Args:
+            tensor: The tensor.
+            device: Index of the device, or ``HOST``.
+            how: Arguments of ``aten._to_copy``.
+            copy: Whether it is to be another tensor in any case.
+        """
+        # A lazy module's parameter refuses almost every function until its first use.
+        if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
+            with torch._C.DisableTorchFunctionSubclass():
+                return self.dispatcher.copy(tensor.detach(), device, **how)
+        if self.index_of(tensor) == device:
+            return _Base.to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
+        if tensor.requires_grad and torch.is_grad_enabled():
+            return _copy_with_gradient(tensor, self, device, how)  # type: ignore[no-any-return]
+        return self.dispatcher.copy(tensor, device, **how)
+
+    def to(self, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """``torch.Tensor.to``."""
+        names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
+        if args and isinstance(args[0], Tensor):
+            names = ("other", "non_blocking", "copy")
+        elif args and isinstance(args[0], torch.dtype):
+            names = ("dtype", "non_blocking", "copy")
+        if len(args) > len(names):
+            raise TypeError(
+                f"to() takes at most {len(names)} positional arguments here, {len(args)} were given"
+            )
+        asked = dict(zip(names, args, strict=False)) | kwargs
+        other = asked.pop("other", None)
+        if other is not None:
+            asked |= {"device": other.device, "dtype": other.dtype}
+        device = asked.pop("device", None)
+        target = self.device(tensor) if device is None else device_of(device)
+        if target.type not in ("cpu", "cuda"):
+            return _Base.to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
+        copy = asked.pop("copy", False)
+        how = {name: value for name, value in asked.items() if value is not None}
+        return self.move(tensor, self.machine.index(target), how, copy=copy)
+
+    def cuda(
+        self,
+        tensor: Tensor,
+        device: DeviceLike | None = None,
+        non_blocking: bool = False,
+        memory_format: torch.memory_format = torch.preserve_format,
+    ) -> Tensor:
+        """``torch.Tensor.cuda``."""
+        target = torch.device("cuda") if device is None else device_of(device)
+        return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
+
+    def pin_memory(self, tensor: Tensor, device: DeviceLike | None = None) -> Tensor:  # noqa: ARG002 - deprecated
+        """``torch.Tensor.pin_memory``."""
+        if self.index_of(tensor) != HOST:
+            raise RuntimeError(f"cannot pin '{_type_name(tensor)}' only dense CPU tensors can be pinned")
+        if tensor.is_pinned():
+            return tensor
+        with torch.no_grad():
+            pinned = torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu", pin_memory=True
+            )
+            return pinned.copy_(tensor)
+
+    def numpy(self, tensor: Tensor, *, force: bool = False) -> Any:
+        """``torch.Tensor.numpy``, which refuses what is not on the host."""
+        is_on_host = self.index_of(tensor) == HOST
+        if not is_on_host and not force:
+            raise TypeError(
+                f"can't convert {self.device(tensor)} device type tensor to numpy. "
+                "Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        source = tensor if is_on_host and force else self._read_by_host(tensor)
+        return _Base.numpy(source, force=force)
+
+    def record_stream(self, tensor: Tensor, stream: Any) -> None:
+        """``torch.Tensor.record_stream``."""
+        tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.block is not None:
+            self.machine.allocators[tag.device].record_stream(tag.block, stream.number)
+
+    def text(self, tensor: Tensor, *, tensor_contents: str | None = None) -> str:
+        """``torch._tensor_str._str``, with the dispatch mode on: printing reads values one by one."""
+        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+            return str(_text(tensor, tensor_contents=tensor_contents))
+
+    def _read_by_host(self, tensor: Tensor) -> Tensor:
+        """The tensor itself, or a copy of it on the host that the host has waited for."""
+        tag = self.machine.storages.of(tensor)
+        if tag is not None and tag.device != HOST:
+            return self.dispatcher.copy(tensor.detach(), HOST)
+        if tag is not None and tag.pinned:
+            # A copy may still be writing there.
+            self.machine.host_touches(tag.serial, writes=False)
+        return tensor
+
+
+@dataclass(frozen=True)
+class StorageApi:
+    """Replaces attributes of ``torch.UntypedStorage``, which deep copies and pickling use."""
+
+    machine: Machine
+
+    def install(self, patches: Patches) -> None:
+        """Put everything in place."""
+        patches.set(
+            UntypedStorage,
+            device=property(
+                lambda storage: self.machine.devices[i] if (i := self.index_of(storage)) != HOST else CPU
+            ),
+            is_cuda=property(lambda storage: self.index_of(storage) != HOST),
+            clone=lambda storage: self.copy(storage, self.index_of(storage)),
+            resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
+            cpu=lambda storage: self.to(storage, "cpu"),
+            cuda=lambda storage, device=None, non_blocking=False: self.to(storage, device, non_blocking),
+            _write_file=lambda storage, *how: _write_file(self.to(storage, "cpu"), *how),
+            to=lambda storage, *, device, non_blocking=False: self.to(storage, device, non_blocking),
+        )
+
+    def index_of(self, storage: UntypedStorage) -> int:
+        """Index of a storage's device, or ``HOST``."""
+        tag = self.machine.storages.tags.get(storage._cdata)
+        return HOST if tag is None else tag.device
+
+    def resize(self, storage: UntypedStorage, nbytes: int) -> UntypedStorage:
+        """Change a storage's size in place, as sharded parameters do to give their memory back."""
+        _resize(storage, nbytes)
+        tag = self.machine.storages.tags.get(storage._cdata)
+        if tag is not None:
+            self.machine.resized(tag, nbytes)
+        return storage
+
+    def to(
+        self, storage: UntypedStorage, device: DeviceLike | None, non_blocking: bool = False
+    ) -> UntypedStorage:
+        """The storage on a device, itself where it is there already."""
+        target = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
+        index = self.machine.index(target)
+        return storage if index == self.index_of(storage) else self.copy(storage, index, non_blocking)
+
+    def copy(self, storage: UntypedStorage, device: int, non_blocking: bool = False) -> UntypedStorage:
+        """A copy of a storage on a device or on ``HOST``."""
+        made = _new_storage(storage.nbytes())
+        if device == HOST:
+            self.machine.place_on_host(made)
+        else:
+            self.machine.place(made, device)
+        made.copy_(storage, non_blocking)
+        return made
+
+
+def device_of(device: DeviceLike) -> torch.device:
+    """The device that ``cuda:1``, or 1, or a device means."""
+    return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+
+
+def _type_name(tensor: Tensor) -> str:
+    # With a function mode on, torch asks the simulated method for the name.
+    return "torch.cuda." + str(_Base.type(tensor)).rpartition(".")[2]
