@@ -186,7 +186,11 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
             mask = os.umask(0)
             os.umask(mask)
             mode = stat.S_IMODE(output.stat().st_mode) if output.exists() else 0o666 & ~mask
-            replace(output.resolve(), data, mode)
+            target = Path(os.path.realpath(output))
+            if target.is_symlink():
+                # What is a link even now leads back to itself.
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            replace(target, data, mode)
     except OSError as error:
         raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
     say(f"wrote {output}")
