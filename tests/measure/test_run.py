@@ -152,7 +152,7 @@ def test_a_promise_is_no_result(meter: TallyMeter, function: Any, kind: str) -> 
         run(workload(2), {"found": total, "fix": function}, meter, ROOT)
     hint = "give the workload a read that consumes it"
     assert f"fix at n=2: returned {kind}, which has not run; {hint}" == str(caught.value)
-    # The warning is this test's, not that of whichever one frees the coroutine.
+    # The traceback holds the coroutine, whose warning belongs to this test and to no later one.
     del caught
     gc.collect()
 

@@ -176,8 +176,9 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
     refuse_protected(output, is_protected)
     try:
         # Before anybody waits for the text.
-        if output.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(output.stat().st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         data = "".join(pieces).encode(errors=ENCODING_ERRORS)
         if output.exists() and not output.is_file():
             # A device or a pipe cannot be replaced.

@@ -61,8 +61,10 @@ def main(most: int, preload: Sequence[str]) -> None:
             print(folder, flush=True)
         log = os.open(Path(folder) / LOG, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     except OSError as error:
-        print(f"there is no folder for temporary files: {error.strerror}", file=sys.stderr)
         shutil.rmtree(folder, ignore_errors=True)
+        # A caller that is gone reads neither the folder nor this.
+        with suppress(BrokenPipeError):
+            print(f"there is no folder for temporary files: {error.strerror}", file=sys.stderr)
         return
     os.dup2(log, 2)
     try:
