@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -171,6 +172,16 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
 
 Server = Callable[..., Isolation]
+TEMPORARY = tempfile.gettempdir()
+
+
+class SharedIsolation(Isolation):
+    """A server that outlives the test that starts it, and so has no folder within that test's own."""
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TMPDIR", TEMPORARY)
+            return super()._start()
 
 
 @pytest.fixture(scope="session")
@@ -183,7 +194,7 @@ def server() -> Iterator[Server]:
 
         @cache
         def start(modules: tuple[str, ...], _: str | None) -> Isolation:
-            return stack.enter_context(Isolation(modules, at_once=False))
+            return stack.enter_context(SharedIsolation(modules, at_once=False))
 
         yield lambda modules=PRELOADED: start(tuple(modules), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
