@@ -202,6 +202,8 @@ def measure(
         return
     settings = with_meter(isolation, settings)
     try:
+        # A server that did not start has taken its folder along; the first task reports why it ended.
+        Path(isolation.folder).mkdir(0o700, exist_ok=True)
         made = tempfile.TemporaryDirectory(prefix="results-", dir=isolation.folder)
     except OSError as error:
         raise UnreachableError(
