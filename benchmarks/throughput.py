@@ -72,13 +72,13 @@ workload = _replace(workload, ticket="T-{number}", sweep=_kept)
 """
 LOOP = """
 import json, sys
-from finding_tickets.measure.tasks import measure
+from finding_tickets.measure.run import measure_payload
 
 # As a verification does: caches of compiled files are not written.
 sys.dont_write_bytecode = True
 with open(sys.argv[1]) as orders:
     for order in orders:
-        measure(json.loads(order))
+        measure_payload(json.loads(order))
 """
 LOOPS = """
 import subprocess, sys
