@@ -14,12 +14,13 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option
-from finding_tickets.cli.output import Format, counted, plain, say, write_json, write_table
+from finding_tickets.cli.output import Format, counted, say, write_json, write_table
 from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.root import chosen_root
+from finding_tickets.report.text import single_line
 
 TEMPLATE = "imported.md.j2"
 
@@ -155,6 +156,6 @@ def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
     strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:
         yield (
-            f"{counted(len(strays), 'new ticket')} without a location: {plain(strays[0])} is not within this "
-            "repository (--source-root says where it was when the tool ran)"
+            f"{counted(len(strays), 'new ticket')} without a location: {single_line(strays[0])} is "
+            "not within this repository (--source-root says where it was when the tool ran)"
         )

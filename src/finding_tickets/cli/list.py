@@ -7,12 +7,13 @@ from enum import StrEnum
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
-from finding_tickets.cli.output import counted, plain, say, write, write_json, write_table
+from finding_tickets.cli.output import counted, say, write, write_json, write_table
 from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.tree import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
+from finding_tickets.report.text import single_line
 
 MISSING = "-"
 
@@ -55,7 +56,7 @@ def list_tickets(
         write_json("ticket-list", [ticket_item(entry) for entry in measured_documents(facts, rows)])
     elif output_format is ListFormat.IDS:
         if rows:
-            write("\n".join(plain(row.id) for row in rows))
+            write("\n".join(single_line(row.id) for row in rows))
     else:
         cells = [list_cells(row, facts, names) for row in rows]
         if output_format is ListFormat.CSV:

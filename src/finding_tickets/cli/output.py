@@ -16,7 +16,7 @@ from typing import TextIO
 
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import replace
-from finding_tickets.report.text import printable
+from finding_tickets.report.text import printable, single_line
 
 GAP = "  "
 SHORTEST_CUT = 20
@@ -110,7 +110,7 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
-    lines = [[plain(cell) for cell in row] for row in [header, *rows]]
+    lines = [[single_line(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     room = terminal_width(sys.stdout) - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
     texts = []
@@ -127,11 +127,6 @@ def terminal_width(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return 0
-
-
-def plain(text: str) -> str:
-    """One line that cannot steer the terminal: white space collapsed, control characters shown as ``?``."""
-    return printable(" ".join(text.split()))
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:

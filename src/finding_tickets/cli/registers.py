@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from finding_tickets.cli.options import HERE, MeterName
 from finding_tickets.cli.output import say, say_error
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError, UsageError
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 
 # Commands of a warm list import neither the parser nor the templates.
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from finding_tickets.verify.verify import Settings
 
 ATTEMPTS = 1000
-REMEDIATION_RULES = "remediation-"
 STDIN = "-"
 T = TypeVar("T")
 

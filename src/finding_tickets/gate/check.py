@@ -10,7 +10,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.gate.branch import Base, BranchTicket, TicketEvidence
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import BEST_FIRST, Outcome, Status, Verdict
 from finding_tickets.register.disposition import outcome_of, status_of
@@ -23,7 +23,6 @@ AGAIN = "tickets verify {id}, and commit the evidence"
 NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
 ACCEPT = "where that is meant: --accept {id}"
 
-REMEDIATION_RULES = "remediation-"
 GUARDED = ("tickets", "evidence", "meter", "largest_file")
 GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
 """Settings that decide which tickets there are and which are closed, what counts, and where evidence is."""

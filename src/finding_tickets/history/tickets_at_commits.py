@@ -20,7 +20,7 @@ from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.store import ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of, stored_result
 from finding_tickets.history.walk import TicketInputs, depends_on
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
@@ -32,7 +32,6 @@ from finding_tickets.verify.plan import named_in
 
 NO_TICKET = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
 NO_VERIFIER = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="it has no verifier")
-REMEDIATION_RULES = "remediation-"
 
 ConfigFiles = tuple[str | None, str | None]
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from finding_tickets.model.vocabulary import Level
 
-__all__ = ["Level", "Problem"]
+__all__ = ["REMEDIATION_RULES", "Level", "Problem"]
+
+REMEDIATION_RULES = "remediation-"
+"""How the names of the rules about a Remediation begin: a document that breaks one is not measured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ import re
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
 from finding_tickets.register.relations import Edge, Graph, GraphNode
-from finding_tickets.report.text import INDENT, aligned, fields_of, printable
+from finding_tickets.report.text import INDENT, aligned, fields_of, single_line
 
 MISSING = "missing from the register"
 _UNSAFE_IN_MERMAID = re.compile(r"[^\w .,/()+=*-]")
@@ -57,7 +57,7 @@ def graph_text(graph: Graph) -> str:
 def dot(graph: Graph) -> str:
     """The graph in Graphviz's language."""
     lines = ["rankdir=LR;", "node [shape=box];"]
-    lines += [f"// cycle of blocks: {_line(_cycle(cycle))}" for cycle in graph.cycles]
+    lines += [f"// cycle of blocks: {single_line(_cycle(cycle))}" for cycle in graph.cycles]
     for node in graph.nodes:
         style = "" if node.row else ", style=dashed"
         lines.append(f"{_dot_text(node.id)} [label={_dot_text(node.id, _title(node))}{style}];")
@@ -103,7 +103,7 @@ def graph_item(graph: Graph) -> dict[str, object]:
 
 
 def _title(node: GraphNode) -> str:
-    return _line(node.row.title) if node.row else MISSING
+    return single_line(node.row.title) if node.row else MISSING
 
 
 def _cycle(cycle: tuple[str, ...]) -> str:
@@ -120,15 +120,10 @@ def _circular(graph: Graph) -> frozenset[Edge]:
 
 def _dot_text(*lines: str) -> str:
     """A quoted string of Graphviz, in which a backslash and a quotation mark have a meaning."""
-    escaped = (_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    escaped = (single_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 
 
 def _mermaid_text(text: str) -> str:
     """Text between quotation marks of Mermaid, with what may have a meaning written as its number."""
-    return _UNSAFE_IN_MERMAID.sub(lambda match: f"#{ord(match[0])};", _line(text))
-
-
-def _line(text: str) -> str:
-    """One line that steers nothing."""
-    return printable(" ".join(text.split()))
+    return _UNSAFE_IN_MERMAID.sub(lambda match: f"#{ord(match[0])};", single_line(text))

@@ -90,6 +90,11 @@ def printable(text: str) -> str:
     return "".join("?" if category(char) in _UNSEEN and char not in _KEPT else char for char in shown)
 
 
+def single_line(text: str) -> str:
+    """One line that cannot steer the terminal: white space collapsed, control characters shown as ``?``."""
+    return printable(" ".join(text.split()))
+
+
 def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
     """A styler that colours nothing."""
     return text
