@@ -12,8 +12,8 @@ from finding_tickets.ground.objects import read_objects
 from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import rank
-from finding_tickets.verify.evidence import NoStatementError, load
+from finding_tickets.register.staleness import NoStatementError, rank
+from finding_tickets.verify.evidence import load
 
 REMOVED = "removed"
 UNREADABLE = "unreadable"

@@ -26,8 +26,8 @@ from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
 from finding_tickets.register.files import SUFFIX, sidecar_names
 from finding_tickets.register.root import is_repository
-from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, own_torch
-from finding_tickets.verify.evidence import NoStatementError, load
+from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, NoStatementError, own_torch
+from finding_tickets.verify.evidence import load
 from finding_tickets.verify.plan import named_in
 
 NO_TICKET = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")

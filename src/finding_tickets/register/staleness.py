@@ -34,6 +34,7 @@ TOOL = "finding-tickets"
 TORCH = "torch"
 REMEDIATION = "Remediation"
 ABSENT = hashlib.sha256(b"").hexdigest()
+NO_STATEMENT = "it is no in-toto Statement of a test result"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 
@@ -347,25 +348,40 @@ def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
     )
 
 
-def read_recorded(content: bytes) -> RecordedEvidence:
-    """What an in-toto Statement of a test result says.
+class NoStatementError(ValueError):
+    """Why some bytes are no evidence, in a few words."""
+
+
+def read_statement(content: bytes) -> dict[str, Any]:
+    """The in-toto Statement of a test result in some bytes, as it was written.
 
     Raises:
-        ValueError: It is none, or it was edited.
+        NoStatementError: It is none, or it was edited.
     """
-    wrong = "it is no in-toto Statement of a test result"
     try:
-        statement = json.loads(content)
+        statement: dict[str, Any] = json.loads(content)
     except ValueError:
-        raise ValueError("it is no JSON") from None
+        raise NoStatementError("it is no JSON") from None
+    try:
+        if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
+            raise NoStatementError(NO_STATEMENT)
+        if statement["predicate"].pop("contentDigest")["sha256"] != content_digest(statement):
+            raise NoStatementError("it was edited: its content is not what its digest says")
+    except (LookupError, TypeError, AttributeError):
+        raise NoStatementError(NO_STATEMENT) from None
+    return statement
+
+
+def read_recorded(content: bytes) -> RecordedEvidence:
+    """What evidence says that decides whether it counts.
+
+    Raises:
+        NoStatementError: It is none, or it was edited.
+    """
+    statement = read_statement(content)
     try:
         predicate = statement["predicate"]
-        if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
-            raise ValueError(wrong)
-        if predicate.pop("contentDigest")["sha256"] != content_digest(statement):
-            raise ValueError("it was edited: its content is not what its digest says")
         done = predicate["verification"]
-        resources = [*statement["subject"], *predicate["configuration"]]
         return RecordedEvidence(
             verdict=Verdict(done["verdict"]),
             meter=done["meter"],
@@ -376,10 +392,10 @@ def read_recorded(content: bytes) -> RecordedEvidence:
             is_timed=any(
                 claim["metric"] == SECONDS and claim["holds"] is not None for claim in done["claims"]
             ),
-            inputs=tuple(map(_input, resources)),
+            inputs=tuple(map(input_of, [*statement["subject"], *predicate["configuration"]])),
         )
     except (LookupError, TypeError, AttributeError):
-        raise ValueError(wrong) from None
+        raise NoStatementError(NO_STATEMENT) from None
 
 
 def content_digest(statement: Mapping[str, Any]) -> str:
@@ -408,7 +424,7 @@ def own_torch() -> str:
     return metadata.version(TORCH).split("+")[0]
 
 
-def _input(resource: Mapping[str, Any]) -> tuple[str, str, str]:
+def input_of(resource: Mapping[str, Any]) -> tuple[str, str, str]:
     """Name, kind and value of a resource descriptor."""
     if "annotations" in resource:
         return resource["name"], "version", resource["annotations"]["version"]

@@ -27,23 +27,21 @@ from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.register.staleness import (
     ABSENT,
+    NO_STATEMENT,
     PREDICATE,
     REMEDIATION,
     STATEMENT,
     TOOL,
     TORCH,
     CurrentVerdict,
+    NoStatementError,
     Verdicts,
     code_inputs,
     content_digest,
+    input_of,
+    read_statement,
 )
 from finding_tickets.verify.plan import Plan
-
-NO_STATEMENT = "it is no in-toto Statement of a test result"
-
-
-class NoStatementError(ValueError):
-    """Why some bytes are no evidence, in a few words."""
 
 
 def dump(evidence: Evidence) -> bytes:
@@ -77,36 +75,20 @@ def load(content: bytes) -> Evidence:
     Raises:
         NoStatementError: It is none, or it was edited.
     """
+    statement = read_statement(content)
     try:
-        statement = json.loads(content)
         predicate = statement["predicate"]
-        if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
-            raise NoStatementError(NO_STATEMENT)
-        if predicate.pop("contentDigest")["sha256"] != content_digest(statement):
-            raise NoStatementError("it was edited: its content is not what its digest says")
         inputs = []
-        for resource, is_subject in (
-            *((each, True) for each in statement["subject"]),
-            *((each, False) for each in predicate["configuration"]),
-        ):
-            if "annotations" in resource:
-                kind, value = "version", resource["annotations"]["version"]
-            elif "gitCommit" in resource["digest"]:
-                kind, value = "commit", resource["digest"]["gitCommit"]
-            else:
-                kind, value = "file", resource["digest"]["sha256"]
-            inputs.append({"name": resource["name"], "kind": kind, "value": value, "is_subject": is_subject})
+        for place, is_subject in ((statement["subject"], True), (predicate["configuration"], False)):
+            for name, kind, value in map(input_of, place):
+                inputs.append({"name": name, "kind": kind, "value": value, "is_subject": is_subject})
         return Evidence.model_validate({"inputs": inputs, "verification": predicate["verification"]})
-    except NoStatementError:
-        raise
     except ValidationError as error:
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in wrong["loc"] if part != "verification")
         raise NoStatementError(f"{place}: {wrong['msg']}") from None
     except (LookupError, TypeError, AttributeError):
         raise NoStatementError(NO_STATEMENT) from None
-    except ValueError:
-        raise NoStatementError("it is no JSON") from None
 
 
 def _resource(given: Input) -> dict[str, Any]:
