@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 
 from finding_tickets.claims.language import (
-    DEEPEST_NESTING,
     Comparison,
     ExpressionError,
     Growth,
@@ -19,6 +18,7 @@ from finding_tickets.claims.language import (
     parse_expression,
     satisfied,
 )
+from finding_tickets.ground.tokens import DEEPEST_NESTING
 
 AT = {"n": 7, "largest": 1000}
 

@@ -23,11 +23,10 @@ from fractions import Fraction
 from typing import NoReturn
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.tokens import END, Tokens
+from finding_tickets.ground.tokens import DEEPEST_NESTING, END, Tokens
 
 LONGEST_TEXT = 400
 LARGEST_NUMBER = 10**18
-DEEPEST_NESTING = 40
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d[\d_]*(?:\.\d[\d_]*)?)|(?P<name>[A-Za-z_]\w*)"

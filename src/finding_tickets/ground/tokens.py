@@ -10,6 +10,8 @@ import re
 from typing import NamedTuple
 
 END, UNKNOWN = "end", "unknown"
+DEEPEST_NESTING = 40
+"""Brackets within brackets that a parser follows: Python's own stack has to hold them."""
 
 
 class Token(NamedTuple):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.ground.tokens import DEEPEST_NESTING
 from finding_tickets.register.query import QueryError, parse
-from finding_tickets.register.query.parser import DEEPEST_NESTING, LONGEST_QUERY
+from finding_tickets.register.query.parser import LONGEST_QUERY
 from finding_tickets.register.query.tree import All, Any, Condition, Node, Not, Sort, TextSearch
 
 if TYPE_CHECKING:

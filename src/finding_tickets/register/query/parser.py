@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from finding_tickets.ground.tokens import Tokens
+from finding_tickets.ground.tokens import DEEPEST_NESTING, Tokens
 from finding_tickets.register.query.facts import Lexicon
 from finding_tickets.register.query.keys import KEYS, SORTS, is_pattern
 from finding_tickets.register.query.tree import (
@@ -41,7 +41,6 @@ from finding_tickets.register.query.tree import (
 )
 
 LONGEST_QUERY = 10_000
-DEEPEST_NESTING = 40
 SORT = "sort"
 EVERYTHING = All(())
 

@@ -27,8 +27,8 @@ class QueryError(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class All:
-    """Every part holds; the cheapest are asked first."""
+class Combination:
+    """Several parts, of which the cheapest are asked first."""
 
     parts: tuple[Node, ...]
 
@@ -36,22 +36,22 @@ class All:
     def cost(self) -> int:
         """That of the dearest part."""
         return max((part.cost for part in self.parts), default=OF_ROW)
+
+
+class All(Combination):
+    """Every part holds."""
+
+    __slots__ = ()
 
     def holds(self, row: Row) -> bool:
         """Whether the row is one of those meant."""
         return all(part.holds(row) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Any:
-    """At least one part holds; the cheapest are asked first."""
+class Any(Combination):
+    """At least one part holds."""
 
-    parts: tuple[Node, ...]
-
-    @property
-    def cost(self) -> int:
-        """That of the dearest part."""
-        return max((part.cost for part in self.parts), default=OF_ROW)
+    __slots__ = ()
 
     def holds(self, row: Row) -> bool:
         """Whether the row is one of those meant."""

@@ -13,10 +13,8 @@ from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 
-INDEX_BYTES = 8
-COUNT_BYTES = 4
 STATIC_TILE = 512 * 16
 FEW_CANDIDATES = 10.0
 GROWTH_OF_FEW = 0.145

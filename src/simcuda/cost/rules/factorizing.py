@@ -13,7 +13,7 @@ import torch
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.host_reads import check_error_codes
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 UNCHECKED = (
     *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),
@@ -25,7 +25,6 @@ BY_LU = (
 )
 
 CODE_BYTES = 4
-INDEX_BYTES = 8
 SMALL_MATRIX = 16
 MEDIUM_MATRIX = 128
 FEW_MATRICES = 16

@@ -8,17 +8,14 @@ from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import COUNT_BYTES, HALF_BYTES, INDEX_BYTES, CostRule
 from simcuda.cost.rules.sorting import sort
 from simcuda.cost.tensor_iterator import LARGEST_OFFSET
 
 MASKS = (torch.bool, torch.uint8)
-INDEX_BYTES = 8
-COUNT_BYTES = 4
 CHUNK_ELEMENTS = 2**30
 FEW_INDICES = 3072
 INDICES_OF_A_PART = 10
-HALF_BYTES = 2
 
 
 def _indices(call: OperationCall) -> list[torch.Tensor]:

@@ -7,9 +7,8 @@ import torch
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import HALF_BYTES, CostRule
 
-HALF_BYTES = 2
 POSITION_BYTES = 8
 
 UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")

@@ -7,10 +7,9 @@ import torch
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.reductions import arithmetic, reduction
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import HALVES, CostRule
 
 VECTOR = 4
-HALVES = (torch.float16, torch.bfloat16)
 VECTORIZED = (torch.float32, *HALVES)
 MANY_ROWS = 64 * 1024
 COLUMNS_OF_A_BLOCK = 32

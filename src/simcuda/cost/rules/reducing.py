@@ -10,7 +10,7 @@ import torch
 from simcuda.cost.call import OpCost, OperationCall
 from simcuda.cost.launches import elementwise, kernels_over
 from simcuda.cost.reductions import arithmetic, reduction
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import HALVES, CostRule
 from simcuda.profile import Profile
 
 FAMILIES = {
@@ -27,7 +27,6 @@ FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for na
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
 CONVERTED = ("sum", "norm")
-HALVES = (torch.float16, torch.bfloat16)
 
 
 def reduce(

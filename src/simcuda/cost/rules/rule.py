@@ -10,6 +10,10 @@ import torch
 
 from simcuda.cost.call import OpCost, OperationCall
 
+HALVES = (torch.float16, torch.bfloat16)
+# What kernels of several topics keep beside the data: positions are int64, counters int32.
+INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 8, 4, 2
+
 
 @dataclass(frozen=True)
 class CostRule:

@@ -9,9 +9,7 @@ import torch
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.rule import CostRule
-
-INDEX_BYTES = 8
+from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 
 def _normal(call: OperationCall) -> OpCost:

@@ -6,9 +6,8 @@ import torch
 
 from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
-INDEX_BYTES = 8
 SEGMENT_KERNELS = 4
 
 

@@ -11,13 +11,12 @@ import torch
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import copied_within, same_bytes
 from simcuda.cost.launches import elementwise
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 LONGEST_SMALL_SORT = 4096
 SEGMENTS_SORTED_AT_ONCE = 128
 LONG_SEGMENT = 1_000_000
 LONGEST_FUSED_MODE = 2048
-INDEX_BYTES = 8
 
 
 def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
