@@ -336,7 +336,7 @@ def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, is
 def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isolation) -> None:
     """Of thousands of tickets, memory holds the plans that are still to be measured, and one measurement."""
     # What was planned first ends last, so that the last of the plans is not at hand by chance.
-    slow = VERIFIER.format(ticket="A-0") + "\nimport time\ntime.sleep(3)\n"
+    slow = VERIFIER.format(ticket="A-0") + "\nimport time\ntime.sleep(9)\n"
     add(repository, "A-0", verifier=slow)
     for number in range(1, 5):
         add(repository, f"A-{number}")

@@ -167,6 +167,8 @@ def verify(
             yield todo
         else:
             planned[document.path] = document, todo
+        # What is done is forgotten, and the last plan may be done long before the run ends.
+        del todo
     if planned:
         yield from (done for _, done in measure(planned, isolation, settings, on_start))
 
