@@ -115,7 +115,8 @@ def history(
         raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
 
     from finding_tickets.history.store import WhyUnmeasured
-    from finding_tickets.history.timeline import measure_history, timeline
+    from finding_tickets.history.tickets_at_commits import measure_history
+    from finding_tickets.history.timeline import timeline
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
     from finding_tickets.verify.verify import with_meter
