@@ -152,7 +152,7 @@ def bisect(
             for node, (place, _), result in zip(nodes, places, course.results, strict=True)
         ]
     except BadDataError as error:
-        raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
+        raise error.in_file(todo.document) from None
     steps = tuple(_turns(seen, course.results, begun=begun))
     decided = next((step for step in steps if step.state is not BisectState.SKIPPED), None)
     is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
