@@ -16,16 +16,10 @@ from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
-from finding_tickets.verify.judge import FIX, FOUND, check, questions
+from finding_tickets.verify.judge import FIX, FOUND, check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.verify import (
-    Settings,
-    cannot_time,
-    measured_of,
-    time_job,
-    times_of,
-    timing_device,
-)
+from finding_tickets.verify.times import cannot_time, take_times
+from finding_tickets.verify.verify import Settings, measured_of
 
 NOT_TRIED = frozenset({"graph_breaks"})
 """Metrics that a cheat is not held to: the compiler sees its wrapper."""
@@ -215,11 +209,14 @@ class _Audit:
 
     def _with_times(self, cheat: str, measured: MeasuredTicket) -> MeasuredTicket:
         """What was measured of a cheat, with its times; nothing else runs meanwhile."""
-        run = self.payload["job"]["variants"]
-        code = Code(
-            self.payload["job"]["code"], {name: at for name, at in self.plan.variants.items() if name in run}
-        )
-        asked = questions(self.timed, measured)
-        job = asdict(time_job(self.plan, [code], asked, measured, self.settings.timeout))
-        ((_, outcome),) = self.isolation.run({cheat: self.task(TIMING, cheat, job=job)})
-        return measured.model_copy(update={"times": times_of(outcome, timing_device(measured))})
+        job, timeout = self.payload["job"], self.settings.timeout
+        # The code as found has a folder of its own, which the payload names.
+        beside = {name: at for name, at in self.plan.variants.items() if name in job["variants"]}
+
+        def run(job: dict[str, Any]) -> TaskOutcome:
+            ((_, outcome),) = self.isolation.run({cheat: self.task(TIMING, cheat, job=job)})
+            return outcome
+
+        codes = [Code(job["code"], beside)]
+        times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
+        return measured.model_copy(update={"times": times})
