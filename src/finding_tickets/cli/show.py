@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, flag
-from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
-from finding_tickets.cli.registers import evidence_code, find_each, reading_code
+from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag
+from finding_tickets.cli.output import (
+    Format,
+    is_terminal,
+    say_errors,
+    say_problems,
+    style,
+    write,
+    write_json,
+    write_rich,
+)
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import list_rows
@@ -50,31 +58,28 @@ def show(
         pattern = facts.config.vocabulary.id_pattern
         documents = [entry.document for entry in found]
         pasts = [history_of(facts.root, each.path, each.id.value, pattern) for each in documents]
+    both = zip(found, pasts, strict=True)
     if output_format is Format.JSON:
-        items = []
-        for entry, past in zip(found, pasts, strict=True):
-            items.append(full_item(entry) | {"history": history_item(past) if past else None})
-        write_json("ticket", items)
+        write_json(
+            "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
+        )
     elif is_terminal(sys.stdout):
         _show_on_terminal(facts, found, pasts)
     elif found:
         pages = []
-        for entry, past in zip(found, pasts, strict=True):
+        for entry, past in both:
             git = ["", *history_lines(past, style)] if past else []
             pages.append("\n".join([document_text(entry, style), *git]))
         write("\n\n".join(pages))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
-    problems = [problem for problem in listing.problems if problem.file in files]
-    for problem in problems:
-        say(str(problem))
-    return ExitCode.worst(code, reading_code(problems), evidence_code(entry.measured for entry in found))
+    reading = say_problems(problem for problem in listing.problems if problem.file in files)
+    return ExitCode.worst(code, reading, say_errors(entry.measured.problem for entry in found))
 
 
 def _show_on_terminal(
     facts: Facts, found: Sequence[MeasuredDocument], pasts: Sequence[History | None]
 ) -> None:
-    from finding_tickets.cli.terminal import write_rich
     from finding_tickets.report.terminal import DocumentView, related_section
 
     sources = Sources(facts.root)
@@ -93,4 +98,4 @@ def _show_on_terminal(
             history=tuple(history_lines(past, plainly)) if past else (),
         )
         views.append(view)
-    write_rich(sys.stdout, views)
+    write_rich(views)
