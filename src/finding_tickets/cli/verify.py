@@ -246,11 +246,11 @@ def _show(
     if verifications and is_terminal(sys.stdout):
         from finding_tickets.cli.terminal import write_rich
         from finding_tickets.report.terminal import VerificationView, summary
-        from finding_tickets.report.text import Sources, no_line
+        from finding_tickets.report.text import Sources
 
         # The work tree is not what was measured at another revision.
-        here = no_line if settings.overrides else Sources(settings.root).line
-        pages = (VerificationView(each, no_line if each.revision else here) for each in verifications)
+        here = None if settings.overrides else Sources(settings.root).line
+        pages = (VerificationView(each, None if each.revision else here) for each in verifications)
         parts = (part for page in pages for part in (page, ""))
         write_rich(sys.stdout, chain(parts, [summary(verifications)]))
     elif verifications:
