@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from finding_tickets.claims.ratios import parse_ratio
+from finding_tickets.claims.check import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from finding_tickets.claims.language import Comparison, parse_condition
+from finding_tickets.claims.language import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground.checkouts import Checkouts
@@ -168,8 +168,7 @@ def bisect(
 
 def _at_most(claim: Claim, variant: str) -> Claim:
     """A claim about the fix, made of another variant, which may also cost less."""
-    condition = parse_condition(claim.value)
-    is_exact = isinstance(condition, Comparison) and condition.symbol == "=="
+    is_exact = parse_condition(claim.value).relation == "=="
     value = f"<= {claim.value.strip().removeprefix('==')}" if is_exact else claim.value
     return claim.model_copy(update={"variant": variant, "value": value})
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from finding_tickets.claims.check import (
     Checked,
+    Ratio,
     TimedPoint,
     at_text,
     check_counts,
@@ -18,10 +19,10 @@ from finding_tickets.claims.check import (
     located,
     meets,
     parse_conditions,
+    parse_ratio,
 )
 from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
-from finding_tickets.claims.ratios import Ratio, parse_ratio
 from finding_tickets.measure.tasks import Question
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
