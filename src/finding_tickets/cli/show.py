@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, flag
-from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
-from finding_tickets.cli.registers import evidence_code, find_each, reading_code
+from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag
+from finding_tickets.cli.output import (
+    Format,
+    is_terminal,
+    say_errors,
+    say_problems,
+    style,
+    write,
+    write_json,
+    write_rich,
+)
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
@@ -40,28 +48,25 @@ def show(
         pattern = facts.config.vocabulary.id_pattern
         documents = [entry.document for entry in found]
         pasts = [history_of(facts.root, each.path, each.id.value, pattern) for each in documents]
+    both = zip(found, pasts, strict=True)
     if output_format is Format.JSON:
-        items = []
-        for entry, past in zip(found, pasts, strict=True):
-            items.append(full_item(entry) | {"history": history_item(past) if past else None})
-        write_json("ticket", items)
+        write_json(
+            "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
+        )
     elif found:
         on_terminal = is_terminal(sys.stdout)
-        past_style = plainly if on_terminal else style
+        styler = plainly if on_terminal else style
         pages = [
-            document_page(facts, entry, tuple(history_lines(past, past_style)) if past else ())
-            for entry, past in zip(found, pasts, strict=True)
+            document_page(facts, entry, tuple(history_lines(past, styler)) if past else ())
+            for entry, past in both
         ]
         if on_terminal:
-            from finding_tickets.cli.terminal import write_rich
             from finding_tickets.report.terminal import DocumentView
 
-            write_rich(sys.stdout, map(DocumentView, pages))
+            write_rich(map(DocumentView, pages))
         else:
             write("\n\n".join("\n".join(document_lines(page, style)) for page in pages))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
-    problems = [problem for problem in listing.problems if problem.file in files]
-    for problem in problems:
-        say(str(problem))
-    return ExitCode.worst(code, reading_code(problems), evidence_code(entry.measured for entry in found))
+    reading = say_problems(problem for problem in listing.problems if problem.file in files)
+    return ExitCode.worst(code, reading, say_errors(entry.measured.problem for entry in found))
