@@ -270,11 +270,11 @@ def _show(
         return
     if packs and is_terminal(sys.stdout):
         from finding_tickets.report.terminal import VerificationView, summary
-        from finding_tickets.report.text import Sources, no_line
+        from finding_tickets.report.text import Sources
 
         # The work tree is not what was measured at another revision.
-        here = no_line if settings.overrides else Sources(settings.root).line
-        views = (VerificationView(each, no_line if each.revision else here) for each in map(unpack, packs))
+        here = None if settings.overrides else Sources(settings.root).line
+        views = (VerificationView(each, None if each.revision else here) for each in map(unpack, packs))
         parts = (part for view in views for part in (view, ""))
         write_rich(chain(parts, [summary(map(unpack, packs))]))
     else:
