@@ -11,7 +11,7 @@ from finding_tickets.cli.output import counted, say, write, write_json, write_ta
 from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.query.tree import close_words
+from finding_tickets.register.query.conditions import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
 from finding_tickets.report.text import single_line
 
