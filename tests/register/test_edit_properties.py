@@ -183,7 +183,13 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
         ) -> None:
             tried: list[Sequence[Splice]] = []
             old = self.page.data
-            super().change(what, (tried.append(each) or each for each in tries), expected, fields, labels)
+
+            def watched() -> Iterator[Sequence[Splice]]:
+                for each in tries:
+                    tried.append(each)
+                    yield each
+
+            super().change(what, watched(), expected, fields, labels)
             made.append(Change(old, tried[-1], self.page.data))
 
     monkeypatch.setattr(actions, "DocumentEdit", Watched)
