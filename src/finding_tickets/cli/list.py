@@ -10,7 +10,7 @@ from finding_tickets.cli.output import counted, say, say_errors, say_problems, w
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.query.tree import close_words
+from finding_tickets.register.query.conditions import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
 from finding_tickets.report.text import single_line
 

@@ -166,10 +166,10 @@ def _choose(
 
     Without ``--stale`` the words are IDs, or a query that selects among documents with a verifier.
     """
-    from finding_tickets.register.query import Facts, Lexicon, select
+    from finding_tickets.register.query import Facts, select
 
     facts = Facts.of(register)
-    if words and all(map(Lexicon(facts).is_id, words)):
+    if words and all(map(facts.is_id, words)):
         return words, (), ExitCode.OK
     text = " ".join(words)
     if stale:
