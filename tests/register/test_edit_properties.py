@@ -26,8 +26,8 @@ from finding_tickets.model.vocabulary import (
 )
 from finding_tickets.register.actions import DocumentEdit, Step, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, outcome_of, status_of
-from finding_tickets.register.index import row_of
+from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, status_of
+from finding_tickets.register.index import outcome_of, row_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"

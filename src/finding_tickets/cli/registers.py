@@ -144,9 +144,8 @@ class TicketWriter:
 
     def __init__(self, root: Path) -> None:
         from finding_tickets.ground.git import paths_on_branches
-        from finding_tickets.register.config import Config
+        from finding_tickets.register.config import Config, is_repository
         from finding_tickets.register.load import Register, load
-        from finding_tickets.register.root import is_repository
 
         try:
             self.register = load(root)

@@ -23,9 +23,8 @@ from finding_tickets.history.walk import TicketInputs, depends_on
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.root import is_repository
 from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, NoStatementError, own_torch
 from finding_tickets.verify.evidence import load
 from finding_tickets.verify.plan import named_in

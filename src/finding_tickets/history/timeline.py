@@ -27,7 +27,7 @@ from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
-from finding_tickets.register.identifiers import hint_for, natural
+from finding_tickets.register.index import hint_for, natural
 from finding_tickets.verify.judge import DECIDING, FOUND
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names

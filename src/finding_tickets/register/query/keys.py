@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from finding_tickets.model.vocabulary import Relationship, Severity, Status, Verdict, Words, word_for
-from finding_tickets.register.identifiers import natural
-from finding_tickets.register.index import Row
+from finding_tickets.register.index import Row, natural
 from finding_tickets.register.query.dates import COMPARE, date_in, date_test
 from finding_tickets.register.query.facts import Facts, Lexicon
 from finding_tickets.register.query.tree import (
