@@ -22,6 +22,7 @@ import torch
 
 import simcuda
 from finding_tickets.claims.check import at_text
+from finding_tickets.claims.laws import Place
 from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
 from finding_tickets.measure.meter import Function, Meter, VariantRun, choose
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
@@ -232,7 +233,7 @@ def _sites(
     runs: Sequence[VariantRun], fitted: Collection[Mapping[str, Any]], root: Path
 ) -> list[dict[str, Any]]:
     """Every line with its counts: first what stops the host, then what is wrong, then what moves or makes."""
-    counts = [each.counted.sites for each in runs]
+    counts = [each.sites for each in runs]
     laws = {(each["file"], each["line"], each["function"], each["what"]): each for each in fitted}
     sites = []
     for key in sorted({key for of_run in counts for key in of_run}):
@@ -309,16 +310,16 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
     if not runs:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
         raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")
-    sites: Counter[tuple[str, int, str, str]] = Counter()
+    sites: Counter[Place] = Counter()
     for each in runs:
-        sites.update(each.counted.sites)
+        sites.update(each.sites)
     return VariantRun(
         at=ONCE,
         metrics={
             name: (max if name in LARGEST else sum)(each.metrics[name] for each in runs)
             for name in runs[0].metrics
         },
-        sites=tuple(simcuda.Site(*key, count) for key, count in sites.items()),
+        sites=dict(sites),
         unknown=tuple(sorted({name for each in runs for name in each.unknown})),
         approximate=tuple(sorted({name for each in runs for name in each.approximate})),
         error=next(iter(failures), None),

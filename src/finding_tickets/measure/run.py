@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,13 +73,12 @@ class JobReport:
         }
 
 
-def variant_json(runs: Collection[VariantRun]) -> dict[str, Any]:
+def variant_json(runs: Sequence[VariantRun]) -> dict[str, Any]:
     """What a ``VariantResult`` is made of.
 
     Laws are fitted here, and not by the process that asked: here several tickets are at work at once.
     """
-    counted = [run.counted for run in runs]
-    fits = fit_metrics(counted)
+    fits = fit_metrics(runs)
     return {
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
@@ -93,7 +92,7 @@ def variant_json(runs: Collection[VariantRun]) -> dict[str, Any]:
                 "law": fit.law,
                 "growth": fit.growth,
             }
-            for (file, line, function, what), fit in fit_sites(counted).items()
+            for (file, line, function, what), fit in fit_sites(runs).items()
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
