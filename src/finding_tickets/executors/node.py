@@ -45,6 +45,9 @@ class Order(Record):
     cell: Cell | None = None
 
 
+_ERROR_FIELDS = ("message", "file", "line", "hint")
+
+
 class _OwnFaultError(Exception):
     """Why a verification has no answer, on this machine or on any other."""
 
@@ -110,12 +113,10 @@ def _verify(order: Order, root: Path) -> dict[str, Any]:
         outcome = ask_worker(_server(order), settings, tasks.TORCH)
         if outcome.never_ran:
             raise UnreachableError(str(outcome.reason))
-    wrong = done.error
-    return {
-        "verification": done.verification.model_dump(mode="json") if done.verification else None,
-        "evidence": done.evidence.model_dump(mode="json") if done.evidence else None,
-        "error": wrong and {name: getattr(wrong, name) for name in ("message", "file", "line", "hint")},
-    }
+    records = {"verification": done.verification, "evidence": done.evidence}
+    answer: dict[str, Any] = {name: one and one.model_dump(mode="json") for name, one in records.items()}
+    wrong = done.error and {name: getattr(done.error, name) for name in _ERROR_FIELDS}
+    return {**answer, "error": wrong}
 
 
 _servers: dict[object, Isolation] = {}
