@@ -11,8 +11,7 @@ import typer
 from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, Timeout, option, words_of
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.config import read_config
-from finding_tickets.register.root import repository_of
+from finding_tickets.register.config import read_config, repository_of
 
 if TYPE_CHECKING:
     from finding_tickets.verify.probing import Probed, ProbeRequest
