@@ -173,7 +173,7 @@ class Lexicon:
         word = word_for(name, self.vocabulary.known_agents)
         if word is None:
             # Most names are words; the reader of Markdown is loaded for the others.
-            from finding_tickets.documents.review_tokens import reviewer_word
+            from finding_tickets.documents.cross_reviews import reviewer_word
 
             word = reviewer_word(name, self.vocabulary)
         return word or name
