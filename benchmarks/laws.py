@@ -24,8 +24,7 @@ import numpy as np
 
 from benchmarks.command import main
 from benchmarks.result import Bound, Number, Result, Size
-from finding_tickets.claims.laws import identify
-from finding_tickets.claims.terms import Column, directions, terms
+from finding_tickets.claims.laws import Column, directions, identify
 
 ROUNDS = {Size.FULL: 9, Size.QUICK: 3, Size.LEAST: 1}
 PEER, POINTS, VARIABLES = Bound(0.1), Bound(1.5), Bound(1.5)
@@ -50,7 +49,7 @@ class Law:
     @property
     def known(self) -> list[Column]:
         """The values of the terms that it may be made of."""
-        return list(directions(terms(self.points)))
+        return list(directions(tuple(tuple(point.items()) for point in self.points)))
 
 
 def law(points: int, variables: int, number: int) -> Law:

@@ -7,10 +7,9 @@ from fractions import Fraction
 import pytest
 
 from finding_tickets.claims.language import (
-    Comparison,
+    GROWTH,
+    Condition,
     ExpressionError,
-    Growth,
-    Range,
     Variable,
     check_variables,
     evaluate,
@@ -75,19 +74,24 @@ def test_log2_rounds_away_from_the_powers_of_two() -> None:
 )
 def test_a_measured_value_is_compared_with_a_condition(text: str, expected: bool) -> None:
     """Seven meets exactly the conditions that are true of seven; ranges include both ends."""
-    condition = parse_condition(text)
-    assert isinstance(condition, Comparison | Range)
-    assert expected == satisfied(condition, 7, AT)
+    assert expected == satisfied(parse_condition(text), 7, AT)
 
 
 def test_a_growth_class_is_read() -> None:
     """``O(...)`` is a growth class, not a function."""
-    assert Growth(Variable("largest")) == parse_condition("O(largest)")
+    assert Condition(GROWTH, (Variable("largest"),)) == parse_condition("O(largest)")
+
+
+def test_digits_of_a_number_may_be_grouped() -> None:
+    """Underscores are read over, in growth classes too."""
+    assert 1000 == evaluate(parse_expression("1__000_"), AT)
+    assert GROWTH == parse_condition("O(1__000*n)").relation
 
 
 @pytest.mark.parametrize(
     ("text", "column"),
     [
+        ("O(0_0*n)", 3),
         ("O(0.5*n)", 3),
         ("O(n/d)", 4),
         ("O(n//2)", 4),

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from finding_tickets.claims.check import parse_ratio
 from finding_tickets.claims.language import ExpressionError
-from finding_tickets.claims.ratios import parse_ratio
 
 VARIANTS = ("found", "fix", "other")
 AT = {"n": 4, "k": 2}

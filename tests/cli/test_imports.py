@@ -6,14 +6,13 @@ import json
 import subprocess
 import sys
 import time
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.verify.conftest import add
 
 from finding_tickets.cli.main import COMMANDS as ALL
-from finding_tickets.cli.main import OPTIONS, application
+from finding_tickets.cli.main import application
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -79,15 +78,9 @@ def test_an_overview_loads_no_command(option: str) -> None:
 
 
 def test_the_overview_says_what_the_commands_say() -> None:
-    """`tickets --help` has each command's own first sentence, and each option that there is."""
-    stated = {}
-    for name, command in ALL.items():
-        module, _, function = command.place.partition(":")
-        code: Any = getattr(import_module(f"finding_tickets.cli.{module}"), function)
-        stated[name] = (code.__doc__ or "").partition("\n")[0]
+    """`tickets --help` shows each command's own first sentence, which it knows without loading it."""
+    stated = {name: command.help for name, command in application(ALL).commands.items()}
     assert stated == {name: command.summary for name, command in ALL.items()}
-    root = application(["list"])
-    assert set(OPTIONS) == {*(option for each in root.params for option in each.opts), "--help"}
 
 
 def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> None:

@@ -31,7 +31,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], int]:
         def raising(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(list_command, "open_listing", raising)
+        monkeypatch.setattr(list_command, "list_rows", raising)
         return run(["list"])
 
     return fail

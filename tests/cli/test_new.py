@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.cli import registers
+from finding_tickets.cli import new
 from finding_tickets.cli.main import run
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def test_more_drafts_than_attempts(
     tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Attempts are for IDs that others take: each draft begins after those that were written before it."""
-    monkeypatch.setattr(registers, "ATTEMPTS", 2)
+    monkeypatch.setattr(new, "ATTEMPTS", 2)
     drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 4))
     ran = tickets("new", "--from", str(drafts))
     assert [f"tickets/T-0{number}.md" for number in (1, 2, 3, 4)] == ran.out.split()

@@ -22,6 +22,6 @@ def test_the_page_has_every_command_with_its_options() -> None:
     sections = dict(re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page(), re.MULTILINE | re.DOTALL))
     assert list(COMMANDS) == list(sections)
     assert "    tickets set [OPTIONS] ID KEY=VALUE...\n" in sections["set"]
-    timeout = "| `--timeout SECONDS` | Stop a verification after this time. (at least 0.1) |"
+    timeout = "| `--timeout SECONDS` | Stop a measurement after this time. (at least 0.1) |"
     assert timeout in sections["verify"]
     assert "| `--format <table\\|json>` | How the data is printed. (default: table) |" in sections["show"]

@@ -38,9 +38,9 @@ class TallyMeter(Meter):
         self.built.append(inputs[0].tolist())
         counted = inputs[0].numel()
         result, error = attempt(workload, function, inputs, root)
-        site = simcuda.Site("fixes/x/found.py", 3, "check", "stream_syncs", counted)
+        sites = {("fixes/x/found.py", 3, "check", "stream_syncs"): counted}
         metrics = {"syncs": counted, "raised": int(error is not None)}
-        return VariantRun(dict(point), metrics, (site,), error=error, result=result)
+        return VariantRun(dict(point), metrics, sites, error, result=result)
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """There are none."""

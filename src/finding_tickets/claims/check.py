@@ -1,29 +1,36 @@
-"""Check a claim against what was measured: plain values at the points of a sweep."""
+"""Check a claim against what was measured: plain values at the points of a sweep.
+
+A claim about ``seconds`` states the time of its variant as a multiple of another variant's time: in
+``<= 0.5*found`` the variant's name stands for its time. A time by itself differs from machine to machine.
+Variables of the sweep may take part, as in ``<= 2*found/params``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from finding_tickets.claims.language import (
-    Binary,
+    GROWTH,
+    RANGE,
     Call,
     Condition,
     Expression,
     ExpressionError,
-    Growth,
     Number,
     Variable,
+    evaluate,
     parse_condition,
     parse_expression,
     satisfied,
+    variables,
 )
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.claims.metrics import ENDINGS
-from finding_tickets.claims.ratios import Ratio
 from finding_tickets.errors import BadDataError
 
 At = Mapping[str, int]
@@ -48,6 +55,27 @@ class Checked:
     counterexamples: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """What a claim says of the time of its variant, given in multiples of that of ``reference``."""
+
+    reference: str
+    condition: Condition
+
+    def edges(self, at: At) -> tuple[Fraction, ...]:
+        """The ratios at which the outcome turns at a point; raises what ``evaluate`` raises."""
+        return tuple(evaluate(side, {**at, self.reference: 1}) for side in self.condition.sides)
+
+    def outcome(self, low: float, high: float, at: At) -> bool | None:
+        """Whether all ratios from ``low`` to ``high`` meet the claim, or none; None where only some do."""
+        ends, edges = (Fraction(low), Fraction(high)), self.edges(at)
+        met = [satisfied(self.condition, ratio, {**at, self.reference: 1}) for ratio in ends]
+        # An interval that is wider than a range has both ends outside of it, and may still be right.
+        is_range = self.condition.relation == RANGE
+        is_outside = ends[1] < edges[0] or ends[0] > edges[1] if is_range else not any(met)
+        return False if is_outside else True if all(met) else None
+
+
 def at_text(at: At) -> str:
     """A point in words: ``params=4, largest=1024``."""
     return ", ".join(f"{name}={value}" for name, value in at.items())
@@ -61,9 +89,59 @@ def parse_conditions(at: Mapping[str, str]) -> dict[str, Condition]:
 def meets(at: At, conditions: Mapping[str, Condition]) -> bool:
     """Whether a point satisfies every condition; a growth class selects no points."""
     return all(
-        not isinstance(condition, Growth) and satisfied(condition, at[name], at)
+        condition.relation != GROWTH and satisfied(condition, at[name], at)
         for name, condition in conditions.items()
     )
+
+
+def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
+    """What a claim about the seconds of ``subject`` states, where the ticket has these variants.
+
+    Raises:
+        ExpressionError: It states something else; the hint says how to write it.
+    """
+    others = [name for name in variants if name != subject]
+    hint = f"state a multiple of another variant's time, as in <= 0.5*{next(iter(others), 'found')}"
+    try:
+        condition = parse_condition(text)
+    except ExpressionError as error:
+        raise ExpressionError(error.message, hint=error.hint or hint) from None
+    named = list(dict.fromkeys(each.name for each in variables(condition) if each.name in {subject, *others}))
+    wrong = None
+    if condition.relation == GROWTH:
+        wrong = "is a growth class, and times have no law"
+    elif subject in named:
+        wrong = f"compares {subject} with itself"
+    elif not named:
+        wrong = "compares with no other variant, and seconds differ on every machine"
+    elif len(named) > 1:
+        wrong = f"compares with {' and '.join(named)}; a claim compares with one other variant"
+        hint = "make it several claims"
+    # Times of machines cancel out only where the expression is a number times one time.
+    elif not all(_degree(side, named) == 1 for side in condition.sides):
+        wrong = f"is no multiple of the time of {named[0]}"
+    elif condition.relation in {"==", "!="}:
+        wrong = "is about equal times, and no two times are equal"
+        hint = "write <= or >=, or a range as 0.9*found..1.1*found"
+    if wrong:
+        raise ExpressionError(f"'{text}' {wrong}", hint=hint)
+    return Ratio(named[0], condition)
+
+
+def _degree(expression: Expression, times: Collection[str]) -> int | None:
+    """The power of a time that an expression is: 0 for a number, 1 for a time; None where it is no power."""
+    match expression:
+        case Number():
+            return 0
+        case Variable(name):
+            return int(name in times)
+        case Call(name, arguments):
+            degrees = [_degree(argument, times) for argument in arguments]
+            first = degrees[0]
+            if first is not None and degrees[-1] is not None and name in {"*", "/"}:
+                return first + degrees[-1] if name == "*" else first - degrees[-1]
+            keeps_power = name in {"+", "-", "max", "min"} or first == 0
+            return first if keeps_power and len(set(degrees)) == 1 else None
 
 
 @contextmanager
@@ -83,7 +161,7 @@ def decides_ending(metric: str, value: str, where: Mapping[str, str], at: At, oo
     # Running out of memory is an exception like others unless the claim counts failed allocations.
     if metric not in ENDINGS or (metric == "ooms" and not ooms):
         return False
-    return not isinstance(parse_condition(value), Growth) and meets(at, parse_conditions(where))
+    return parse_condition(value).relation != GROWTH and meets(at, parse_conditions(where))
 
 
 def check_counts(
@@ -93,10 +171,10 @@ def check_counts(
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
     # A law may be fitted to a part of the sweep; people must see that.
     covered = _coverage(len(points), len(sweep))
-    if isinstance(condition, Growth):
+    if condition.relation == GROWTH:
         if found.law is None:
             return Checked(None, f"the sweep cannot tell: {found}{covered}")
-        beyond = undominated(found.law, condition.expression)
+        beyond = undominated(found.law, *condition.sides)
         excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
         return Checked(not beyond, found.law + excess + covered)
     measured = str(found) if min(counts) < max(counts) else span(counts)
@@ -170,19 +248,17 @@ def _monomials(expression: Expression) -> list[Monomial]:
     match expression:
         case Variable(name):
             found = [frozenset({(name, 1)})]
-        case Binary("*", left, right):
+        case Number() | Call("min"):
+            # Laws contain `min(1, x)` alone, and classes no min at all.
+            found = [frozenset()]
+        case Call("*", (left, right)):
             # Each is expanded on its own: of a product of sums, most terms are the same ones again.
             ones, others = ([Counter(dict(each)) for each in _monomials(side)] for side in (left, right))
             found = [frozenset((one + other).items()) for one in ones for other in others]
-        case Binary("/", left, _):
+        case Call("/", (left, _)):
             found = _monomials(left)
-        case Binary(_, left, right):
-            found = [*_monomials(left), *_monomials(right)]
-        case Call("log2", (argument, *_)):
+        case Call("log2", (argument,)):
             found = [frozenset({(f"log2({_text(part)})", 1)}) for part in _monomials(argument)]
-        case Number() | Call("min", _):
-            # Laws contain `min(1, x)` alone, and classes no min at all.
-            found = [frozenset()]
         case Call(_, arguments):
             found = [part for argument in arguments for part in _monomials(argument)]
     return list(dict.fromkeys(found))

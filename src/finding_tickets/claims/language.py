@@ -8,7 +8,7 @@
 Inside ``O(...)`` only what grows with its variables is allowed: not ``-``, ``/``, ``//``, ``%``, ``min``
 or zero. Nothing is evaluated by Python, and a text can neither nest deeply nor name huge numbers.
 
-Values are exact (integers and fractions); only ``log2`` of what is no power of two is rounded.
+Values are exact fractions; only ``log2`` of what is no power of two is rounded.
 """
 
 from __future__ import annotations
@@ -23,20 +23,12 @@ from fractions import Fraction
 from typing import NoReturn
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.tokens import DEEPEST_NESTING, END, Tokens
+from finding_tickets.ground.tokens import DEEPEST_NESTING, END, Token, Tokens
 
 LONGEST_TEXT = 400
 LARGEST_NUMBER = 10**18
+RANGE, GROWTH = "..", "O"
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d[\d_]*(?:\.\d[\d_]*)?)|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<symbol>\.\.|//|==|!=|<=|>=|[-+*/%(),<>]))"
-)
-_GROWTH = re.compile(r"\s*O\s*(?=\()")
-# The operators, those that bind least first.
-_LEVELS = (("+", "-"), ("*", "/", "//", "%"))
-_ONE_ARGUMENT = {"ceil", "log2"}
-_NOT_IN_GROWTH = {"-", "/", "//", "%", "min"}
 # What to write in place of a common mistake.
 _HINTS = {
     "**": "there are no powers: write n*n",
@@ -48,6 +40,16 @@ _HINTS = {
     "≥": "write >=",
     ".": "a decimal has digits on both sides, as 0.5; a range is written 1..2",
 }
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d[\d_]*(?:\.\d[\d_]*)?)|(?P<name>[A-Za-z_]\w*)"
+    # Mistakes are tokens too, so that an error can name the whole of one.
+    rf"|(?P<symbol>\.\.|//|==|!=|<=|>=|{'|'.join(map(re.escape, _HINTS))}|[-+*/%(),<>]))"
+)
+_GROWTH = re.compile(r"\s*O\s*(?=\()")
+# The operators, those that bind least first.
+_LEVELS = (("+", "-"), ("*", "/", "//", "%"))
+_ONE_ARGUMENT = {"ceil", "log2"}
+_NOT_IN_GROWTH = {"-", "/", "//", "%", "min"}
 
 
 class ExpressionError(BadDataError):
@@ -56,9 +58,9 @@ class ExpressionError(BadDataError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer; a decimal is read as one divided by a power of ten."""
+    """An integer or a decimal."""
 
-    value: int
+    value: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,54 +72,30 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
-    """Two operands joined by ``+ - * / //`` or ``%``; ``-n`` is read as ``-1*n``."""
-
-    symbol: str
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
-    """``max``, ``min``, ``ceil`` or ``log2`` of its arguments."""
+    """An operator or a function of ``CALLS`` with its arguments; ``-n`` is read as ``-1*n``."""
 
-    function: str
+    name: str
     arguments: tuple[Expression, ...]
 
 
-Expression = Number | Variable | Binary | Call
+Expression = Number | Variable | Call
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A metric stands in the relation ``symbol`` to an expression."""
+class Condition:
+    """What a claim states of a metric.
 
-    symbol: str
-    expression: Expression
+    It stands in a ``relation`` of ``RELATIONS`` to the only side, or lies in the ``RANGE`` between two, both
+    included. Or it grows at most like the side (``GROWTH``); ``check.undominated`` says what that means.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A metric lies between two expressions, both included."""
-
-    low: Expression
-    high: Expression
+    relation: str
+    sides: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """A metric grows at most like an expression; ``check.undominated`` says what that means."""
-
-    expression: Expression
-
-
-Condition = Comparison | Range | Growth
-
-
-def _log2(values: Sequence[Fraction]) -> Fraction:
+def _log2(value: Fraction) -> Fraction:
     """Exact for powers of two; otherwise strictly between the powers around it, so that ``ceil`` is right."""
-    (value,) = values
     if value <= 0:
         raise ExpressionError(f"log2 of {value}, which is not positive")
     below = value.numerator.bit_length() - value.denominator.bit_length()
@@ -128,12 +106,19 @@ def _log2(values: Sequence[Fraction]) -> Fraction:
     return below + Fraction(min(max(fraction, 2.0**-50), 1 - 2.0**-50))
 
 
-OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+FUNCTIONS: dict[str, Callable[..., Fraction | int]] = {
+    "max": lambda *values: max(values),
+    "min": lambda *values: min(values),
+    "ceil": math.ceil,
+    "log2": _log2,
+}
+CALLS: dict[str, Callable[..., Fraction | int]] = {
+    **FUNCTIONS,
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
-    "//": lambda left, right: Fraction(left // right),
+    "//": operator.floordiv,
     "%": operator.mod,
 }
 RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
@@ -144,19 +129,13 @@ RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,
 }
-FUNCTIONS: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
-    "max": max,
-    "min": min,
-    "ceil": lambda values: Fraction(math.ceil(values[0])),
-    "log2": _log2,
-}
 
 
 def parse_expression(text: str) -> Expression:
     """The expression that ``text`` states; raises ``ExpressionError``."""
-    parser = _ExpressionParser(text)
+    parser = _Parser(text)
     expression = parser.expression()
-    parser.expect_end()
+    parser.finish()
     return expression
 
 
@@ -166,9 +145,9 @@ def parse_condition(text: str) -> Condition:
     Raises:
         ExpressionError: It cannot be read; for a common mistake the hint says what to write.
     """
-    parser = _ExpressionParser(text)
+    parser = _Parser(text)
     condition = parser.condition()
-    parser.expect_end()
+    parser.finish()
     return condition
 
 
@@ -180,26 +159,24 @@ def evaluate(expression: Expression, at: Mapping[str, int]) -> Fraction:
     """
     match expression:
         case Number(value):
-            return Fraction(value)
+            return value
         case Variable(name):
             check_variables(expression, at)
             return Fraction(at[name])
-        case Binary(symbol, left, right):
-            # Fractions keep `n/2` exact, whatever n is.
-            first, second = evaluate(left, at), evaluate(right, at)
-            if symbol in {"/", "//", "%"} and second == 0:
-                raise ExpressionError(f"division by zero in {first} {symbol} {second}")
-            return OPERATORS[symbol](first, second)
-        case Call(function, arguments):
-            return FUNCTIONS[function]([evaluate(argument, at) for argument in arguments])
+        case Call(name, arguments):
+            values = [evaluate(argument, at) for argument in arguments]
+            try:
+                return Fraction(CALLS[name](*values))
+            except ZeroDivisionError:
+                raise ExpressionError(f"division by zero in {values[0]} {name} 0") from None
 
 
-def satisfied(condition: Comparison | Range, measured: int | Fraction, at: Mapping[str, int]) -> bool:
-    """Whether a measured value meets a condition at a point; raises what ``evaluate`` raises."""
-    value = Fraction(measured)
-    if isinstance(condition, Range):
-        return evaluate(condition.low, at) <= value <= evaluate(condition.high, at)
-    return RELATIONS[condition.symbol](value, evaluate(condition.expression, at))
+def satisfied(condition: Condition, measured: int | Fraction, at: Mapping[str, int]) -> bool:
+    """Whether a value meets a condition, which is no growth class, at a point; raises as ``evaluate``."""
+    value, sides = Fraction(measured), [evaluate(side, at) for side in condition.sides]
+    if condition.relation == RANGE:
+        return sides[0] <= value <= sides[1]
+    return RELATIONS[condition.relation](value, sides[0])
 
 
 def variables(node: Expression | Condition) -> Iterator[Variable]:
@@ -207,14 +184,9 @@ def variables(node: Expression | Condition) -> Iterator[Variable]:
     match node:
         case Variable():
             yield node
-        case Comparison(_, part) | Growth(part):
-            yield from variables(part)
-        case Binary(_, left, right) | Range(left, right):
-            yield from variables(left)
-            yield from variables(right)
-        case Call(_, arguments):
-            for argument in arguments:
-                yield from variables(argument)
+        case Call(_, parts) | Condition(_, parts):
+            for part in parts:
+                yield from variables(part)
 
 
 def check_variables(node: Expression | Condition, known: Iterable[str]) -> None:
@@ -233,50 +205,35 @@ def suggest(word: str, known: Sequence[str]) -> str:
     return f"{question}known: {', '.join(known) or 'none'}"
 
 
-class _ExpressionParser:
+class _Parser:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_TEXT:
             raise ExpressionError(f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are read")
-        # Tokens come one by one, so that a mistake is named where the reader meets it.
         self._text = text
         self._tokens = Tokens(text, _TOKEN)
         self._depth = 0
+        self._in_growth = False
 
     def condition(self) -> Condition:
         if _GROWTH.match(self._text):
             self._tokens.take()
-            return self._growth()
-        if relation := self._tokens.accept(*RELATIONS):
-            return Comparison(relation.text, self.expression())
+            self._in_growth = True
+            return Condition(GROWTH, (self._factor(),))
+        if relation := self._accept(*RELATIONS):
+            return Condition(relation.text, (self.expression(),))
         expression = self.expression()
-        if self._tokens.accept(".."):
-            return Range(expression, self.expression())
-        return Comparison("==", expression)
-
-    def _growth(self) -> Growth:
-        start = self._tokens.at
-        growth = Growth(self._factor())
-        # The tokens are read once more: of a tree, the place of an operator is not known.
-        inside = Tokens(self._text[: self._tokens.at], _TOKEN)
-        inside.at = start
-        while (token := inside.take()).kind != END:
-            number = token.text if token.kind == "number" else "1"
-            if token.text in _NOT_IN_GROWTH or "." in number or int(number) == 0:
-                message = (
-                    f"'{token.text}' at column {token.position + 1} of '{self._text}' has no place in O(...)"
-                )
-                hint = "a class is made of sums, products, max, ceil, log2, variables and positive integers"
-                raise ExpressionError(message, hint=hint)
-        return growth
+        if self._accept(RANGE):
+            return Condition(RANGE, (expression, self.expression()))
+        return Condition("==", (expression,))
 
     def expression(self, level: int = 0) -> Expression:
         if level == len(_LEVELS):
             return self._factor()
         left = self.expression(level + 1)
-        while symbol := self._tokens.accept(*_LEVELS[level]):
-            left = Binary(symbol.text, left, self.expression(level + 1))
+        while symbol := self._accept(*_LEVELS[level]):
+            left = Call(symbol.text, (left, self.expression(level + 1)))
         return left
 
     def _factor(self) -> Expression:
@@ -284,9 +241,9 @@ class _ExpressionParser:
         self._depth += 1
         if self._depth > DEEPEST_NESTING:
             raise ExpressionError(f"'{self._text}' nests more than {DEEPEST_NESTING} levels deep")
-        if self._tokens.accept("-"):
-            factor: Expression = Binary("*", Number(-1), self._factor())
-        elif self._tokens.accept("("):
+        if self._accept("-"):
+            factor: Expression = Call("*", (Number(Fraction(-1)), self._factor()))
+        elif self._accept("("):
             factor = self.expression()
             self._expect(")")
         else:
@@ -298,16 +255,14 @@ class _ExpressionParser:
         token = self._tokens.peek()
         if token.kind not in {"number", "name"}:
             self._fail()
-        self._tokens.take()
+        self._accept(token.text)
         column = token.position + 1
         if token.kind == "number":
-            # A decimal is a fraction: 0.1 has no exact float.
-            whole, _, decimals = token.text.replace("_", "").partition(".")
-            value, unit = int(whole + decimals), 10 ** len(decimals)
-            if max(value, unit) > LARGEST_NUMBER:
-                excess = "has too many digits" if decimals else f"is larger than {LARGEST_NUMBER}"
-                raise ExpressionError(f"the number at column {column} {excess}")
-            return Binary("/", Number(value), Number(unit)) if decimals else Number(value)
+            # No float on the way: 0.1 is none.
+            value = Fraction(token.text.replace("_", ""))
+            if max(value.numerator, value.denominator) > LARGEST_NUMBER:
+                raise ExpressionError(f"the number at column {column} has too many digits")
+            return Number(value)
         if self._tokens.peek().text != "(":
             return Variable(token.text, token.position)
         if token.text not in FUNCTIONS:
@@ -315,27 +270,35 @@ class _ExpressionParser:
             raise ExpressionError(message, hint=suggest(token.text, list(FUNCTIONS)))
         self._expect("(")
         arguments = [self.expression()]
-        while token.text not in _ONE_ARGUMENT and self._tokens.accept(","):
+        while token.text not in _ONE_ARGUMENT and self._accept(","):
             arguments.append(self.expression())
         self._expect(")")
         return Call(token.text, tuple(arguments))
 
-    def expect_end(self) -> None:
-        if self._tokens.peek().kind != END:
-            self._fail()
+    def _accept(self, *texts: str) -> Token | None:
+        """Take the next token if it is one of these; what could shrink a growth class is refused there."""
+        token = self._tokens.accept(*texts)
+        if token and self._in_growth:
+            is_no_size = token.kind == "number" and ("." in token.text or not token.text.strip("0_"))
+            if is_no_size or token.text in _NOT_IN_GROWTH:
+                message = (
+                    f"'{token.text}' at column {token.position + 1} of '{self._text}' has no place in O(...)"
+                )
+                hint = "a class is made of sums, products, max, ceil, log2, variables and positive integers"
+                raise ExpressionError(message, hint=hint)
+        return token
 
     def _expect(self, text: str) -> None:
-        if not self._tokens.accept(text):
+        if not self._accept(text):
+            self._fail()
+
+    def finish(self) -> None:
+        if self._tokens.peek().kind != END:
             self._fail()
 
     def _fail(self) -> NoReturn:
         """Say what stands where something else was expected."""
-        text, start = self._text, self._tokens.peek().position
-        if text[start - 1 : start + 1] == "**":
-            start -= 1
-        word = re.match(r"\w+|", text[start:])
-        written = next((wrong for wrong in _HINTS if text.startswith(wrong, start)), None)
-        shown = written or (word and word[0]) or text[start : start + 1]
-        what = f"'{shown}'" if shown else "end"
-        message = f"unexpected {what} at column {start + 1} of '{text}'"
-        raise ExpressionError(message, hint=_HINTS.get(shown))
+        token = self._tokens.peek()
+        what = f"'{token.text}'" if token.text else "end"
+        message = f"unexpected {what} at column {token.position + 1} of '{self._text}'"
+        raise ExpressionError(message, hint=_HINTS.get(token.text))

@@ -1,57 +1,69 @@
 """Find the exact law by which a metric grows over a sweep, or say that there is none.
 
-A law is a sum of one to three terms (``terms.py``) with rational coefficients, or the larger of two such
-sums. It is accepted only where the sweep determines it: there are at least two points more than it has
-coefficients (three for a law with steps or of three terms), each point is predicted exactly by a fit to the
-others, and what it rests on takes at least three values. Two values prove no slope; a variable that is 0 or 1
-all over the sweep has no other. Of several laws the one with the shortest description counts; where different
-laws of that length fit, all of them are rivals and none is a law.
+A law is a sum of one to three terms with rational coefficients, or the larger of two such sums. It is
+accepted only where the sweep determines it: there are at least two points more than it has coefficients
+(three for a law with steps or of three terms), each point is predicted exactly by a fit to the others, and
+what it rests on takes at least three values. Two values prove no slope; a variable that is 0 or 1 all over
+the sweep has no other. Of several laws the one with the shortest description counts; where different laws of
+that length fit, all of them are rivals and none is a law.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, product
-from typing import NamedTuple
+from itertools import combinations, combinations_with_replacement, product
+from math import ceil, gcd
+from random import Random
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
 from finding_tickets.claims.metrics import ENDINGS, METRICS
-from finding_tickets.claims.terms import (
-    Column,
-    Sum,
-    Term,
-    determined_without_any,
-    directions,
-    solve,
-    spanning,
-    terms,
-)
 
-SPARE_POINTS = 2
-SPARE_POINTS_OF_COMPLEX = 3
+SPARE_POINTS, SPARE_POINTS_OF_COMPLEX = 2, 3
 FEWEST_VALUES = 3
 MOST_RIVALS = 3
+LARGEST_DENOMINATOR = 8
 # The shortest description that a sum of so many terms can have.
 SHORTEST_SUM = {1: 1, 2: 3, 3: 5}
 LONGEST_TERM_IN_MAX = 4
 # What writing ``max`` adds to the length of a description.
 MAX_LENGTH = 2
 VARIABLE_LENGTH = 2
-_LAWS_KEPT, _SWEEPS_KEPT = 256, 16
-"""Enough for one verification, whose metrics and lines often have the same values at the same points."""
+# Sizes ``k`` for which work grows in steps of ``ceil(x/k)``.
+CHUNKS = (
+    # Tensors that one multi-tensor launch takes, by the number of lists: CUDA 12, then CUDA 13.
+    *(30, 36, 48, 64, 110),
+    *(210, 252, 336, 448, 770),
+    # Blocks that one multi-tensor launch takes: CUDA 12, then CUDA 13.
+    *(320, 2240),
+    # Inputs of one concatenation (64, 128), tensors of one norm clean-up, elements of one tensor chunk.
+    *(128, 400, 65536),
+    # An allocator block in bytes, and in elements of two bytes; in elements of four it is 128, of eight 64.
+    *(512, 256),
+    # Elements at which a reduction takes a workspace; a segment of the allocator in bytes.
+    *(131072, 2097152),
+)
+PRIME = 2**31 - 1
+# Enough for one verification, whose metrics and lines often have the same values at the same points.
+_keep_laws = lru_cache(maxsize=256)
 
+Sizes = Mapping[str, int]
 Point = tuple[tuple[str, int], ...]
+Column = tuple[int, ...]
+"""One value for each point."""
+Residues = list[int]
 Place = tuple[str, int, str, str]
 """File, line and function of a line of code, and the metric that it made count."""
 
 
-class CountedRun(NamedTuple):
+@dataclass(frozen=True)
+class CountedRun:
     """A run at a point: what it counted, where, and the exception that ended it, if one did."""
 
-    at: Mapping[str, int]
+    at: Sizes
     metrics: Mapping[str, int]
     sites: Mapping[Place, int]
     error: str | None
@@ -69,56 +81,96 @@ class Fit:
         return self.law or self.growth or "no law"
 
 
-def fit_metrics(runs: Iterable[CountedRun]) -> dict[str, Fit]:
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term without its coefficient: its text, its length as a description, its value at each point.
+
+    A constant has no variables. A step is a ``ceil``.
+    """
+
+    text: str
+    length: int
+    column: Column
+    variables: tuple[str, ...] = ()
+    is_step: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms and their coefficients."""
+
+    terms: tuple[Term, ...]
+    coefficients: tuple[Fraction, ...]
+
+    @property
+    def parts(self) -> list[tuple[Term, Fraction]]:
+        """Each term with its coefficient."""
+        return list(zip(self.terms, self.coefficients, strict=True))
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether every coefficient is one that code can cause; others are coincidences."""
+        return all(
+            factor > 0 and factor.denominator == 1
+            if term.is_step
+            else factor != 0 and factor.denominator <= LARGEST_DENOMINATOR
+            for term, factor in self.parts
+        )
+
+    @property
+    def length(self) -> int:
+        """The length of the description; a minus costs 1 and a fraction 2 on top of the terms."""
+        return sum(term.length + (factor < 0) + 2 * (factor.denominator > 1) for term, factor in self.parts)
+
+    def __str__(self) -> str:
+        """The sum as the claims' language writes it, the constant last."""
+        texts = []
+        for term, factor in sorted(self.parts, key=lambda part: not part[0].variables):
+            size = "" if abs(factor) == 1 else f"{abs(factor)}*"
+            texts.append(f"{'-' * (factor < 0)}{size}{term.text}" if term.variables else str(factor))
+        return " + ".join(texts).replace("+ -", "- ")
+
+
+def fit_metrics(runs: Sequence[CountedRun]) -> dict[str, Fit]:
     """A fit for each metric over the runs that ended without an error, or over all for how they ended."""
-    every = list(runs)
+    sweep = [run.at for run in runs]
     fits = {}
     for metric in METRICS:
         is_ending = metric in ENDINGS
-        having = [run for run in every if metric in run.metrics and (is_ending or run.error is None)]
+        having = [run for run in runs if metric in run.metrics and (is_ending or run.error is None)]
         if having:
             values = [run.metrics[metric] for run in having]
-            sweep = [run.at for run in every]
             fits[metric] = fit([run.at for run in having], values, sweep, is_ending=is_ending)
     return fits
 
 
-def fit_sites(runs: Iterable[CountedRun]) -> dict[Place, Fit]:
+def fit_sites(runs: Sequence[CountedRun]) -> dict[Place, Fit]:
     """A fit for each line over the runs that ended without an error; a line counts 0 where it is absent."""
-    every = list(runs)
     # What was counted up to an exception would bend the law of the whole.
-    done = [run for run in every if run.error is None]
-    points, sweep = [run.at for run in done], [run.at for run in every]
+    done = [run for run in runs if run.error is None]
+    points, sweep = [run.at for run in done], [run.at for run in runs]
     places = sorted({place for run in done for place in run.sites})
     return {place: fit(points, [run.sites.get(place, 0) for run in done], sweep) for place in places}
 
 
 def fit(
-    points: Sequence[Mapping[str, int]],
-    values: Sequence[int],
-    sweep: Sequence[Mapping[str, int]] | None = None,
-    *,
-    is_ending: bool = False,
+    points: Sequence[Sizes], values: Sequence[int], sweep: Sequence[Sizes], *, is_ending: bool = False
 ) -> Fit:
     """The law of a metric with ``values`` at ``points`` of a sweep, or else its rivals or its range.
 
     A metric of how a run ended is 0 or 1: what could be anything else is no law of it.
     """
-    laws = identify(points, values, sweep)
-    # A law that is no yes or no for sizes between those of the sweep is a coincidence.
-    if is_ending:
-        every, possible = sweep or points, []
-        for law in laws:
-            expression = parse_expression(law)
-            names = {variable.name for variable in variables(expression)}
-            extremes = [{min(at[name] for at in every), max(at[name] for at in every)} for name in names]
-            corners = (dict(zip(names, corner, strict=True)) for corner in product(*extremes))
-            if all(evaluate(expression, at) in {0, 1} for at in corners):
-                possible.append(law)
-        laws = tuple(possible)
-    if len(laws) == 1:
-        return Fit(laws[0], None)
-    return Fit(None, " or ".join(laws) or f"no law, {span(values)}")
+    laws = [law for law in identify(points, values, sweep) if not is_ending or _is_yes_or_no(law, sweep)]
+    return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or f"no law, {span(values)}")
+
+
+def _is_yes_or_no(law: str, sweep: Sequence[Sizes]) -> bool:
+    """Whether a law is 0 or 1 for all sizes between those of the sweep; else it is a coincidence."""
+    expression = parse_expression(law)
+    names = {variable.name for variable in variables(expression)}
+    extremes = [{min(at[name] for at in sweep), max(at[name] for at in sweep)} for name in names]
+    corners = (dict(zip(names, corner, strict=True)) for corner in product(*extremes))
+    return all(evaluate(expression, at) in {0, 1} for at in corners)
 
 
 def span(values: Sequence[int]) -> str:
@@ -127,46 +179,43 @@ def span(values: Sequence[int]) -> str:
 
 
 def identify(
-    points: Sequence[Mapping[str, int]],
-    values: Sequence[int],
-    sweep: Sequence[Mapping[str, int]] | None = None,
+    points: Sequence[Sizes], values: Sequence[int], sweep: Sequence[Sizes] | None = None
 ) -> tuple[str, ...]:
     """The law of a metric in the claims' language: one text, several rivals, or nothing.
 
     ``values`` are the metric at ``points``, which share their variables and may be a part of ``sweep``.
     Repeated points count once; where they disagree there is no law.
     """
-    distinct = dict(zip((tuple(point.items()) for point in points), values, strict=True))
-    if any(distinct[tuple(point.items())] != value for point, value in zip(points, values, strict=True)):
-        return ()
+    distinct: dict[Point, int] = {}
+    for point, value in zip(points, values, strict=True):
+        if distinct.setdefault(tuple(point.items()), value) != value:
+            return ()
     every = points if sweep is None else sweep
     flags = frozenset(name for name in points[0] if {point[name] for point in every} == {0, 1})
     return _identify(tuple(distinct), tuple(distinct.values()), flags)
 
 
-@lru_cache(maxsize=_LAWS_KEPT)
+@_keep_laws
 def _identify(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
-    if found := _sum_laws(points, values, flags):
-        return found
     # Two branches fit much by chance, so that they are tried only where no sum fits.
-    return _shortest(list(_maxima(points, values, flags)))
+    return _sum_laws(points, values, flags) or _shortest(list(_maxima(points, values, flags)))
 
 
-@lru_cache(maxsize=_LAWS_KEPT)
+@_keep_laws
 def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
     """The shortest sums that fit, if the sweep determines all of them."""
     if len(set(values)) <= 1:
         return (str(values[0]),) if len(values) > SPARE_POINTS else ()
-    known = _directions(points)
+    known = directions(points)
     columns = list(known)
     found: list[Sum] = []
     for size, shortest in SHORTEST_SUM.items():
         # A longer sum cannot be the shortest law any more.
         if found and min(law.length for law in found) <= shortest:
             break
-        for hit in spanning(columns, values, size):
+        for hit in _spanning(columns, values, size):
             for chosen in product(*(known[columns[i]] for i in hit)):
-                coefficients = solve([term.column for term in chosen], values)
+                coefficients = _solve([term.column for term in chosen], values)
                 if coefficients and (law := Sum(chosen, coefficients)).is_plausible:
                     found.append(law)
     length = min((law.length for law in found), default=0)
@@ -176,11 +225,6 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     return _shortest([(law.length, str(law)) for law in found])
 
 
-@lru_cache(maxsize=_SWEEPS_KEPT)
-def _directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
-    return directions(terms([dict(point) for point in points]))
-
-
 def _shortest(laws: Sequence[tuple[int, str]]) -> tuple[str, ...]:
     shortest = min((length for length, _ in laws), default=0)
     # Where many laws fit, the sweep says nothing, and a list of them helps nobody.
@@ -188,21 +232,137 @@ def _shortest(laws: Sequence[tuple[int, str]]) -> tuple[str, ...]:
     return rivals if len(rivals) <= MOST_RIVALS else ()
 
 
+@lru_cache(maxsize=16)
+def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
+    """The terms by direction: columns that are multiples of each other cannot be told apart by this sweep.
+
+    Of one direction the shortest terms are kept.
+    """
+    groups: dict[Column, list[Term]] = {}
+    for term in _terms([dict(point) for point in points]):
+        # A term that is 0 at every point can be neither found nor excluded.
+        if key := _primitive(term.column):
+            group = groups.setdefault(key, [])
+            if not group or group[0].length == term.length:
+                group.append(term)
+    return groups
+
+
+def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
+    """Every term over the variables that all points share, shortest kinds first."""
+    columns = {name: tuple(point[name] for point in points) for name in points[0]}
+    # The lengths order the kinds: of laws that fit alike the one that is simplest to say is taken.
+    yield Term("1", 1, (1,) * len(points))
+    for name, column in columns.items():
+        yield Term(name, VARIABLE_LENGTH, column, (name,))
+    for name, column in columns.items():
+        yield Term(f"min(1, {name})", 3, tuple(min(1, value) for value in column), (name,))
+    for (left, first), (right, second) in combinations_with_replacement(columns.items(), 2):
+        products = tuple(a * b for a, b in zip(first, second, strict=True))
+        yield Term(f"{left}*{right}", 4, products, (left, right))
+    for name, column in columns.items():
+        for size in CHUNKS:
+            steps = tuple(ceil(value / size) for value in column)
+            yield Term(f"ceil({name}/{size})", 5, steps, (name,), is_step=True)
+
+
+def _primitive(column: Column) -> Column | None:
+    """The column divided by its greatest common divisor and leading sign; None for zeros only."""
+    divisor = gcd(*column)
+    if divisor == 0:
+        return None
+    divisor = divisor if next(value for value in column if value) > 0 else -divisor
+    return tuple(value // divisor for value in column)
+
+
+def _spanning(columns: Sequence[Column], target: Column, size: int) -> Iterator[tuple[int, ...]]:
+    """The index sets of ``size`` (1 to 3) columns whose combinations may reach ``target``; none is missed.
+
+    The columns are primitive and differ. They are projected to ``size + 1`` dimensions modulo a prime. There,
+    two columns complete a combination where they are parallel once the target, and for three the first
+    column, is divided out.
+    """
+    if size == 1:
+        yield from ((i,) for i, column in enumerate(columns) if column == _primitive(target))
+        return
+    random = Random(0)  # noqa: S311 - a fixed sequence keeps the search deterministic
+    weights = [[random.randrange(1, PRIME) for _ in target] for _ in range(size + 1)]
+    projected = [
+        [sum(w * value for w, value in zip(row, column, strict=True)) % PRIME for row in weights]
+        for column in (target, *columns)
+    ]
+    quotient = _divide_out(projected[0], projected[1:])
+    if size == 2:
+        yield from _parallel(quotient, 0)
+        return
+    for first in range(len(columns)):
+        for pair in _parallel(_divide_out(quotient[first], quotient[first + 1 :]), first + 1):
+            yield (first, *pair)
+
+
+def _divide_out(direction: Residues, columns: Sequence[Residues]) -> list[Residues]:
+    pivot = next((i for i, value in enumerate(direction) if value), None)
+    if pivot is None:
+        return [[0] * (len(direction) - 1) for _ in columns]
+    # Modulo a prime every number but 0 has an inverse, so that this stays exact and quick.
+    inverse = pow(direction[pivot], -1, PRIME)
+    unit = [value * inverse % PRIME for value in direction]
+    others = [i for i in range(len(direction)) if i != pivot]
+    return [[(column[i] - column[pivot] * unit[i]) % PRIME for i in others] for column in columns]
+
+
+def _parallel(columns: Sequence[Residues], offset: int) -> Iterator[tuple[int, int]]:
+    """The pairs of parallel columns of two dimensions, by their number from ``offset``."""
+    slopes = defaultdict(list)
+    for number, (x, y) in enumerate(columns, offset):
+        if x or y:
+            slopes[y * pow(x, -1, PRIME) % PRIME if x else None].append(number)
+    for group in slopes.values():
+        yield from combinations(group, 2)
+
+
+def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | None:
+    """The only coefficients with which the columns sum up to ``target``; None where none or many do."""
+    unknowns = len(columns)
+    rows = [list(row) for row in zip(*columns, target, strict=True)]
+    # Elimination without division: every row keeps its zeros, and the integers stay small for three unknowns.
+    for pivot in range(unknowns):
+        found = next((i for i in range(pivot, len(rows)) if rows[i][pivot]), None)
+        if found is None:
+            return None
+        rows[pivot], rows[found] = rows[found], rows[pivot]
+        chosen, leading = rows[pivot], rows[pivot][pivot]
+        for i, row in enumerate(rows):
+            if i != pivot and (factor := row[pivot]):
+                rows[i] = [leading * a - factor * b for a, b in zip(row, chosen, strict=True)]
+    if any(row[-1] for row in rows[unknowns:]):
+        return None
+    return tuple(Fraction(row[-1], row[i]) for i, row in enumerate(rows[:unknowns]))
+
+
 def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> bool:
     """Whether a sweep has enough points for a law, and enough values to prove each slope of it."""
-    columns = [term.column for term in law.terms]
+    terms = law.terms
     # Values of a column that is flat but for one step are easily explained by chance.
-    flat = any(term.is_step or (term.variables and len(set(term.column)) == 2) for term in law.terms)
-    is_complex = len(columns) >= max(SHORTEST_SUM) or (flat and (len(columns) > 1 or law.terms[0].is_step))
-    spare = SPARE_POINTS_OF_COMPLEX if is_complex else SPARE_POINTS
-    if len(values) < len(columns) + spare:
+    flat = any(term.is_step or (term.variables and len(set(term.column)) == 2) for term in terms)
+    is_complex = len(terms) == max(SHORTEST_SUM) or (flat and (len(terms) > 1 or terms[0].is_step))
+    if len(values) < len(terms) + (SPARE_POINTS_OF_COMPLEX if is_complex else SPARE_POINTS):
         return False
-    names = {name for term in law.terms for name in term.variables} - flags
+    names = {name for term in terms for name in term.variables} - flags
     taken = [{dict(point)[name] for point in points} for name in names]
-    taken += [set(term.column) for term in law.terms if term.is_step]
-    return all(len(each) >= FEWEST_VALUES for each in taken) and determined_without_any(
-        columns, values, range(len(values))
-    )
+    taken += [set(term.column) for term in terms if term.is_step]
+    return all(len(each) >= FEWEST_VALUES for each in taken) and _predicts(law, values, range(len(values)))
+
+
+def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
+    """Whether a fit to all but any one of ``rows`` has only one solution, and so predicts that row."""
+    # Leave-one-out: a law must not rest on the point that it is to explain.
+    for left_out in rows:
+        kept = [i for i in rows if i != left_out]
+        columns = [tuple(term.column[i] for i in kept) for term in law.terms]
+        if _solve(columns, tuple(values[i] for i in kept)) is None:
+            return False
+    return True
 
 
 def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> Iterator[tuple[int, str]]:
@@ -211,30 +371,20 @@ def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) ->
     Such a peak is set by one of two phases, depending on the sizes. A branch nowhere exceeds the metric, and
     is the only law of the points that it touches alone.
     """
-    candidates = [
-        term for group in _directions(points).values() for term in group if term.length <= LONGEST_TERM_IN_MAX
-    ]
+    terms = [term for group in directions(points).values() for term in group]
     branches = []
-    for law in dict.fromkeys(_lower_bounds(candidates, values)):
-        parts = list(zip(law.terms, law.coefficients, strict=True))
-        touched = [
-            i
-            for i, value in enumerate(values)
-            if sum(factor * term.column[i] for term, factor in parts) == value
-        ]
-        if determined_without_any([term.column for term in law.terms], values, touched):
+    for law in dict.fromkeys(_lower_bounds([t for t in terms if t.length <= LONGEST_TERM_IN_MAX], values)):
+        predicted = (sum(factor * term.column[i] for term, factor in law.parts) for i in range(len(values)))
+        touched = [i for i, value in enumerate(predicted) if value == values[i]]
+        if _predicts(law, values, touched):
             branches.append((law, frozenset(touched)))
     for (first, left), (second, right) in combinations(branches, 2):
-        # Every point must be explained by one of the branches.
-        if len(left | right) < len(values):
-            continue
-        for law, alone in ((first, left - right), (second, right - left)):
-            own = sorted(alone)
-            if len(own) <= SPARE_POINTS or (str(law),) != _sum_laws(
-                tuple(points[i] for i in own), tuple(values[i] for i in own), flags
-            ):
-                break
-        else:
+        # Every point must be explained by one of the branches, and each of them by points of its own.
+        if len(left | right) == len(values) and all(
+            len(own) > SPARE_POINTS
+            and (str(law),) == _sum_laws(tuple(points[i] for i in own), tuple(values[i] for i in own), flags)
+            for law, own in ((first, sorted(left - right)), (second, sorted(right - left)))
+        ):
             yield first.length + second.length + MAX_LENGTH, f"max({first}, {second})"
 
 
@@ -248,18 +398,17 @@ def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:
         if slope > 0:
             yield Sum((term,), (Fraction(slope),))
     for first, second in combinations(candidates, 2):
-        if not (first.is_constant or first.length == second.length == VARIABLE_LENGTH):
+        if first.variables and not first.length == second.length == VARIABLE_LENGTH:
             continue
         rows = list(zip(first.column, second.column, values, strict=True))
         # Two points fix the coefficients; of all pairs of points, those are kept that exceed no value.
         found = set()
         for (x1, y1, v1), (x2, y2, v2) in combinations(rows, 2):
-            if not (determinant := x1 * y2 - x2 * y1):
-                continue
-            a, a_rest = divmod(v1 * y2 - v2 * y1, determinant)
-            b, b_rest = divmod(x1 * v2 - x2 * v1, determinant)
-            if a > 0 and b > 0 and not a_rest and not b_rest:
-                found.add((a, b))
+            if determinant := x1 * y2 - x2 * y1:
+                a, a_rest = divmod(v1 * y2 - v2 * y1, determinant)
+                b, b_rest = divmod(x1 * v2 - x2 * v1, determinant)
+                if a > 0 and b > 0 and not a_rest and not b_rest:
+                    found.add((a, b))
         for a, b in found:
             if all(a * x + b * y <= v for x, y, v in rows):
                 yield Sum((first, second), (Fraction(a), Fraction(b)))

@@ -11,14 +11,22 @@ from finding_tickets.cli.options import (
     OutputFormat,
     Root,
     Sandbox,
+    Timeout,
+    find_each,
     flag,
     option,
-    seconds,
+    settings_of,
 )
-from finding_tickets.cli.output import Format, say, say_error, style, write, write_json
-from finding_tickets.cli.registers import find_each, measurable, settings_of
+from finding_tickets.cli.output import Format, say, say_errors, style, write, write_json
+from finding_tickets.cli.verify import measurable
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.gate.audit import Audited, Fate
+from finding_tickets.gate.audit import audit as run
+from finding_tickets.measure.cheats import CHEATS
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
+from finding_tickets.report.gate import audit_item, audit_lines
+from finding_tickets.verify.plan import verifier_of
 
 
 def audit(
@@ -27,18 +35,11 @@ def audit(
     cheat: Annotated[list[str] | None, option("NAME", "Try this cheat alone (repeatable).")] = None,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, seconds("Stop a cheat after this time.")] = None,
+    timeout: Timeout = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Try fixes that cheat, and see which of them the verifier catches."""
-    from finding_tickets.gate.audit import Audited, Fate
-    from finding_tickets.gate.audit import audit as run
-    from finding_tickets.measure.cheats import CHEATS
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.gate import audit_item, audit_lines
-    from finding_tickets.verify.plan import verifier_of
-
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
     # A misspelt name would try nothing, and so find nothing wrong.
@@ -56,11 +57,11 @@ def audit(
         sound, reading = measurable(register, chosen)
         settings = settings_of(register, meter, timeout, record=False)
         done: list[Audited] = []
+        codes = [code, reading]
         if sound:
             say(f"trying {len(cheats)} cheats on {', '.join(each.id.value for each in sound)}")
         for number, audited in enumerate(run(sound, isolation, settings, cheats), 1):
-            if audited.error:
-                say_error(audited.error)
+            codes += [say_errors([audited.error]), _code(audited)]
             say(f"[{number}/{len(sound)}] {audited.document.id.value}")
             done.append(audited)
     # They come as they end; people look for them in the order in which they named them.
@@ -70,13 +71,12 @@ def audit(
         write_json("audit", map(audit_item, shown))
     elif shown:
         write("\n\n".join("\n".join(audit_lines(audited, style)) for audited in shown))
-    for audited in done:
-        fates = {one.fate for one in audited.tried}
-        if audited.error:
-            code = ExitCode.worst(code, ExitCode.BAD_DATA)
-        elif Fate.MISSED in fates:
-            code = ExitCode.worst(code, ExitCode.GATE_FAILED)
-        # A cheat that was not tried may be one that nothing catches.
-        elif audited.reason or Fate.UNTRIED in fates:
-            code = ExitCode.worst(code, ExitCode.INCONCLUSIVE)
-    return ExitCode.worst(code, reading)
+    return ExitCode.worst(*codes)
+
+
+def _code(audited: Audited) -> ExitCode:
+    fates = {one.fate for one in audited.tried}
+    if Fate.MISSED in fates:
+        return ExitCode.GATE_FAILED
+    # A cheat that was not tried may be one that nothing catches.
+    return ExitCode.INCONCLUSIVE if audited.reason or Fate.UNTRIED in fates else ExitCode.OK

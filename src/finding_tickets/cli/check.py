@@ -6,15 +6,27 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from finding_tickets.cli.options import HERE, Meter, Root, Sandbox, format_option, option, seconds
-from finding_tickets.cli.output import add_to_summary, counted, say, style, write, write_json
-from finding_tickets.cli.registers import settings_of
+from finding_tickets.cli.options import (
+    HERE,
+    Meter,
+    Root,
+    Sandbox,
+    Timeout,
+    format_option,
+    option,
+    settings_of,
+)
+from finding_tickets.cli.output import counted, say, style, write, write_json
+from finding_tickets.cli.output_file import add_to_summary
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.gate.branch import base_of, branch_tickets
+from finding_tickets.gate.check import configuration, exit_code, judge, unread
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
+from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
+from finding_tickets.report.github import annotation
 
 CONFIGURATION = "configuration"
-
-
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
 
 
@@ -25,18 +37,12 @@ def check(
         list[str] | None, option("ID", "A ticket whose changes are meant, or configuration (repeatable).")
     ] = None,
     meter: Meter = None,
-    timeout: Annotated[float | None, seconds("Stop a verification after this time.")] = None,
+    timeout: Timeout = None,
     summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
     sandbox: Sandbox = False,
     output_format: Annotated[CheckFormat, format_option("How the outcome is printed.")] = CheckFormat.TEXT,
 ) -> ExitCode:
     """Measure again what a branch changes and compare with its base."""
-    from finding_tickets.gate.branch import base_of, branch_tickets
-    from finding_tickets.gate.check import configuration, exit_code, judge, unread
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
-    from finding_tickets.report.github import annotation
-
     head = load(root)
     then = base_of(head.root, base)
     named = accept or []
@@ -49,8 +55,7 @@ def check(
     settings = settings_of(head, meter, timeout)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         judged = judge(found, named, head, isolation, settings, say)
-    others = [*configuration(then, head, accepted=CONFIGURATION in named)]
-    others += unread(then.register, head)
+    others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then.register, head)]
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
         write_json("check", map(gate_item, judged), problems=[other_item(each) for each in others])

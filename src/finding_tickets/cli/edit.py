@@ -22,12 +22,13 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.ground.files import FileEdit, rewrite
+from finding_tickets.ground.files import rewrite
 from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, Verdict, squeeze
-from finding_tickets.register.actions import edit_of, one_line, relating, setting, ticking
+from finding_tickets.register.actions import Step, edit_of, one_line, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS
-from finding_tickets.register.index import Listing, list_rows, row_of
+from finding_tickets.register.index import Listing, Row, list_rows, row_of
+from finding_tickets.register.load import with_sidecar
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
@@ -59,9 +60,8 @@ def set_values(
             raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
         values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
     steps = [setting(key, values) for key, values in values_of.values()]
-    edit = edit_of(row, listing.config.vocabulary, today(), *steps)
     what = f"{row.id}: {', '.join(changes)}"
-    return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, [(row, steps)], what, dry_run=dry_run, output_format=output_format)
 
 
 def tick(
@@ -77,9 +77,9 @@ def tick(
     """Tick items of a checklist."""
     listing = list_rows(root)
     row = listing.find(ticket)
-    edit = edit_of(row, listing.config.vocabulary, today(), ticking(items, not undo))
+    steps = [ticking(items, not undo)]
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
-    return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, [(row, steps)], what, dry_run=dry_run, output_format=output_format)
 
 
 def relate(
@@ -95,16 +95,15 @@ def relate(
     (word,) = words_of("as", [kind], {each.value: () for each in Relationship}, "relationship")
     relationship, remark = Relationship(word), one_line("--note", note)
     listing = list_rows(root)
-    words = listing.config.vocabulary
     first, second = listing.find(ticket), listing.find(other)
     if first is second:
         raise UsageError(f"{first.id} cannot relate to itself")
-    edits = [
-        edit_of(first, words, today(), relating(second.id, relationship, remark)),
-        edit_of(second, words, today(), relating(first.id, CONVERSE[relationship], remark)),
+    steps = [
+        (first, [relating(second.id, relationship, remark)]),
+        (second, [relating(first.id, CONVERSE[relationship], remark)]),
     ]
     what = f"{first.id}: {relationship} {second.id}"
-    return _edit_files(listing, edits, what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
 
 
 def close(
@@ -121,9 +120,8 @@ def close(
 ) -> ExitCode:
     """Close a ticket; as fixed only if it is verified."""
     listing = list_rows(root)
-    words = listing.config.vocabulary
     row = listing.find(ticket)
-    spellings = {each.value: words.outcomes.get(each, ()) for each in SETTLED_AS}
+    spellings = {each.value: listing.config.vocabulary.outcomes.get(each, ()) for each in SETTLED_AS}
     (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
     if (wanted is Outcome.DUPLICATE) is not bool(of):
@@ -132,21 +130,23 @@ def close(
         raise UsageError("--force is for --as fixed alone: nothing else needs a measurement")
     if force and not why:
         raise UsageError("--force needs a --reason, which the ticket keeps")
-    original = original_of(row, listing.find(of)) if of else None
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
-        fresh = row_of(current)
+        fresh = row_of(with_sidecar(listing.root, current))
         return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).verdict(fresh)
 
+    original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
-    linked = [relating(original.id, Relationship.DUPLICATE)] if original else []
-    edits = [edit_of(row, words, today(), *linked, closing(end, verdict_of))]
+    steps = [(row, [closing(end, verdict_of)])]
     if original:
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
-        edits.insert(0, edit_of(original, words, today(), relating(row.id, Relationship.DUPLICATE)))
+        steps = [
+            (original, [relating(row.id, Relationship.DUPLICATE)]),
+            (row, [relating(original.id, Relationship.DUPLICATE), closing(end, verdict_of)]),
+        ]
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
-    return _edit_files(listing, edits, what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
 
 
 def reopen(
@@ -162,15 +162,22 @@ def reopen(
         raise UsageError("--reason must say why")
     listing = list_rows(root)
     row = listing.find(ticket)
-    edit = edit_of(row, listing.config.vocabulary, today(), reopening(why, today()))
-    what = f"{row.id}: open again"
-    return _edit_files(listing, [edit], what, dry_run=dry_run, output_format=output_format)
+    steps = [reopening(why, today())]
+    return _edit(
+        listing, [(row, steps)], f"{row.id}: open again", dry_run=dry_run, output_format=output_format
+    )
 
 
-def _edit_files(
-    listing: Listing, edits: Sequence[FileEdit], what: str, *, dry_run: bool, output_format: Format
+def _edit(
+    listing: Listing,
+    steps: Sequence[tuple[Row, Sequence[Step]]],
+    what: str,
+    *,
+    dry_run: bool,
+    output_format: Format,
 ) -> ExitCode:
-    """Make the edits; print the files that changed, or the diff of a dry run."""
+    """Make the steps of each document, all or none; print the files that changed, or a dry run's diff."""
+    edits = [edit_of(row, listing.config.vocabulary, today(), *each) for row, each in steps]
     changed = [each for each in rewrite(listing.root, edits, dry_run=dry_run) if each.old != each.new]
     if output_format is Format.JSON:
         items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]

@@ -6,16 +6,14 @@ from enum import StrEnum
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, format_option
-from finding_tickets.cli.output import counted, say, write, write_json
-from finding_tickets.cli.registers import open_listing, reading_code
+from finding_tickets.cli.output import counted, say, say_problems, write, write_json
 from finding_tickets.errors import ExitCode
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.relations import graph as around
 from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
 
 GraphFormat = StrEnum("GraphFormat", ["TEXT", "DOT", "MERMAID", "JSON"])
-
-
 WRITERS = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
 
 
@@ -25,7 +23,8 @@ def graph(
     output_format: Annotated[GraphFormat, format_option("How the graph is printed.")] = GraphFormat.TEXT,
 ) -> ExitCode:
     """Show how documents relate to one another."""
-    listing = open_listing(root)
+    listing = list_rows(root)
+    code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     found = around(facts.relations, select(" ".join(query or ()), facts))
     if output_format is GraphFormat.JSON:
@@ -37,4 +36,4 @@ def graph(
     missing = sum(node.row is None for node in found.nodes)
     cycles = counted(len(found.cycles), "cycle")
     say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")
-    return reading_code(listing.problems)
+    return code

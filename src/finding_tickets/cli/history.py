@@ -14,22 +14,14 @@ from finding_tickets.cli.options import (
     OutputFormat,
     Root,
     Sandbox,
+    Timeout,
     flag,
     format_option,
     option,
-    seconds,
+    settings_of,
 )
-from finding_tickets.cli.output import (
-    Format,
-    counted,
-    say,
-    style,
-    write,
-    write_json,
-    write_output,
-    write_table,
-)
-from finding_tickets.cli.registers import files_to_protect, settings_of
+from finding_tickets.cli.output import Format, counted, say, style, write, write_json, write_table
+from finding_tickets.cli.output_file import files_to_protect, write_output
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
@@ -46,11 +38,11 @@ def bisect(
     variant: Annotated[str, option("NAME", "The variant whose code and claims are meant.")] = "found",
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, seconds("Stop measuring a commit after this time.")] = None,
+    timeout: Timeout = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Find the commits that introduced, fixed and brought back what a ticket claims."""
+    """Find the commits that introduced, fixed and brought back a finding."""
     from finding_tickets.history import bisect as search
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
@@ -90,7 +82,7 @@ def history(
     everything: Annotated[bool, flag("--all", "Every document that had a verifier since then.")] = False,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, seconds("Stop a measurement after this time.")] = None,
+    timeout: Timeout = None,
     sandbox: Sandbox = False,
     # Without a value a table, but HTML where it goes to a file.
     output_format: Annotated[
@@ -100,7 +92,7 @@ def history(
         Path | None, option("FILE", "Write the page of HTML to a file.", "--output", "-o")
     ] = None,
 ) -> ExitCode:
-    """Show verdict and law at every commit that changed the evidence, or measure every commit."""
+    """Show how verdict and law changed, or measure every commit."""
     register = load(root)
     how = output_format or (HistoryFormat.HTML if output else HistoryFormat.TABLE)
     if output and how is not HistoryFormat.HTML:
@@ -115,7 +107,8 @@ def history(
         raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
 
     from finding_tickets.history.store import WhyUnmeasured
-    from finding_tickets.history.timeline import measure_history, timeline
+    from finding_tickets.history.tickets_at_commits import measure_history
+    from finding_tickets.history.timeline import timeline
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
     from finding_tickets.verify.verify import with_meter

@@ -13,31 +13,26 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
-from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
-from finding_tickets.register.root import chosen_root
+from finding_tickets.register.config import chosen_root
 from finding_tickets.report.text import single_line
 
 TEMPLATE = "imported.md.j2"
+NEW, KNOWN, LEFT_OUT = "new", "known", "left out"
 
 
 @dataclass(frozen=True)
 class ImportOutcome:
-    """A finding and its ticket, where it has one; ``is_new`` marks those that had none before."""
+    """What became of a finding, in a word, and its ticket where it has one."""
 
     found: SarifFinding
-    id: str | None = None
+    outcome: str
     path: str | None = None
-    is_new: bool = False
-
-    @property
-    def outcome(self) -> str:
-        """What became of the finding, in a word."""
-        return "new" if self.is_new else "known" if self.path else "left out"
+    id: str | None = None
 
 
 def import_results(
@@ -68,22 +63,25 @@ def import_results(
     done: list[ImportOutcome] = []
     with _locked(here):
         paths = imported_findings(here) if is_register else {}
-        new = {each.fingerprint for each in findings if not each.left_out} - paths.keys()
-        # With nothing to write the register need not be read.
-        writer = TicketWriter(root) if new else None
+        writer = None
         try:
             for found in findings:
-                if writer and found.fingerprint in new:
-                    # Templates take longer to load than a log whose findings are all known takes to read.
+                mark = found.fingerprint
+                if found.left_out or mark in paths:
+                    outcome = KNOWN if mark in paths else LEFT_OUT
+                    done.append(ImportOutcome(found, outcome, paths.get(mark)))
+                    continue
+                if writer is None:
+                    # With nothing to write, neither the register is read nor what fills templates in.
+                    from finding_tickets.cli.new import TicketWriter
                     from finding_tickets.report.templates import Attached
 
-                    content = draft_of_finding(found, batch, agent, writer.register.config.vocabulary)
-                    context = {"source": reported_by(found), "fingerprint": found.fingerprint}
-                    attached = Attached(ticket=TEMPLATE, context=context, mark=found.fingerprint)
-                    ticket_id, files = writer.add(content, attached, dry_run=dry_run)
-                    done.append(ImportOutcome(found, ticket_id, files[0], is_new=True))
-                else:
-                    done.append(ImportOutcome(found, path=paths.get(found.fingerprint)))
+                    writer = TicketWriter(root)
+                content = draft_of_finding(found, batch, agent, writer.register.config.vocabulary)
+                context = {"source": reported_by(found), "fingerprint": mark}
+                attached = Attached(ticket=TEMPLATE, context=context, mark=mark)
+                ticket_id, (path, *_) = writer.add(content, attached, dry_run=dry_run)
+                done.append(ImportOutcome(found, NEW, path, ticket_id))
         finally:
             # Of several tickets, those before one that cannot be written stay.
             if done or not findings:
@@ -95,7 +93,7 @@ def import_results(
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Wait for other imports into the same folder, whose tickets are known then."""
+    """Wait for other imports into the same folder, however long they take: their tickets are known then."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -106,40 +104,40 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:
     """Print what became of the findings: all of them as JSON, else those that had no ticket."""
-    rows, items = [], []
-    for each in done:
-        found = each.found
-        spot = next(iter(found.spots), None)
-        if each.is_new:
-            text = " ".join(found.text.split())
-            place = str(spot) if spot else ""
-            rows.append((str(each.path), found.severity.value, f"{place}: {text}" if place else text))
-        item = {
-            "fingerprint": found.fingerprint,
-            "outcome": each.outcome,
-            "why": found.left_out or None,
-            "written": each.is_new and not dry_run,
-            "id": each.id,
-            "path": each.path,
-            "tool": found.tool,
-            "rule": found.rule or None,
-            "severity": found.severity.value,
-            "text": found.text,
-            "file": spot.path if spot else None,
-            "uri": (spot.uri or None) if spot else None,
-            "line": spot.lines[0] if spot and spot.lines else None,
-        }
-        items.append(item)
     if output_format is Format.JSON:
-        write_json("import", items)
-    elif rows:
+        write_json("import", (_item(each, dry_run) for each in done))
+    elif rows := [_row(each) for each in done if each.outcome == NEW]:
         write_table(("FILE", "SEVERITY", "TITLE"), rows)
     counts = Counter(each.outcome for each in done)
-    reasons = Counter(each.found.left_out for each in done if each.outcome == "left out")
+    reasons = Counter(each.found.left_out for each in done if each.outcome == LEFT_OUT)
     why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    created = f"{'would create' if dry_run else 'created'} {counted(counts['new'], 'ticket')}"
-    left_out = f"{counts['left out']} left out{f' ({why})' if why else ''}"
-    say(f"{created}; {counts['known']} known, {left_out}")
+    created = f"{'would create' if dry_run else 'created'} {counted(counts[NEW], 'ticket')}"
+    say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out{f' ({why})' if why else ''}")
+
+
+def _row(each: ImportOutcome) -> tuple[str, str, str]:
+    text, spots = " ".join(each.found.text.split()), each.found.spots
+    return str(each.path), each.found.severity.value, f"{spots[0]}: {text}" if spots else text
+
+
+def _item(each: ImportOutcome, dry_run: bool) -> dict[str, object]:
+    found = each.found
+    spot = next(iter(found.spots), None)
+    return {
+        "fingerprint": found.fingerprint,
+        "outcome": each.outcome,
+        "why": found.left_out or None,
+        "written": each.outcome == NEW and not dry_run,
+        "id": each.id,
+        "path": each.path,
+        "tool": found.tool,
+        "rule": found.rule or None,
+        "severity": found.severity.value,
+        "text": found.text,
+        "file": spot.path if spot else None,
+        "uri": (spot.uri or None) if spot else None,
+        "line": spot.lines[0] if spot and spot.lines else None,
+    }
 
 
 def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
@@ -152,7 +150,7 @@ def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
             yield f"{name}: the tool lists no results; it may not have looked for any"
         if run.external_property_file_references:
             yield f"{name}: what it keeps in other files is not read"
-    spots = [each.found.spots[0] for each in done if each.is_new and each.found.spots]
+    spots = [each.found.spots[0] for each in done if each.outcome == NEW and each.found.spots]
     strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:
         yield (

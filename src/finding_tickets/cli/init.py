@@ -13,9 +13,8 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
 from finding_tickets.register.adopt import Survey, survey
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, checked_root
 from finding_tickets.register.files import SIDECAR
-from finding_tickets.register.root import checked_root
 
 FIRST = "EXAMPLE"
 VERIFIER = "verifiers/example.py"
@@ -38,16 +37,15 @@ def init(
     dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
-    """Configure a register for the tickets that are there, and write a first verifier."""
+    """Configure a register and write a first verifier."""
     place = (work_tree(Path.cwd()) or Path.cwd()) if root == HERE else checked_root(root)
     if pyproject and not (place / PROJECT_FILE).is_file():
         raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
     found = survey(place)
     texts = {} if found.configured else _texts(found, pyproject)
     added = f"\n[tool.tickets]\n{HEAD}{found.settings()}" if pyproject and not found.configured else ""
-    for line in _explained(found):
-        say(line)
     # What was found is said first: it explains an error in writing.
+    say("\n".join(_explained(found)))
     if not dry_run:
         _write(place, texts, added)
     shown = {**({PROJECT_FILE: added} if added else {}), **texts}
@@ -65,17 +63,16 @@ def init(
         }
         write_json("init", [item])
     elif dry_run:
-        stripped = {path: text.strip("\n") for path, text in shown.items()}
-        write("\n".join(f"--- {path}\n{text}" for path, text in stripped.items()))
+        write("\n".join(f"--- {path}\n{text.strip()}" for path, text in shown.items()))
     elif shown:
         write("\n".join(shown))
     if found.configured or dry_run:
         say("nothing to do" if found.configured else "nothing was written (--dry-run)")
-        return
-    steps = ["tickets lint says what could be better in them"] if found.documents else []
-    steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
-    steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
-    say(f"next: {'; '.join(steps)}")
+    else:
+        steps = ["tickets lint says what could be better in them"] if found.documents else []
+        steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
+        steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
+        say(f"next: {'; '.join(steps)}")
 
 
 def _texts(found: Survey, pyproject: bool) -> dict[str, str]:
@@ -93,25 +90,17 @@ def _texts(found: Survey, pyproject: bool) -> dict[str, str]:
 
 
 def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
-    """Create the files, and add to pyproject.toml where that is wanted, if it can be.
-
-    Raises:
-        UsageError: A file cannot be created.
-        BadDataError: The table cannot be added.
-    """
+    """Create the files, and add to pyproject.toml where that is wanted; all or nothing."""
 
     def append(data: bytes) -> bytes:
         gap = b"" if data.endswith(b"\n") or not data else b"\n"
         new = data + gap + added.encode()
         try:
-            before, after = tomllib.loads(data.decode()), tomllib.loads(new.decode())
+            tomllib.loads(new.decode())
         except tomllib.TOMLDecodeError as error:
+            # Such as after ``tool = {...}``, to which nothing can be added.
             message, hint = f"a table [tool.tickets] cannot be added: {error}", "leave out --pyproject"
             raise BadDataError(message, file=PROJECT_FILE, hint=hint) from None
-        # The new text must have one table more, and else say what the old one does.
-        del after["tool"]["tickets"]
-        if after | {"tool": after["tool"] or None} != before | {"tool": before.get("tool") or None}:
-            raise BadDataError("a table [tool.tickets] would change what it says", file=PROJECT_FILE)
         return new
 
     edits = [FileEdit(PROJECT_FILE, append)] if added else []

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
-from finding_tickets.cli.output import counted, say, say_error, write, write_json
+from finding_tickets.cli.output import counted, say, say_errors, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import Choice, breaches, close_rules, exit_code
@@ -68,10 +68,7 @@ def lint(
         done = fix_files(register, documents, choice)
         count, files = sum(each.count for each in done), sum(1 for each in done if each.count)
         say(f"fixed {counted(count, 'problem')} in {counted(files, 'file')}")
-        for each in done:
-            if each.error:
-                say_error(each.error)
-                code = ExitCode.BAD_DATA
+        code = say_errors(each.error for each in done)
         # The same documents, read again: what was fixed may have been why the query selected them.
         register = load(root)
         documents = [each for each in register.documents if each.path in paths] if paths is not None else None

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
-from finding_tickets.cli.output import counted, say, write, write_json, write_table
-from finding_tickets.cli.registers import evidence_code, open_listing, reading_code
+from finding_tickets.cli.output import counted, say, say_errors, say_problems, write, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.query.tree import close_words
+from finding_tickets.register.query.conditions import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
 from finding_tickets.report.text import single_line
 
 MISSING = "-"
-
-
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
-
-
-TABULAR = (ListFormat.TABLE, ListFormat.CSV)
 
 
 def list_tickets(
@@ -35,17 +29,15 @@ def list_tickets(
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     # JSON and IDs have no columns to choose; an ignored option would look like a bug.
-    names: Sequence[str] = DEFAULT_COLUMNS
-    if columns is not None:
-        if output_format not in TABULAR:
-            raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
-        names = [name.strip().lower() for name in columns.split(",")]
-        for name in names:
-            if name not in LIST_COLUMNS:
-                raise UsageError(
-                    f"--columns: no such column as {name!r}", hint=close_words(name, LIST_COLUMNS)
-                )
-    listing = open_listing(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
+    if columns is not None and output_format not in (ListFormat.TABLE, ListFormat.CSV):
+        raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
+    names = DEFAULT_COLUMNS if columns is None else [name.strip().lower() for name in columns.split(",")]
+    for name in names:
+        if name not in LIST_COLUMNS:
+            hint = close_words(name, LIST_COLUMNS)
+            raise UsageError(f"--columns: no such column as {name!r}", hint=hint)
+    listing = list_rows(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
+    code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     rows = select(" ".join(query or ()), facts)
     if output_format is ListFormat.JSON:
@@ -53,16 +45,14 @@ def list_tickets(
         from finding_tickets.report.json import ticket_item
         from finding_tickets.report.text import measured_documents
 
-        write_json("ticket-list", [ticket_item(entry) for entry in measured_documents(facts, rows)])
+        write_json("ticket-list", map(ticket_item, measured_documents(facts, rows)))
     elif output_format is ListFormat.IDS:
         if rows:
             write("\n".join(single_line(row.id) for row in rows))
+    elif output_format is ListFormat.CSV:
+        write("".join(csv_lines([names, *(list_cells(row, facts, names) for row in rows)])))
     else:
-        cells = [list_cells(row, facts, names) for row in rows]
-        if output_format is ListFormat.CSV:
-            write("".join(csv_lines([names, *cells])))
-        else:
-            shown = ([cell or MISSING for cell in line] for line in cells)
-            write_table([name.upper() for name in names], shown)
+        shown = ([cell or MISSING for cell in list_cells(row, facts, names)] for row in rows)
+        write_table([name.upper() for name in names], shown)
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
-    return ExitCode.worst(reading_code(listing.problems), evidence_code(facts.looked_up))
+    return ExitCode.worst(code, say_errors(entry.problem for entry in facts.looked_up))

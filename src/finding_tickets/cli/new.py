@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, words_of
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input, words_of
 from finding_tickets.cli.output import Format, ask, say, write, write_json
-from finding_tickets.cli.registers import TicketWriter, read_input
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.ground.files import create
+from finding_tickets.ground.git import paths_on_branches
 from finding_tickets.model.vocabulary import Vocabulary, word_for
+from finding_tickets.register.config import Config, is_repository
+from finding_tickets.register.identifiers import free_ids
+from finding_tickets.register.load import Register, load
 from finding_tickets.register.new import Draft, draft_of, read_drafts
-from finding_tickets.report.templates import EXAMPLE
+from finding_tickets.report.templates import EXAMPLE, Attached, ticket_files
 
+ATTEMPTS = 1000
+"""IDs that are tried for a ticket: another process may take one at the same time."""
 REQUIRED = ("title", "severity")
 QUESTIONS = {"title": "What is wrong", "severity": "Severity, P0 to P4", "summary": "In a sentence"}
 LINES = re.compile(r":\d+(-\d+)?(,\d+(-\d+)?)*$")
@@ -34,7 +43,7 @@ def new(
     symbol: Annotated[str | None, option("NAME", "The function or class it is in.")] = None,
     category: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
     source: Annotated[
-        str | None, option("FILE", "Read JSON from a file, or from stdin with -.", "--from")
+        str | None, option("FILE", "Read JSON from a file, or from stdin: -.", "--from")
     ] = None,
     with_verifier: Annotated[
         bool, flag("--with-verifier", "Add a verifier and two variants that run.")
@@ -47,11 +56,6 @@ def new(
     # A name alone could be that of anything, in any file.
     if symbol and not file:
         raise UsageError("--symbol needs the --file that it is in")
-    locations: list[dict[str, object]] = []
-    for place in file or ():
-        path, _, lines = place.rpartition(":") if LINES.search(place) else (place, "", "")
-        spans = [tuple(map(int, span.split("-"))) for span in lines.split(",") if span]
-        locations.append({"file": path, "lines": [(span[0], span[-1]) for span in spans], "symbol": symbol})
     options = {
         "title": title,
         "severity": severity,
@@ -59,22 +63,16 @@ def new(
         "agent": agent,
         "domains": domain,
         "summary": summary,
-        "locations": locations,
+        "locations": [_location(place, symbol) for place in file or ()],
         "categories": words_of("category", category, words.categories),
     }
     content = {name: value for name, value in options.items() if value not in (None, [])}
+    if source is not None and content:
+        raise UsageError("--from states the whole content: leave out the options that state some of it")
     created: list[tuple[str, list[str]]] = []
     try:
-        if source is None:
-            drafts = [_draft(words, content)]
-        elif content:
-            raise UsageError("--from states the whole content: leave out the options that state some of it")
-        else:
-            data, name = read_input(source)
-            drafts = read_drafts(data.decode(), name)
+        drafts = [_draft(words, content)] if source is None else _drafts_in(source)
         created.extend(writer.add(draft, EXAMPLE if with_verifier else None) for draft in drafts)
-    except UnicodeDecodeError as error:
-        raise BadDataError(f"cannot be read: {error}", file=source) from None
     finally:
         # Of several drafts, the tickets before one that fails stay.
         if created and output_format is Format.JSON:
@@ -84,6 +82,21 @@ def new(
         if created:
             say(f"created {', '.join(name for name, _ in created)}")
     return ExitCode.OK
+
+
+def _location(place: str, symbol: str | None) -> dict[str, object]:
+    """``a.py:10-20,30`` as a draft states it."""
+    path, _, lines = place.rpartition(":") if LINES.search(place) else (place, "", "")
+    spans = [tuple(map(int, span.split("-"))) for span in lines.split(",") if span]
+    return {"file": path, "lines": [(span[0], span[-1]) for span in spans], "symbol": symbol}
+
+
+def _drafts_in(source: str) -> Sequence[Draft]:
+    data, name = read_input(source)
+    try:
+        return read_drafts(data.decode(), name)
+    except UnicodeDecodeError as error:
+        raise BadDataError(f"cannot be read: {error}", file=source) from None
 
 
 def _draft(words: Vocabulary, options: Mapping[str, object]) -> Draft:
@@ -109,3 +122,53 @@ def _draft(words: Vocabulary, options: Mapping[str, object]) -> Draft:
     except BadDataError as error:
         # The error is on the command line, and in no file.
         raise UsageError(error.message) from None
+
+
+class TicketWriter:
+    """Adds tickets to the register at ``root``; the first one of a repository starts a register here."""
+
+    def __init__(self, root: Path) -> None:
+        try:
+            self.register = load(root)
+        except UsageError:
+            if root != HERE:
+                raise
+            self.register = Register(Path.cwd(), Config(), (), ())
+        # A bare folder of Markdown files holds its tickets itself.
+        is_bare = self.register.documents and not is_repository(self.register.root)
+        folders = (".",) if is_bare else self.register.config.tickets
+        self._folder = PurePosixPath(folders[0])
+        # A number is used by a file on any branch, readable or not.
+        unread = (problem.file for problem in self.register.problems)
+        self._used = [*paths_on_branches(self.register.root, folders), *unread]
+        self._series: dict[tuple[int | None, str | None], Iterator[str]] = {}
+
+    def add(
+        self, draft: Draft, attached: Attached | None = None, *, dry_run: bool = False
+    ) -> tuple[str, list[str]]:
+        """Write the files of a ticket under the next free ID; return the ID and the paths, its own first.
+
+        An ID that another process has used meanwhile is skipped. A dry run writes nothing.
+
+        Raises:
+            UsageError: A file cannot be written.
+            BadDataError: The ticket could not be read again.
+        """
+        series = (draft.batch, draft.agent)
+        if series not in self._series:
+            self._series[series] = free_ids(self.register.documents, *series, self._used)
+        # The date is the user's, as in what they write by hand.
+        today = datetime.now().astimezone().date()
+        for ticket_id in islice(self._series[series], ATTEMPTS):
+            path = (self._folder / f"{ticket_id}.md").as_posix()
+            texts = ticket_files(self.register, draft, ticket_id, path, today, attached)
+            try:
+                if not dry_run:
+                    create(self.register.root, texts)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
+            return ticket_id, list(texts)
+        folder = self.register.root / self._folder
+        raise UsageError(f"no free ID among the next {ATTEMPTS}", file=str(folder))

@@ -1,19 +1,26 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, and what they stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from finding_tickets.cli.output import Format
-from finding_tickets.errors import UsageError
+from finding_tickets.cli.output import Format, say_errors
+from finding_tickets.errors import BadDataError, ExitCode, TicketsError, UsageError
 from finding_tickets.model.vocabulary import Words, word_for
 
+if TYPE_CHECKING:
+    from finding_tickets.register.load import Register
+    from finding_tickets.verify.verify import Settings
+
 HERE = Path()
+STDIN = "-"
+T = TypeVar("T")
 
 
 # What counts during a run: auto is a real GPU where one is usable.
@@ -43,25 +50,6 @@ def complete_word(context: typer.Context, incomplete: str) -> list[str]:
     return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]
 
 
-def words_of(option: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
-    """The words of a vocabulary that the values of an option name, in any of their spellings.
-
-    ``what`` names the kind of word where the option has another name.
-
-    Raises:
-        UsageError: A word is not in the vocabulary.
-    """
-    found = []
-    for word in words or ():
-        meant = word_for(word, vocabulary)
-        if meant is None:
-            raise UsageError(
-                f"--{option} {word}: no such {what or option}", hint=f"one of {', '.join(vocabulary)}"
-            )
-        found.append(meant)
-    return found
-
-
 def option(metavar: str, what: str, *names: str, **more: Any) -> typer.models.OptionInfo:
     """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name."""
     declared: typer.models.OptionInfo = typer.Option(*names, metavar=metavar, help=what, **more)
@@ -74,27 +62,26 @@ def flag(name: str, what: str) -> typer.models.OptionInfo:
     return declared
 
 
-def seconds(what: str) -> typer.models.OptionInfo:
-    """An option that takes seconds; ``what`` is what they limit."""
-    return option("SECONDS", what, min=0.1)
-
-
 def format_option(what: str) -> typer.models.OptionInfo:
     """The option that says how a command prints its data, in any case."""
     declared: typer.models.OptionInfo = typer.Option("--format", case_sensitive=False, help=what)
     return declared
 
 
+def ids(metavar: str) -> typer.models.ArgumentInfo:
+    """An argument that is one ID or several."""
+    what = "A ticket, in any case." if metavar == "ID" else "Tickets, in any case."
+    declared: typer.models.ArgumentInfo = typer.Argument(
+        metavar=metavar, autocompletion=complete_id, help=what
+    )
+    return declared
+
+
 Root = Annotated[Path, option("FOLDER", "The repository or folder that holds the register.", "--root")]
 OutputFormat = Annotated[Format, format_option("How the data is printed.")]
-Id = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete_id, help="A ticket, in any case.")]
-Ids = Annotated[
-    list[str], typer.Argument(metavar="ID...", autocompletion=complete_id, help="Tickets, in any case.")
-]
-OptionalIds = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[ID]...", autocompletion=complete_id, help="Tickets, in any case."),
-]
+Id = Annotated[str, ids("ID")]
+Ids = Annotated[list[str], ids("ID...")]
+OptionalIds = Annotated[list[str] | None, ids("[ID]...")]
 Query = Annotated[
     list[str] | None,
     typer.Argument(
@@ -107,6 +94,68 @@ DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; c
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts during a run, by default what is configured.")
 ]
+Timeout = Annotated[float | None, option("SECONDS", "Stop a measurement after this time.", min=0.1)]
 Sandbox = Annotated[
     bool, flag("--sandbox", "Run code of the repository without network and where it can write nothing.")
 ]
+
+
+def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
+    """The words of a vocabulary that the values of the option ``name`` mean, in any of their spellings.
+
+    ``what`` names the kind of word where the option has another name.
+
+    Raises:
+        UsageError: A word is not in the vocabulary.
+    """
+    found = []
+    for word in words or ():
+        meant = word_for(word, vocabulary)
+        if meant is None:
+            known = ", ".join(vocabulary)
+            raise UsageError(f"--{name} {word}: no such {what or name}", hint=f"one of {known}")
+        found.append(meant)
+    return found
+
+
+def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], ExitCode]:
+    """What ``find`` returns for each ID, each once; an ID that it refuses is an error message and a code."""
+    found: list[T] = []
+    errors = []
+    for name in names:
+        try:
+            one = find(name)
+        except TicketsError as error:
+            # The other IDs are still answered.
+            errors.append(error)
+        else:
+            found += [] if one in found else [one]
+    return found, say_errors(errors)
+
+
+def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:
+    """The settings of a verification: the options of a command first, then the configuration."""
+    from finding_tickets.verify.verify import Settings
+
+    return Settings(
+        root=register.root.resolve(),
+        evidence=register.config.evidence,
+        meter=meter or register.config.meter,
+        timeout=timeout or register.config.timeout,
+        memory=register.config.memory,
+        **more,
+    )
+
+
+def read_input(file: str) -> tuple[bytes, str]:
+    """The bytes of a file, or of standard input for ``-``, and what messages call it.
+
+    Raises:
+        BadDataError: It cannot be read.
+    """
+    try:
+        if file == STDIN:
+            return sys.stdin.buffer.read(), "standard input"
+        return Path(file).read_bytes(), file
+    except OSError as error:
+        raise BadDataError(f"cannot be read: {error.strerror or error}", file=file) from None

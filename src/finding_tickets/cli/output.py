@@ -1,32 +1,36 @@
-"""Everything that commands print or write for people: data on stdout or in a file, talk on stderr."""
+"""What commands print: data on stdout; talk, problems and progress on stderr."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.files import replace
+from finding_tickets.errors import BadDataError, ExitCode, TicketsError
+from finding_tickets.model.problem import Level, Problem
 from finding_tickets.report.text import printable, single_line
+
+# rich takes 50 ms to load: a pipe never waits for it.
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
 
 GAP = "  "
 SHORTEST_CUT = 20
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-SUMMARY_LIMIT = 1024**2
-"""Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing."""
-# A path whose bytes are not UTF-8 is still written.
-ENCODING_ERRORS = "backslashreplace"
 STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
+REFRESHES_PER_SECOND = 8
+USUAL_WIDTH, WIDEST = 80, 120
+"""Columns of a terminal that does not tell its width, and those that are used of a wider one."""
+ASCII = str.maketrans("✓✗→·•▌─…", "+x>|*|-.")
+"""Our own signs for terminals that can only show ASCII; rich escapes what tickets contain."""
 
 
 class Format(StrEnum):
@@ -69,6 +73,23 @@ def say_error(error: Exception) -> None:
     write_all([f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}\n"], sys.stderr)
 
 
+def say_errors(errors: Iterable[TicketsError | None]) -> ExitCode:
+    """Print each error that there is, and return the worst of their exit codes."""
+    codes = []
+    for error in filter(None, errors):
+        say_error(error)
+        codes.append(error.exit_code)
+    return ExitCode.worst(*codes)
+
+
+def say_problems(problems: Iterable[Problem]) -> ExitCode:
+    """Print problems of reading; an error is bad data, a misspelt value keeps no command from its answer."""
+    found = list(problems)
+    if found:
+        say("\n".join(map(str, found)))
+    return ExitCode.BAD_DATA if any(each.level is Level.ERROR for each in found) else ExitCode.OK
+
+
 def ask(question: str) -> str:
     """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer.
 
@@ -89,13 +110,10 @@ def counted(number: int, noun: str) -> str:
 
 
 def write_json(kind: str, data: Iterable[object], **more: object) -> None:
-    """Print data in the envelope that every JSON output of ``tickets`` has; ``more`` stands before it.
-
-    Of ``data`` there is one item at a time.
-    """
+    """Print data in the envelope of all JSON that ``tickets`` prints; ``more`` stands before it."""
 
     def pieces() -> Iterator[str]:
-        # The text of json.dumps({**head, "data": [*data]}, indent=2), item by item.
+        # The text of json.dumps({**head, "data": [*data]}, indent=2), of which only one item is in memory.
         head = {"schema_version": 1, "kind": kind, **more}
         yield f'{json.dumps(head, indent=2, ensure_ascii=False)[:-2]},\n  "data": ['
         separator = ""
@@ -140,9 +158,7 @@ def colourful(stream: TextIO) -> bool:
     """Whether to colour: ``NO_COLOR`` says no, else ``FORCE_COLOR`` says yes, else terminals do."""
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return is_terminal(stream)
+    return bool(os.environ.get("FORCE_COLOR")) or is_terminal(stream)
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -150,69 +166,85 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def write_output(pieces: Iterable[str], output: Path | None, is_protected: Callable[[Path], bool]) -> None:
-    """Write a text to the file ``output`` in one step, or to stdout (also ``-``), once all of it is made.
+def _console(stream: TextIO) -> Console:
+    """A console on the terminal of ``stream``, in the terminal's own colours or in none."""
+    from rich.console import Console
+    from rich.theme import Theme
 
-    Args:
-        pieces: The text, piece by piece.
-        output: The file. What a link leads to is replaced, and the link stays.
-        is_protected: Whether a file must stay as it is.
+    return Console(
+        file=stream,
+        force_terminal=True,
+        color_system="standard" if colourful(stream) else None,
+        # rich's own style of code has a black background, also where the terminal's is white.
+        theme=Theme({"markdown.code": "cyan"}),
+        # Longer lines are hard to read.
+        width=min(terminal_width(stream) or USUAL_WIDTH, WIDEST),
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
-    Raises:
-        UsageError: The file cannot be written or is protected.
-        BadDataError: What stdout leads to cannot be written.
-    """
-    if output in (None, Path("-")):
-        # Nobody gets one half of a report whose other half fails.
-        made = list(pieces)
-        # A ticket must not steer a terminal; a file or a pipe gets its text as it is.
-        write_all(map(printable, made) if sys.stdout.isatty() else made)
+
+def write_rich(parts: Iterable[RenderableType]) -> None:
+    """Print data on the terminal that stdout is; nothing in its text can steer it."""
+    from finding_tickets.report.terminal import Safe
+
+    console = _console(sys.stdout)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(Safe(part))
+    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
+    write(text.translate(ASCII) if console.options.ascii_only else text)
+
+
+class Progress:
+    """The progress of measuring tickets: a line for each, or one that moves on a terminal."""
+
+    def __init__(self, tickets: Sequence[str], *, moving: bool) -> None:
+        self._total, self._done, self._moving = len(tickets), 0, moving
+        self._running: dict[str, None] = {}
+        self._start = time.monotonic()
+        if tickets and not moving:
+            say(f"measuring {', '.join(tickets)}")
+
+    def started(self, ticket: str) -> None:
+        """A process measures the ticket now; several may do so at once."""
+        # A new mapping, because another thread draws the line.
+        self._running = {**self._running, ticket: None}
+
+    def ended(self, ticket: str, verdict: str) -> None:
+        """The ticket is measured."""
+        self._done += 1
+        self._running = {name: None for name in self._running if name != ticket}
+        if not self._moving:
+            say(f"[{self._done}/{self._total}] {ticket}: {verdict}")
+
+    def line(self) -> Text:
+        """The seconds so far, how many are done, which are being measured; cut where the terminal ends."""
+        from rich.text import Text
+
+        minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
+        now = f"measuring {', '.join(self._running)}" if self._running else "starting"
+        line = f"{minutes}:{seconds:02}  {self._done} of {self._total} done  {now}"
+        return Text(line, no_wrap=True, overflow="ellipsis")
+
+
+@contextmanager
+def progress(tickets: Sequence[str]) -> Iterator[Progress]:
+    """Show the progress of measuring ``tickets`` on stderr; a terminal is left as it was."""
+    if not tickets or not is_terminal(sys.stderr):
+        yield Progress(tickets, moving=False)
         return
-    refuse_protected(output, is_protected)
-    try:
-        # Before anybody waits for the text.
-        with suppress(FileNotFoundError):
-            if stat.S_ISDIR(output.stat().st_mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        data = "".join(pieces).encode(errors=ENCODING_ERRORS)
-        if output.exists() and not output.is_file():
-            # A device or a pipe cannot be replaced.
-            output.write_bytes(data)
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = stat.S_IMODE(output.stat().st_mode) if output.exists() else 0o666 & ~mask
-            target = Path(os.path.realpath(output))
-            if target.is_symlink():
-                # What is a link even now leads back to itself.
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            replace(target, data, mode)
-    except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
-    say(f"wrote {output}")
+    from rich.live import Live
 
-
-def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None:
-    """Raise UsageError for a file that must stay as it is, whatever it is called here."""
-    if is_protected(Path(os.path.realpath(output))):
-        raise UsageError("belongs to the register, and no report is written there", file=str(output))
-
-
-def summary_room(file: Path) -> int:
-    """How many bytes the summary of a workflow's step still takes."""
-    with suppress(OSError):
-        return max(SUMMARY_LIMIT - file.stat().st_size, 0)
-    return SUMMARY_LIMIT
-
-
-def add_to_summary(file: Path, page: str) -> None:
-    """Append a page to a file that a workflow shows as the summary of a step.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    try:
-        with file.open("a", encoding="utf-8", errors=ENCODING_ERRORS) as stream:
-            stream.write(page)
-    except OSError as error:
-        raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None
+    shown, console = Progress(tickets, moving=True), _console(sys.stderr)
+    with Live(
+        console=console,
+        get_renderable=shown.line,
+        refresh_per_second=REFRESHES_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,
+    ):
+        # A process that is killed could not bring the cursor back.
+        console.show_cursor(True)
+        yield shown

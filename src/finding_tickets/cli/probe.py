@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, option, seconds, words_of
+from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, Timeout, option, words_of
 from finding_tickets.cli.output import Format, say, style, write, write_json
-from finding_tickets.cli.registers import TicketWriter
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.config import read_config
-from finding_tickets.register.root import repository_of
+from finding_tickets.register.config import read_config, repository_of
 
 if TYPE_CHECKING:
     from finding_tickets.verify.probing import Probed, ProbeRequest
@@ -43,7 +41,7 @@ def probe(
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, seconds("Stop the target after this time.")] = None,
+    timeout: Timeout = None,
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -92,6 +90,7 @@ def probe(
 
 def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
+    from finding_tickets.cli.new import TicketWriter
     from finding_tickets.ground.git import commit_containing
     from finding_tickets.report.probe import ProbedFinding, site_of
 

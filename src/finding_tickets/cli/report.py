@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, Query, Root, format_option, option
-from finding_tickets.cli.output import (
+from finding_tickets.cli.output import say_errors, say_problems
+from finding_tickets.cli.output_file import (
     add_to_summary,
+    files_to_protect,
     refuse_protected,
     summary_room,
     write_output,
 )
-from finding_tickets.cli.registers import evidence_code, files_to_protect, open_listing, reading_code
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
-from finding_tickets.register.query import Facts, Lexicon, choose, parse
-from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.register.index import list_rows
+from finding_tickets.register.query import Facts, parse
 from finding_tickets.report import write_report
 from finding_tickets.report.rows import contradictions_in, rows_of
 from finding_tickets.report.status import (
@@ -59,14 +60,15 @@ def report(
         raise UsageError(f"--format {output_format} has no --profile")
     if since is not None and output_format not in WITH_HISTORY:
         raise UsageError(f"--format {output_format} has no --since")
-    listing = open_listing(root, measured=True, examine=contradictions_in)
+    listing = list_rows(root, measured=True, examine=contradictions_in)
+    code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     text = " ".join(query or ())
-    asked = parse(text, Lexicon(facts))
-    rows = tuple(rows_of(facts, choose(asked, facts), listing.extras))
+    asked = parse(text, facts)
+    rows = tuple(rows_of(facts, asked.choose(facts.rows), listing.extras))
     past = matrix = None
     if since is not None:
-        past = compare_since(since, facts, rows, asked.tree.holds)
+        past = compare_since(since, facts, rows, asked.condition.holds)
     # Only a report that needs one waits for what reads evidence.
     if output_format in WITH_HISTORY and facts.config.matrix is not None:
         from finding_tickets.report.matrix import matrix_of_rows
@@ -85,7 +87,6 @@ def report(
 
         add_to_summary(summary, page(made, summary_room(summary)))
     # What cannot be read in a cell is often what cannot be read in the work tree, and is said once.
-    known = {str(each.problem) for each in facts.looked_up if each.problem}
-    problems = matrix.problems if matrix else ()
-    unread = [CurrentVerdict(problem=problem) for problem in problems if str(problem) not in known]
-    return ExitCode.worst(reading_code(listing.problems), evidence_code([*facts.looked_up, *unread]))
+    unread = [*(each.problem for each in facts.looked_up), *(matrix.problems if matrix else ())]
+    once = {str(error): error for error in unread if error}
+    return ExitCode.worst(code, say_errors(once.values()))

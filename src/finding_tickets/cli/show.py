@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, flag
-from finding_tickets.cli.output import Format, is_terminal, say, style, write, write_json
-from finding_tickets.cli.registers import evidence_code, find_each, reading_code
+from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag
+from finding_tickets.cli.output import (
+    Format,
+    is_terminal,
+    say_errors,
+    say_problems,
+    style,
+    write,
+    write_json,
+    write_rich,
+)
 from finding_tickets.errors import ExitCode
-from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
 from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.json import full_item
-from finding_tickets.report.text import (
-    MeasuredDocument,
-    Sources,
-    document_text,
-    measured_documents,
-    no_line,
-    plainly,
-)
+from finding_tickets.report.text import document_lines, document_page, measured_documents, plainly
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -50,47 +48,25 @@ def show(
         pattern = facts.config.vocabulary.id_pattern
         documents = [entry.document for entry in found]
         pasts = [history_of(facts.root, each.path, each.id.value, pattern) for each in documents]
+    both = zip(found, pasts, strict=True)
     if output_format is Format.JSON:
-        items = []
-        for entry, past in zip(found, pasts, strict=True):
-            items.append(full_item(entry) | {"history": history_item(past) if past else None})
-        write_json("ticket", items)
-    elif is_terminal(sys.stdout):
-        _show_on_terminal(facts, found, pasts)
+        write_json(
+            "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
+        )
     elif found:
-        pages = []
-        for entry, past in zip(found, pasts, strict=True):
-            git = ["", *history_lines(past, style)] if past else []
-            pages.append("\n".join([document_text(entry, style), *git]))
-        write("\n\n".join(pages))
+        on_terminal = is_terminal(sys.stdout)
+        styler = plainly if on_terminal else style
+        pages = [
+            document_page(facts, entry, tuple(history_lines(past, styler)) if past else ())
+            for entry, past in both
+        ]
+        if on_terminal:
+            from finding_tickets.report.terminal import DocumentView
+
+            write_rich(map(DocumentView, pages))
+        else:
+            write("\n\n".join("\n".join(document_lines(page, style)) for page in pages))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
-    problems = [problem for problem in listing.problems if problem.file in files]
-    for problem in problems:
-        say(str(problem))
-    return ExitCode.worst(code, reading_code(problems), evidence_code(entry.measured for entry in found))
-
-
-def _show_on_terminal(
-    facts: Facts, found: Sequence[MeasuredDocument], pasts: Sequence[History | None]
-) -> None:
-    from finding_tickets.cli.terminal import write_rich
-    from finding_tickets.report.terminal import DocumentView, related_section
-
-    sources = Sources(facts.root)
-    views = []
-    for entry, past in zip(found, pasts, strict=True):
-        text = ""
-        # The file may be gone since it was read.
-        with suppress(OSError):
-            text = (facts.root / entry.document.path).read_text(encoding="utf-8-sig", errors="replace")
-        view = DocumentView(
-            entry,
-            text=text,
-            related=related_section(entry.document, facts),
-            # The lines that were measured are no longer there.
-            code_at=no_line if entry.measured.verdict is Verdict.STALE else sources.line,
-            history=tuple(history_lines(past, plainly)) if past else (),
-        )
-        views.append(view)
-    write_rich(sys.stdout, views)
+    reading = say_problems(problem for problem in listing.problems if problem.file in files)
+    return ExitCode.worst(code, reading, say_errors(entry.measured.problem for entry in found))

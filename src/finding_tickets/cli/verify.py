@@ -4,40 +4,55 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Meter, OutputFormat, Query, Root, Sandbox, flag, option, seconds
+from finding_tickets.cli.options import (
+    HERE,
+    Meter,
+    OutputFormat,
+    Query,
+    Root,
+    Sandbox,
+    Timeout,
+    find_each,
+    flag,
+    option,
+    settings_of,
+)
 from finding_tickets.cli.output import (
     Format,
+    Progress,
     counted,
     is_terminal,
+    progress,
     say,
     say_error,
+    say_errors,
+    say_problems,
     style,
     write,
     write_all,
     write_json,
+    write_rich,
     write_table,
 )
-from finding_tickets.cli.registers import evidence_code, find_each, measurable, settings_of
-from finding_tickets.cli.terminal import progress
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.load import load, load_named
+from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import circumstances, verification_lines
 
 if TYPE_CHECKING:
-    from finding_tickets.register.load import Register
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
@@ -59,37 +74,13 @@ class Batch:
         return f"{document.id.value} ({self.cell})" if self.cell else document.id.value
 
 
-@dataclass(frozen=True)
-class Packed(Collection[Verification]):
-    """Verifications as compressed JSON: there may be thousands, and each is most of a megabyte of objects."""
-
-    packs: Sequence[bytes]
-
-    def __len__(self) -> int:
-        """How many verifications there are."""
-        return len(self.packs)
-
-    def __iter__(self) -> Iterator[Verification]:
-        """Each verification, made anew."""
-        return (Verification.model_validate_json(zlib.decompress(each)) for each in self.packs)
-
-    def __contains__(self, one: object) -> bool:
-        """Whether one is equal to this."""
-        return any(each == one for each in self)
-
-
-def pack(verification: Verification) -> bytes:
-    """What ``Packed`` holds of a verification."""
-    return zlib.compress(verification.model_dump_json().encode())
-
-
 def verify(
     query: Query = None,
     everything: Annotated[bool, flag("--all", "Every document that has a verifier.")] = False,
     stale: Annotated[bool, flag("--stale", "Every document with stale evidence or none.")] = False,
     root: Root = HERE,
     meter: Meter = None,
-    timeout: Annotated[float | None, seconds("Stop a verification after this time.")] = None,
+    timeout: Timeout = None,
     at: Annotated[
         str | None, option("REV", "Measure variants that name no revision at this one; record nothing.")
     ] = None,
@@ -104,16 +95,13 @@ def verify(
     address: Annotated[
         str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started for the run.")
     ] = None,
-    matrix: Annotated[
-        bool, flag("--matrix", "Measure in every cell of the matrix that the configuration has.")
-    ] = False,
+    matrix: Annotated[bool, flag("--matrix", "Measure in every cell of the configured matrix.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare the laws with what they claim."""
     if at and (base or head):
-        raise UsageError(
-            "--at is for all variants, --base and --head for found and fix", hint="one or the other"
-        )
+        what = "--at is for all variants, --base and --head for found and fix"
+        raise UsageError(what, hint="one or the other")
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
     if matrix and (overrides or meter):
@@ -136,10 +124,10 @@ def verify(
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
         batches = _by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
-        verifications, measured = _measure(sound, batches, verifying)
-        made = _matrix(sound, settings, cells, verifications) if cells else None
-    _show(verifications, output_format, settings, made)
-    for each in verifications:
+        packs, measured = _measure(sound, batches, verifying)
+        made = _matrix(sound, settings, cells, map(unpack, packs)) if cells else None
+    _show(packs, output_format, settings, made)
+    for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if cells else each.ticket
         for claim in (claim for claim in each.claims if claim.is_surprise):
             outcome = "holds" if claim.holds else "is false"
@@ -178,10 +166,10 @@ def _choose(
 
     Without ``--stale`` the words are IDs, or a query that selects among documents with a verifier.
     """
-    from finding_tickets.register.query import Facts, Lexicon, select
+    from finding_tickets.register.query import Facts, select
 
     facts = Facts.of(register)
-    if words and all(map(Lexicon(facts).is_id, words)):
+    if words and all(map(facts.is_id, words)):
         return words, (), ExitCode.OK
     text = " ".join(words)
     if stale:
@@ -195,13 +183,36 @@ def _choose(
         say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
         # Without a verifier it stays stale.
         codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
-    return list(dict.fromkeys(ids)), register.problems, ExitCode.worst(*codes, evidence_code(facts.looked_up))
+    unread = say_errors(entry.problem for entry in facts.looked_up)
+    return list(dict.fromkeys(ids)), register.problems, ExitCode.worst(*codes, unread)
+
+
+def measurable(
+    register: Register, documents: Iterable[Document], problems: Iterable[Problem] = ()
+) -> tuple[list[Document], ExitCode]:
+    """The documents whose Remediation could be read.
+
+    Errors in their files, and those in ``problems``, are printed and make the code bad data.
+    """
+    chosen = list(documents)
+    theirs = [problem for document in chosen for problem in register.problems_of(document)]
+    errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
+    code = say_problems(errors)
+    broken = {problem.file: problem.line for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
+    sound = []
+    for document in chosen:
+        unread = sorted(files_of(document) & broken.keys())
+        sound += [] if unread else [document]
+        for file in unread:
+            what = "its Remediation section" if file == document.path else file
+            say(f"{document.id.value}: not measured, for {what} has an error on line {broken[file]}")
+    return sound, code
 
 
 def _measure(
     documents: Sequence[Document], batches: Sequence[Batch], executor: Executor
-) -> tuple[Packed, ExitCode]:
-    """Verify all documents and show the progress; their verifications are in the order of ``documents``."""
+) -> tuple[list[bytes], ExitCode]:
+    """Verify all documents and show the progress; their verifications, packed, are in the order of these."""
     names = [batch.name(document) for batch in batches for document in batch.documents]
     # One cluster serves all cells of a matrix.
     together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
@@ -209,7 +220,7 @@ def _measure(
     codes = []
     with progress(names) as shown, together:
         for batch in batches:
-            starts = lambda document, batch=batch: shown.started(batch.name(document))  # noqa: E731
+            starts = partial(_start, shown, batch)
             for verified in executor.verify(batch.documents, batch.settings, starts):
                 verification = verified.verification
                 if verified.error:
@@ -219,7 +230,21 @@ def _measure(
                 codes.append(_code(verified))
                 if verification:
                     packs[verified.document.path].append(pack(verification))
-    return Packed(list(chain.from_iterable(packs.values()))), ExitCode.worst(*codes)
+    return list(chain.from_iterable(packs.values())), ExitCode.worst(*codes)
+
+
+def _start(shown: Progress, batch: Batch, document: Document) -> None:
+    shown.started(batch.name(document))
+
+
+def pack(verification: Verification) -> bytes:
+    """A verification as compressed JSON: there may be thousands, each most of a megabyte of objects."""
+    return zlib.compress(verification.model_dump_json().encode())
+
+
+def unpack(packed: bytes) -> Verification:
+    """The verification that was packed, made anew."""
+    return Verification.model_validate_json(zlib.decompress(packed))
 
 
 def _code(verified: Verified) -> ExitCode:
@@ -236,25 +261,24 @@ def _code(verified: Verified) -> ExitCode:
 
 
 def _show(
-    verifications: Packed, output_format: Format, settings: Settings, made: VerdictMatrix | None
+    packs: Sequence[bytes], output_format: Format, settings: Settings, made: VerdictMatrix | None
 ) -> None:
     """Print the verifications as JSON, as tables on a terminal, else as text; then the matrix, if any."""
     if output_format is Format.JSON:
         more = {"matrix": made.item} if made else {}
-        write_json("verification", (each.model_dump(mode="json") for each in verifications), **more)
+        write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
         return
-    if verifications and is_terminal(sys.stdout):
-        from finding_tickets.cli.terminal import write_rich
+    if packs and is_terminal(sys.stdout):
         from finding_tickets.report.terminal import VerificationView, summary
-        from finding_tickets.report.text import Sources, no_line
+        from finding_tickets.report.text import Sources
 
         # The work tree is not what was measured at another revision.
-        here = no_line if settings.overrides else Sources(settings.root).line
-        pages = (VerificationView(each, no_line if each.revision else here) for each in verifications)
-        parts = (part for page in pages for part in (page, ""))
-        write_rich(sys.stdout, chain(parts, [summary(verifications)]))
-    elif verifications:
-        texts = ("\n".join(verification_lines(each, style)) for each in verifications)
+        here = None if settings.overrides else Sources(settings.root).line
+        views = (VerificationView(each, None if each.revision else here) for each in map(unpack, packs))
+        parts = (part for view in views for part in (view, ""))
+        write_rich(chain(parts, [summary(map(unpack, packs))]))
+    else:
+        texts = ("\n".join(verification_lines(each, style)) for each in map(unpack, packs))
         write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
     if made:
         numbers = [str(number) for number, _ in enumerate(made.names, 1)]
@@ -271,8 +295,8 @@ def _cells(register: Register) -> tuple[Cell, ...]:
     from finding_tickets.verify.matrix import cells
 
     if register.config.matrix is None:
-        message = "the configuration declares no matrix"
-        raise UsageError(message, hint="[tool.tickets.matrix], docs/matrix.md")
+        hint = "[tool.tickets.matrix], docs/matrix.md"
+        raise UsageError("the configuration declares no matrix", hint=hint)
     return cells(register.config.matrix, register.root.resolve(), own_torch())
 
 
@@ -283,34 +307,36 @@ def _by_cell(
     from finding_tickets.verify.matrix import labels
 
     known = {document.path: _recorded(document, settings, cells) for document in documents if stale}
-    batches = []
-    for cell, name in labels(cells).items():
-        wanted = []
-        for document in documents:
-            recorded = known.get(document.path)
-            if recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}:
-                wanted.append(document)
-        batches.append(Batch(wanted, settings.within(cell), name))
-    return batches
+
+    def is_wanted(document: Document, cell: Cell) -> bool:
+        recorded = known.get(document.path)
+        return recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}
+
+    return [
+        Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
+        for cell, name in labels(cells).items()
+    ]
 
 
 def _matrix(
-    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], verifications: Packed
+    documents: Sequence[Document],
+    settings: Settings,
+    cells: Sequence[Cell],
+    verifications: Iterable[Verification],
 ) -> VerdictMatrix:
     """The matrix of documents by their evidence, and by verifications of this run that left none."""
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import verdict_matrix
 
-    by_ticket: dict[str, list[Verification]] = {}
+    now: dict[str, dict[Cell, CurrentVerdict]] = {document.id.value: {} for document in documents}
     for each in verifications:
-        by_ticket.setdefault(each.ticket, []).append(each)
-    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
-    for document in documents:
-        here = by_ticket.get(document.id.value, ())
-        now = {cell: CurrentVerdict(each.verdict, each) for cell in cells for each in here if cell.has(each)}
-        recorded = _recorded(document, settings, cells)
-        known[document.id.value] = None if recorded is None else {**recorded, **now}
-    return verdict_matrix(cells, known)
+        now[each.ticket].update(
+            {cell: CurrentVerdict(each.verdict, each) for cell in cells if cell.has(each)}
+        )
+    recorded = {document.id.value: _recorded(document, settings, cells) for document in documents}
+    return verdict_matrix(
+        cells, {name: None if known is None else {**known, **now[name]} for name, known in recorded.items()}
+    )
 
 
 def _recorded(

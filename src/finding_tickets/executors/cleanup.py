@@ -13,8 +13,9 @@ from pathlib import Path
 
 MARK = "TICKETS_TEMPORARY"
 """A variable that names a folder, for the processes that are to end with it."""
-# The shell at work is no child of whom it waits for. Processes of ours, and other such shells, clean up after
-# themselves as soon as those are gone that they serve. What ends late may make files again.
+# The loop runs in the background, so that it is no child of the process it waits for. It spares our own
+# processes and other such shells, which clean up after themselves. It goes on for a while, as a process that
+# ends late may make files again.
 _WHEN_INPUT_ENDS = """
 exec 3<&0
 (
@@ -47,11 +48,7 @@ def remove_afterwards(folder: str) -> int:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """A folder that is gone when the block is left, and soon after the end of this process.
-
-    Raises:
-        OSError: There is no room for it.
-    """
+    """A folder that is gone when the block is left, and soon after the end of this process."""
     folder = f"{tempfile.gettempdir()}/{prefix}{secrets.token_hex(8)}"
     # Whoever is to remove it is there first.
     end = remove_afterwards(folder)

@@ -20,7 +20,6 @@ from finding_tickets.ground.git import GitError
 from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.worker import VISIBLE_DEVICES
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
@@ -44,6 +43,9 @@ class Order(Record):
     versions: dict[str, str]
     limit: float
     cell: Cell | None = None
+
+
+_ERROR_FIELDS = ("message", "file", "line", "hint")
 
 
 class _OwnFaultError(Exception):
@@ -111,12 +113,10 @@ def _verify(order: Order, root: Path) -> dict[str, Any]:
         outcome = ask_worker(_server(order), settings, tasks.TORCH)
         if outcome.never_ran:
             raise UnreachableError(str(outcome.reason))
-    wrong = done.error
-    return {
-        "verification": done.verification.model_dump(mode="json") if done.verification else None,
-        "evidence": done.evidence.model_dump(mode="json") if done.evidence else None,
-        "error": wrong and {name: getattr(wrong, name) for name in ("message", "file", "line", "hint")},
-    }
+    records = {"verification": done.verification, "evidence": done.evidence}
+    answer: dict[str, Any] = {name: one and one.model_dump(mode="json") for name, one in records.items()}
+    wrong = done.error and {name: getattr(done.error, name) for name in _ERROR_FIELDS}
+    return {**answer, "error": wrong}
 
 
 _servers: dict[object, Isolation] = {}
@@ -131,7 +131,7 @@ def _server(order: Order) -> Isolation:
     """
     interpreter = order.cell.interpreter if order.cell else ""
     # Ray gives a process other GPUs each time; a server knows those it began with.
-    kind = (order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
+    kind = (order.sandbox, interpreter, os.environ.get(tasks.VISIBLE_DEVICES))
     if kind not in _servers or _servers[kind].has_ended:
         _end_servers()
         server = Isolation(workers=1, sandbox=order.sandbox, interpreter=interpreter)

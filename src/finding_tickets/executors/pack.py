@@ -43,11 +43,7 @@ class Pack:
 def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> tuple[Pack, bytes]:
     """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
 
-    What may not be read stays behind; ``say`` gets a message for each.
-
-    Raises:
-        GitError: Git is missing, or cannot read a commit.
-        OSError: There is no room for temporary files.
+    What may not be read stays behind; ``say`` gets a message for each. Raises ``GitError`` and ``OSError``.
     """
     try:
         top = Path(ask(root, "rev-parse", "--show-toplevel").removesuffix("\n"))
@@ -86,12 +82,7 @@ def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> 
 
 
 def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
-    """The register's folder of a pack, in a repository of its own in the cache of this machine.
-
-    Raises:
-        GitError: Git is missing, or cannot read the objects.
-        OSError: There is no room, or no cache folder.
-    """
+    """The register's folder of a pack, in a repository of its own in the cache of this machine."""
 
     def unpack(folder: Path) -> None:
         ask(folder, "init", "--quiet", "--template=", f"--object-format={pack.kind}")

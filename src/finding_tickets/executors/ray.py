@@ -44,6 +44,8 @@ _AHEAD = 2
 _NODE_ID = "ray.io/node-id"
 """The label by which Ray places a task on one machine."""
 _SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_TRAVELLING = ("meter", "timeout", "memory", "overrides")
+"""The settings that a machine of the cluster is told; the others are its own or are for here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +75,10 @@ class RayCluster:
             UsageError: Ray is not installed, or the address is not one.
             UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
         """
-        prepared_by_path = {document.path: prepare(document, settings) for document in documents}
-        planned = {path: todo for path, todo in prepared_by_path.items() if isinstance(todo, Plan)}
-        done = {path: found for path, found in prepared_by_path.items() if isinstance(found, Verified)}
-        waiting = deque(prepared_by_path)
+        prepared = {document.path: prepare(document, settings) for document in documents}
+        planned = {path: todo for path, todo in prepared.items() if isinstance(todo, Plan)}
+        done = {path: found for path, found in prepared.items() if isinstance(found, Verified)}
+        waiting = deque(prepared)
         if planned:
             by_path = {document.path: document for document in documents}
             with _connected(self.address, settings) as ray:
@@ -89,7 +91,11 @@ class RayCluster:
 
 
 class _ClusterRun:
-    """The verifications of a run: each is a task that one machine is chosen for."""
+    """The verifications of a run: each is a task that one machine is chosen for.
+
+    Ray could choose, but asks for a number of processors and not for all that a machine happens to have, and
+    lets a task wait for ever that no machine can take.
+    """
 
     def __init__(
         self,
@@ -99,22 +105,16 @@ class _ClusterRun:
         documents: Mapping[str, Document],
         how: RayCluster,
     ) -> None:
-        meter = settings.meter
-        if meter == "auto":
-            meter = "cuda" if ray.cluster_resources().get("GPU", 0) >= 1 else "simulated"
-        self._ray = ray
-        self._settings = replace(settings, meter=meter)
-        self._planned = planned
-        self._documents = documents
-        self._on_left_out = how.on_left_out
-        self._reasons: dict[str, str] = {}
+        if settings.meter == "auto":
+            has_gpu = ray.cluster_resources().get("GPU", 0) >= 1
+            settings = replace(settings, meter="cuda" if has_gpu else "simulated")
+        self._ray, self._settings, self._how = ray, settings, how
+        self._planned, self._documents = planned, documents
+        self._left_out: dict[str, str] = {}
         """Why a machine measures nothing, by its ID."""
         self._tries: Counter[str] = Counter()
-        commits = {
-            str(revision): revision.commit
-            for todo in planned.values()
-            for revision in todo.revisions.values()
-        }
+        revisions = [revision for todo in planned.values() for revision in todo.revisions.values()]
+        commits = {str(revision): revision.commit for revision in revisions}
         try:
             pack, objects = packed(settings.root, commits.values(), how.say)
         except (GitError, OSError) as error:
@@ -123,11 +123,10 @@ class _ClusterRun:
         if settings.cell and settings.cell.interpreter:
             # Torch is then that of the cell's interpreter.
             wanted = {TOOL: wanted[TOOL]}
-        travelling = ("meter", "timeout", "memory", "overrides")
         self._order = Order(
             document="",
             pack=pack,
-            settings={name: getattr(self._settings, name) for name in travelling} | {"commits": commits},
+            settings={name: getattr(settings, name) for name in _TRAVELLING} | {"commits": commits},
             sandbox=how.sandbox,
             versions=wanted,
             limit=0,
@@ -154,18 +153,22 @@ class _ClusterRun:
             held_back = []
             while waiting:
                 path = waiting.popleft()
-                fitting = {name: node for name, node in machines.items() if self._fits(path, name, node)}
-                if not fitting:
+                free = {
+                    machine: busy[machine] / node["Resources"]["CPU"]
+                    for machine, node in machines.items()
+                    if machine not in self._left_out and self._fits(path, node["Resources"])
+                }
+                if not free:
                     yield path, self._inconclusive(path, self._why_nowhere(path))
                     continue
-                processors = {name: node["Resources"]["CPU"] for name, node in fitting.items()}
-                machine = min(processors, key=lambda name: busy[name] / processors[name])
-                if busy[machine] >= _AHEAD * max(1, processors[machine]):
+                machine = min(free, key=free.__getitem__)
+                resources = machines[machine]["Resources"]
+                if busy[machine] >= _AHEAD * max(1, resources["CPU"]):
                     held_back.append(path)
                     continue
                 busy[machine] += 1
                 on_start(self._documents[path])
-                pending[self._submit(path, fitting[machine])] = path, machine
+                pending[self._submit(path, machine, resources["CPU"])] = path, machine
             waiting.extend(held_back)
             for reference in self._ray.wait(list(pending), timeout=_POLL_SECONDS)[0] if pending else ():
                 path, machine = pending.pop(reference)
@@ -192,15 +195,13 @@ class _ClusterRun:
     def _take_back(self, pending: dict[Any, tuple[str, str]], machines: Mapping[str, Any]) -> list[str]:
         """The paths of what was submitted to machines that are gone: Ray would hold it for them for ever."""
         gone = [reference for reference, (_, machine) in pending.items() if machine not in machines]
-        if not gone:
-            return []
         # What answered before its machine went is not measured again.
-        _, left = self._ray.wait(gone, num_returns=len(gone), timeout=0)
+        left = self._ray.wait(gone, num_returns=len(gone), timeout=0)[1] if gone else ()
         for reference in left:
             self._ray.cancel(reference, force=True)
         return [pending.pop(reference)[0] for reference in left]
 
-    def _asked(self, path: str, processors: float = 1.0) -> dict[str, float]:
+    def _needs(self, path: str, processors: float = 1.0) -> dict[str, float]:
         """What a verification needs of a machine, by Ray's names; all its processors where it takes times."""
         return {
             "CPU": processors if self._planned[path].is_timed else 1.0,
@@ -209,28 +210,25 @@ class _ClusterRun:
             **self._settings.resources,
         }
 
-    def _fits(self, path: str, machine: str, node: Mapping[str, Any]) -> bool:
-        has = node["Resources"]
-        enough = all(has.get(name, 0) >= amount for name, amount in self._asked(path).items())
-        return enough and machine not in self._reasons
+    def _fits(self, path: str, resources: Mapping[str, float]) -> bool:
+        return all(resources.get(name, 0) >= amount for name, amount in self._needs(path).items())
 
-    def _submit(self, path: str, node: Mapping[str, Any]) -> Any:
+    def _submit(self, path: str, machine: str, processors: float) -> Any:
         """Submit a verification to a machine; Ray's reference to the answer."""
-        todo = self._planned[path]
-        asked = self._asked(path, node["Resources"]["CPU"])
+        todo, needs = self._planned[path], self._needs(path, processors)
         # Each revision is measured on its own, then results may be compared and times be taken.
         parts = len(set(todo.revisions.values())) + 3
-        limit = parts * self._settings.timeout + _MARGIN_SECONDS
         task = self._task.options(
             name=f"verify {todo.ticket}",
-            num_cpus=asked.pop("CPU"),
-            num_gpus=asked.pop("GPU", 0),
-            memory=int(asked.pop("memory")),
-            resources=asked,
+            num_cpus=needs.pop("CPU"),
+            num_gpus=needs.pop("GPU", 0),
+            memory=int(needs.pop("memory")),
+            resources=needs,
             # Ray would try again on the same machine alone.
             max_retries=0,
-            label_selector={_NODE_ID: node["NodeID"]},
+            label_selector={_NODE_ID: machine},
         )
+        limit = parts * self._settings.timeout + _MARGIN_SECONDS
         order = self._order.model_copy(update={"document": path, "limit": limit})
         return task.remote(order.model_dump(mode="json"), self._objects)
 
@@ -256,19 +254,19 @@ class _ClusterRun:
         reason = f"on {host}: {answer['reason']}"
         if not answer.get("of_machine"):
             return self._inconclusive(path, reason)
-        if machine not in self._reasons:
-            self._reasons[machine] = reason
-            self._on_left_out(f"nothing is measured {reason}")
+        if machine not in self._left_out:
+            self._left_out[machine] = reason
+            self._how.on_left_out(f"nothing is measured {reason}")
         return None
 
     def _why_nowhere(self, path: str) -> str:
-        asked = ", ".join(
+        needs = ", ".join(
             f"{name} {int(each) >> 20} MiB" if name == "memory" else f"{name} {each:g}"
-            for name, each in self._asked(path).items()
+            for name, each in self._needs(path).items()
         )
-        reasons = dict.fromkeys(self._reasons.values())
+        reasons = dict.fromkeys(self._left_out.values())
         which = "machine of the cluster that can measure" if reasons else "machine of the cluster"
-        return "; ".join([f"no {which} has what it asks for: {asked}", *reasons])
+        return "; ".join([f"no {which} has what it asks for: {needs}", *reasons])
 
     def _inconclusive(self, path: str, reason: str) -> Verified:
         return Verified(self._documents[path], inconclusive(self._planned[path], self._settings, reason))
@@ -278,7 +276,8 @@ class _ClusterRun:
 def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
     """Ray, connected until the block is left; what was started for it is then gone."""
     # Nothing is reported to anybody, and a process without a GPU keeps its own settings.
-    os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError:
@@ -300,8 +299,12 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
                 os.environ[MARK] = folder
                 # The limit of memory is one on what a verification may use, and reserves nothing here.
                 memory = settings.memory * (os.cpu_count() or 1)
-                where = {"address": "local", "include_dashboard": False, "_temp_dir": folder}
-                where["_memory"] = memory
+                where = {
+                    "address": "local",
+                    "include_dashboard": False,
+                    "_temp_dir": folder,
+                    "_memory": memory,
+                }
             stack.callback(ray.shutdown)
             with _interrupts_held_back():
                 ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
@@ -325,12 +328,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _reach(address: str) -> None:
-    """Find out in seconds, where Ray would take minutes, whether a cluster listens at an address.
-
-    Raises:
-        UsageError: It is not an address.
-        UnreachableError: Nobody listens, or what does speaks no HTTP/2, as gRPC and so a head does.
-    """
+    """Raise unless a head listens, which speaks gRPC and so HTTP/2; Ray itself would wait for minutes."""
     place = _host_and_port(address)
     try:
         with socket.create_connection(place, _CONNECT_SECONDS) as connection:

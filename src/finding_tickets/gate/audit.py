@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from finding_tickets.claims.ratios import parse_ratio
+from finding_tickets.claims.check import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
@@ -230,7 +230,5 @@ def _conclude(
             else:
                 tried.append(Tried(cheat, Fate.UNTRIED, (), reason))
     except BadDataError as error:
-        place = error.file or made.document.path
-        located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
-        return Audited(made.document, made.subject, error=located)
+        return Audited(made.document, made.subject, error=error.in_file(made.document.path))
     return Audited(made.document, made.subject, tuple(tried))

@@ -16,11 +16,8 @@ from pathlib import Path
 
 from finding_tickets.claims.check import meets, parse_conditions
 from finding_tickets.claims.language import (
-    Comparison,
     Condition,
     ExpressionError,
-    Growth,
-    Range,
     evaluate,
     parse_condition,
     variables,
@@ -247,21 +244,18 @@ def _bounds(condition: Condition, at: Mapping[str, int], *, whole: bool) -> _Bou
 
     Counts are ``whole`` numbers. Of other values those at the very edge are not told apart.
     """
-    match condition:
-        case Range(low, high):
-            return evaluate(low, at), evaluate(high, at)
-        case Comparison("==", expression):
-            value = evaluate(expression, at)
-            return value, value
-        case Comparison("<=", expression):
-            return -inf, evaluate(expression, at)
-        case Comparison("<", expression):
-            value = evaluate(expression, at)
-            return -inf, ceil(value) - 1 if whole else value
-        case Comparison(">=", expression):
-            return evaluate(expression, at), inf
-        case Comparison(">", expression):
-            value = evaluate(expression, at)
-            return floor(value) + 1 if whole else value, inf
-        case Comparison() | Growth():
+    values = [evaluate(side, at) for side in condition.sides]
+    first, last = values[0], values[-1]
+    match condition.relation:
+        case "==" | "..":
+            return first, last
+        case "<=":
+            return -inf, first
+        case "<":
+            return -inf, ceil(first) - 1 if whole else first
+        case ">=":
+            return first, inf
+        case ">":
+            return floor(first) + 1 if whole else first, inf
+        case _:
             return None

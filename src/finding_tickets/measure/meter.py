@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,12 +16,11 @@ from typing import Any
 import torch
 
 import simcuda
-from finding_tickets.claims.laws import CountedRun
+from finding_tickets.claims.laws import CountedRun, Place
 from finding_tickets.measure.loading import unpatched
 from finding_tickets.measure.places import describe, is_out_of_host_memory, portable
 from finding_tickets.measure.results import detach, to_host
-from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, At, CannotMeasureError
-from finding_tickets.measure.worker import VISIBLE_DEVICES
+from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
 from simcuda.ledger import ChangedCountsError
@@ -30,26 +30,16 @@ DEVICE = "cuda"
 
 
 @dataclass(frozen=True)
-class VariantRun:
+class VariantRun(CountedRun):
     """What one variant cost at one point, and what it returned, on the host.
 
     With an ``error`` it counted up to the exception, and there is no result. With ``unknown`` operations no
     count can be trusted; launches and workspaces of ``approximate`` ones are only modelled.
     """
 
-    at: At
-    metrics: dict[str, int]
-    sites: tuple[simcuda.Site, ...] = ()
     unknown: tuple[str, ...] = ()
     approximate: tuple[str, ...] = ()
-    error: str | None = None
     result: Any = None
-
-    @property
-    def counted(self) -> CountedRun:
-        """What laws are fitted to."""
-        sites = {(each.file, each.line, each.function, each.what): each.count for each in self.sites}
-        return CountedRun(self.at, self.metrics, sites, self.error)
 
     @classmethod
     def of(
@@ -66,13 +56,13 @@ class VariantRun:
         # What this device does not tell has no entry: 0 would be a count.
         missing = {*counted.not_counted, "retained_bytes"}
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
+        sites: Counter[Place] = Counter()
+        for site in counted.sites:
+            sites[portable(site.file, root), site.line, site.function, site.what] += site.count
         return cls(
             at=at,
             metrics={**metrics, "retained_bytes": retained, "raised": int(error is not None)},
-            sites=tuple(
-                simcuda.Site(portable(site.file, root), site.line, site.function, site.what, site.count)
-                for site in counted.sites
-            ),
+            sites=dict(sites),
             unknown=tuple(counted.unknown),
             approximate=tuple(counted.approximate),
             error=error,

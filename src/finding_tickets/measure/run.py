@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,41 +59,24 @@ class JobReport:
 
     def to_json(self) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
-        return {
-            "meter": self.meter,
-            "torch": torch_version(),
-            "device": self.device,
-            "sweep": self.sweep,
-            "variants": {name: variant_json(runs) for name, runs in self.runs.items()},
-            "agreements": self.agreements,
-            "not_measured": self.not_measured,
-            "files": self.files,
-            "imported": self.imported,
-            "timed_on": self.timed_on,
-        }
+        rest = {name: value for name, value in vars(self).items() if name != "runs"}
+        variants = {name: variant_json(runs) for name, runs in self.runs.items()}
+        return {**rest, "torch": torch_version(), "variants": variants}
 
 
-def variant_json(runs: Collection[VariantRun]) -> dict[str, Any]:
+def variant_json(runs: Sequence[VariantRun]) -> dict[str, Any]:
     """What a ``VariantResult`` is made of.
 
     Laws are fitted here, and not by the process that asked: here several tickets are at work at once.
     """
-    counted = [run.counted for run in runs]
-    fits = fit_metrics(counted)
+    fits = fit_metrics(runs)
     return {
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
         "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
         "sites": [
-            {
-                "file": file,
-                "line": line,
-                "function": function,
-                "what": what,
-                "law": fit.law,
-                "growth": fit.growth,
-            }
-            for (file, line, function, what), fit in fit_sites(counted).items()
+            {"file": file, "line": line, "function": function, "what": what, **asdict(fit)}
+            for (file, line, function, what), fit in fit_sites(runs).items()
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),

@@ -9,33 +9,24 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.metrics import METRICS
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.ground.paths import fixes_folder
+from finding_tickets.measure.loading import check_sweep, load_function
+from finding_tickets.measure.meter import choose
+from finding_tickets.measure.run import JobReport, check_repeated, run
 from finding_tickets.measure.tasks import METERS, CannotMeasureError, find_variants
-
-if TYPE_CHECKING:
-    from finding_tickets.measure.run import JobReport
-    from finding_tickets.measure.workloads import Workload
+from finding_tickets.measure.workloads import Workload
 
 
-def main(workload: Workload) -> None:
-    """Measure every variant in ``fixes/<id>/`` beside the calling verifier and print the laws.
-
-    It sets the exit code of the process where nothing could be measured.
-    """
+def measure_beside(workload: Workload) -> None:
+    """Measure the variants beside the verifier that is run, and print their laws."""
     parser = argparse.ArgumentParser(description=f"Measure the variants of {workload.ticket}.")
     parser.add_argument("--meter", choices=METERS, default="auto", help="what counts during a run")
     meter = parser.parse_args().meter
     try:
-        # Every verifier imports this module; only one that is run on its own takes a meter here.
-        from finding_tickets.measure.loading import check_sweep, load_function
-        from finding_tickets.measure.meter import choose
-        from finding_tickets.measure.run import check_repeated, run
-
         verifier = Path(sys.argv[0]).resolve()
         root = verifier.parent.parent
         check_sweep(workload, verifier.name)
@@ -66,11 +57,11 @@ def render(ticket: str, report: JobReport) -> Iterator[str]:
     rows = [[metric, *(of_variant.get(metric, "-") for of_variant in fits)] for metric in METRICS]
     yield from _table([["metric", *variants], *(row for row in rows if set(row[1:]) - {"0", "-"})])
     for name, runs in report.runs.items():
-        for run in runs:
-            if run.error:
-                yield f"{name} at {at_text(run.at)}: {run.error}"
-            if run.unknown:
-                yield f"{name} at {at_text(run.at)}: unknown operations {', '.join(run.unknown)}"
+        for one in runs:
+            if one.error:
+                yield f"{name} at {at_text(one.at)}: {one.error}"
+            if one.unknown:
+                yield f"{name} at {at_text(one.at)}: unknown operations {', '.join(one.unknown)}"
         sites = [
             (f"{s['file']}:{s['line']}", s["function"], s["what"], s["law"] or s["growth"])
             for s in variants[name]["sites"]

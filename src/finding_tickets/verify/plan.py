@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.claims.language import ExpressionError, Growth, parse_condition, suggest
+from finding_tickets.claims.check import parse_ratio
+from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
-from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.paths import fixes_folder, verifier_path
@@ -248,9 +248,10 @@ def _resolve(
     found: dict[str, Revision] = {}
     for name, text in named.items():
         try:
-            revision = found[name] = checkouts.revision(text)
+            found[name] = checkouts.revision(text)
         except RevisionError as error:
             return found, f"{name}: {error}"
+    for name, revision in found.items():
         file = variants[name].module
         if not file.endswith(".py") or checkouts.has(revision, file):
             continue
@@ -288,5 +289,5 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
     except ExpressionError as error:
         raise BadDataError(f"claim {claim.id}: {error.message}", line=claim.line, hint=error.hint) from None
     for name, condition in conditions.items():
-        if isinstance(condition, Growth):
+        if condition.relation == GROWTH:
             raise BadDataError(f"claim {claim.id}: {name}: a growth class selects no points", line=claim.line)

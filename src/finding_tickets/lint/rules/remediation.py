@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
+from finding_tickets.claims.check import parse_ratio
 from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
-from finding_tickets.claims.ratios import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, rule

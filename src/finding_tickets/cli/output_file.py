@@ -1,0 +1,105 @@
+"""Files that commands write for people: a report, and the summary of a workflow's step."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finding_tickets.cli.output import say, write_all
+from finding_tickets.errors import UsageError
+from finding_tickets.ground.files import replace
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
+from finding_tickets.report.text import printable
+
+if TYPE_CHECKING:
+    from finding_tickets.register.index import Listing
+    from finding_tickets.register.load import Register
+
+SUMMARY_LIMIT = 1024**2
+"""Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing."""
+# A path whose bytes are not UTF-8 is still written.
+ENCODING_ERRORS = "backslashreplace"
+
+
+def files_to_protect(register: Register | Listing, files: Iterable[str]) -> Callable[[Path], bool]:
+    """Whether a path belongs to a register, whose ``files`` no report may overwrite, nor its evidence."""
+    known = {CONFIG_FILE, PROJECT_FILE, *files}
+    folders = (register.config.evidence, register.config.templates)
+
+    def is_protected(file: Path) -> bool:
+        if not file.is_relative_to(register.root):
+            return False
+        place = file.relative_to(register.root)
+        return place.as_posix() in known or any(map(place.is_relative_to, folders))
+
+    return is_protected
+
+
+def write_output(pieces: Iterable[str], output: Path | None, is_protected: Callable[[Path], bool]) -> None:
+    """Write a text to the file ``output`` in one step, or to stdout (also ``-``), once all of it is made.
+
+    What a link leads to is replaced, and the link stays.
+
+    Raises:
+        UsageError: The file cannot be written or is protected.
+        BadDataError: What stdout leads to cannot be written.
+    """
+    if output in (None, Path("-")):
+        # Nobody gets one half of a report whose other half fails.
+        made = list(pieces)
+        # A ticket must not steer a terminal; a file or a pipe gets its text as it is.
+        write_all(map(printable, made) if sys.stdout.isatty() else made)
+        return
+    refuse_protected(output, is_protected)
+    try:
+        mode = None
+        # Looked at before anybody waits for the text. A link that leads back to itself is an error here.
+        with suppress(FileNotFoundError):
+            mode = output.stat().st_mode
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        data = "".join(pieces).encode(errors=ENCODING_ERRORS)
+        if mode is None:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = stat.S_IFREG | 0o666 & ~mask
+        if stat.S_ISREG(mode):
+            replace(Path(os.path.realpath(output)), data, stat.S_IMODE(mode))
+        else:
+            # A device or a pipe cannot be replaced.
+            output.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"cannot write the report: {error.strerror or error}", file=str(output)) from None
+    say(f"wrote {output}")
+
+
+def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None:
+    """Raise UsageError for a file that must stay as it is, whatever it is called here."""
+    if is_protected(Path(os.path.realpath(output))):
+        raise UsageError("belongs to the register, and no report is written there", file=str(output))
+
+
+def summary_room(file: Path) -> int:
+    """How many bytes the summary of a workflow's step still takes."""
+    with suppress(OSError):
+        return max(SUMMARY_LIMIT - file.stat().st_size, 0)
+    return SUMMARY_LIMIT
+
+
+def add_to_summary(file: Path, page: str) -> None:
+    """Append a page to a file that a workflow shows as the summary of a step.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        with file.open("a", encoding="utf-8", errors=ENCODING_ERRORS) as stream:
+            stream.write(page)
+    except OSError as error:
+        raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None
