@@ -23,7 +23,7 @@ def probe(
     ],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARGUMENT...]", help="What a script, a module or pytest is given."),
+        typer.Argument(metavar="[-- ARGUMENT...]", help="Arguments for the script, module or pytest."),
     ] = None,
     sweep: Annotated[
         list[str] | None, option("NAME=1,2,5", "Call the function with each value (repeatable).")
