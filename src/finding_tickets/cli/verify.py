@@ -83,11 +83,11 @@ def verify(
     meter: Meter = None,
     timeout: Timeout = None,
     at: Annotated[
-        str | None, option("REV", "Measure variants that name no revision at this one; record nothing.")
+        str | None, option("REV", "Measure variants without a revision at this one; record nothing.")
     ] = None,
     base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
     head: Annotated[
-        str | None, option("REV", "Measure the fix, and variants that name none, at this one.")
+        str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
     ] = None,
     sandbox: Sandbox = False,
     executor: Annotated[
@@ -167,10 +167,10 @@ def _choose(
 
     Without ``--stale`` the words are IDs, or a query that selects among documents with a verifier.
     """
-    from finding_tickets.register.query import Facts, Lexicon, select
+    from finding_tickets.register.query import Facts, select
 
     facts = Facts.of(register)
-    if words and all(map(Lexicon(facts).is_id, words)):
+    if words and all(map(facts.is_id, words)):
         return words, (), ExitCode.OK
     text = " ".join(words)
     if stale:
