@@ -13,8 +13,8 @@ from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import module_of, places_of
 from finding_tickets.ground.paths import safe_name
+from finding_tickets.register.config import is_repository
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.root import is_repository
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.verify.evidence import current_verdict, digest, read
 
