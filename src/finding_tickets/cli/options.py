@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -98,6 +99,11 @@ Timeout = Annotated[float | None, option("SECONDS", "Stop a measurement after th
 Sandbox = Annotated[
     bool, flag("--sandbox", "Run code of the repository without network and where it can write nothing.")
 ]
+
+
+def today() -> date:
+    """The date where the user is, as in what they write by hand."""
+    return datetime.now().astimezone().date()
 
 
 def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:
