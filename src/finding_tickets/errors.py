@@ -55,6 +55,10 @@ class BadDataError(TicketsError):
 
     exit_code = ExitCode.BAD_DATA
 
+    def in_file(self, file: str) -> BadDataError:
+        """The same error, in this file unless it names one."""
+        return BadDataError(self.message, file=self.file or file, line=self.line, hint=self.hint)
+
 
 class UnreachableError(TicketsError):
     """What was to measure cannot be reached, so that nothing could be measured."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.ground.test_objects import commit
 
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.store import UnmeasuredCommit, WhyUnmeasured, stored_result
+from finding_tickets.history.store import StoredResult, UnmeasuredCommit, WhyUnmeasured
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
@@ -15,23 +15,9 @@ if TYPE_CHECKING:
 RESULT = UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why="so")
 
 
-def test_what_is_missing_is_known_by_the_first_part_that_is_missing(repository: Repository, git: Git) -> None:
-    """However much would be below it; a folder of sources alone is nothing that could be imported."""
-    repository.write("lib/pkg/mod.py", "1")
-    tree = commit(git)
-    paths = [
-        "lib/pkg/mod.py",
-        "lib/pkg/mod/__init__.py",
-        "lib/pkg/mod/deep.py",
-        "torch.py",
-        "torch/nn/__init__.py",
-        "src/torch/nn/__init__.py",
-        "src/torch.py",
-    ]
-    with Objects(repository.root) as objects:
-        kept = stored_result("key", RESULT, paths, Snapshot(objects, tree))
-    assert ["lib/pkg/mod.py"] == list(kept.files)
-    assert ("lib/pkg/mod", "src/torch", "src/torch.py", "torch", "torch.py") == kept.absent
+def stored(snapshot: Snapshot, *paths: str) -> StoredResult:
+    """A result that depends on what a commit has at these paths, or does not have."""
+    return StoredResult(key="key", result=RESULT, files={path: snapshot.file(path) for path in paths})
 
 
 def test_a_commit_repeats_a_measurement_until_something_comes(repository: Repository, git: Git) -> None:
@@ -39,11 +25,13 @@ def test_a_commit_repeats_a_measurement_until_something_comes(repository: Reposi
     repository.write("lib/pkg/mod.py", "1")
     tree = commit(git)
     with Objects(repository.root) as objects:
-        kept = stored_result("key", RESULT, ["lib/pkg/mod.py", "src/pkg/fast.py"], Snapshot(objects, tree))
+        kept = stored(Snapshot(objects, tree), "lib/pkg/mod.py", "src/pkg/fast.py")
     fits = []
-    for step in ("beside", "broken link", "link", "gone", "file"):
+    for step in ("beside", "broken link", "link", "file behind it", "gone", "file"):
         if step == "beside":
             repository.write("src/other.py", "1")
+        elif step == "file behind it":
+            repository.write("lib/pkg/fast.py", "1")
         elif step == "gone":
             (repository.root / "src/pkg").unlink()
         elif step == "file":
@@ -55,7 +43,7 @@ def test_a_commit_repeats_a_measurement_until_something_comes(repository: Reposi
         tree = commit(git, step)
         with Objects(repository.root) as objects:
             fits.append(kept.is_of(Snapshot(objects, tree), ""))
-    assert [True, True, False, True, False] == fits
+    assert [True, True, True, False, True, False] == fits
 
 
 def test_what_bears_the_name_of_a_package_and_holds_no_code_is_none(repository: Repository, git: Git) -> None:
@@ -64,7 +52,7 @@ def test_what_bears_the_name_of_a_package_and_holds_no_code_is_none(repository: 
     commit(git)
     git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendored")
     tree = commit(git, "a submodule")
-    paths = ["train/__init__.py", "train.py", "vendored/__init__.py", "vendored/x.py"]
+    paths = "train/__init__.py", "train.py", "vendored/__init__.py", "vendored/x.py"
     with Objects(repository.root) as objects:
         snapshot = Snapshot(objects, tree)
-        assert stored_result("key", RESULT, paths, snapshot).is_of(snapshot, "")
+        assert stored(snapshot, *paths).is_of(snapshot, "")

@@ -14,7 +14,8 @@ from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
 from finding_tickets.history.store import UnmeasuredCommit
-from finding_tickets.history.timeline import MeasuredHistory, MeasuredState, measure_history
+from finding_tickets.history.tickets_at_commits import MeasuredHistory, measure_history
+from finding_tickets.history.timeline import MeasuredState
 from finding_tickets.measure.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
 from finding_tickets.register.staleness import own_torch
@@ -117,7 +118,7 @@ def laws(done: MeasuredHistory, name: str = "fix.syncs") -> list[str]:
     return [
         result.why
         if isinstance(result, UnmeasuredCommit)
-        else next((each.law for each in MeasuredState.of(result).metrics if each.name == name), result.reason)
+        else (metrics[name].law if name in (metrics := MeasuredState.of(result).metrics) else result.reason)
         for result in course.results
     ]
 

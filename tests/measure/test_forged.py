@@ -53,7 +53,7 @@ def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
 def test_times_that_are_none_decide_nothing(answer: Any) -> None:
     """They are not there, for a reason, and claims about them stay open."""
     times = times_of(TaskOutcome(value=answer), "NVIDIA H200")
-    assert (times.why or "").startswith("invalid times from the worker: ")
+    assert (times.why or "").startswith("invalid result from the worker: ")
     assert () == times.timings
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from random import Random
@@ -24,10 +24,12 @@ from finding_tickets.model.vocabulary import (
     Vocabulary,
     squeeze,
 )
-from finding_tickets.register.actions import DocumentEdit, Step, relating, setting, ticking
+from finding_tickets.register import actions
+from finding_tickets.register.actions import Step, edit_of, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, outcome_of, status_of
-from finding_tickets.register.index import row_of
+from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, status_of
+from finding_tickets.register.editing import DocumentEdit
+from finding_tickets.register.index import outcome_of, row_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -157,20 +159,60 @@ def domains(document: Document) -> list[str]:
     return [each.value for each in document.domains] if isinstance(document, Ticket) else []
 
 
-def check(data: bytes, path: str, each: Try, document: Document) -> None:
+class Change(NamedTuple):
+    """A change that an edit made: the bytes before, what it replaced of them, and the bytes after."""
+
+    old: bytes
+    splices: Sequence[Splice]
+    new: bytes
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
+    """Every change that edits make during a test."""
+    made: list[Change] = []
+
+    class Watched(DocumentEdit):
+        def change(
+            self,
+            what: str,
+            tries: Iterable[Sequence[Splice]],
+            expected: Callable[[Document], bool],
+            fields: Collection[str],
+            labels: Collection[str] = (),
+        ) -> None:
+            tried: list[Sequence[Splice]] = []
+            old = self.page.data
+
+            def watched() -> Iterator[Sequence[Splice]]:
+                for each in tries:
+                    tried.append(each)
+                    yield each
+
+            super().change(what, watched(), expected, fields, labels)
+            made.append(Change(old, tried[-1], self.page.data))
+
+    monkeypatch.setattr(actions, "DocumentEdit", Watched)
+    return made
+
+
+def check(data: bytes, path: str, each: Try, document: Document, changes: list[Change]) -> None:
     """Make an edit; it reads back, Updated is today's, and what it did not replace is there, in order."""
-    edit = DocumentEdit(row_of(document), WORDS, TODAY, each.steps)
-    new, splices = edit.make(data), edit.splices(data)
+    changes.clear()
+    new = edit_of(row_of(document), WORDS, TODAY, *each.steps).make(data)
     after, _ = read_document(new, path, WORDS)
     assert after is not None
     assert each.holds(after), each.name
-    assert_kept(data, new, splices)
-    assert removed(data, splices) <= longest_value(document), each.name
+    assert [data, *(change.new for change in changes)] == [*(change.old for change in changes), new]
+    for change in changes:
+        assert_kept(*change)
+        replaced = (change.old[splice.start : splice.end] for splice in change.splices)
+        assert max(map(len, replaced), default=0) <= longest_value(document), each.name
     dated = row(document, "Updated") is not None and new != data and each.name != "set updated"
     assert not dated or row(after, "Updated") == TODAY.isoformat()
 
 
-def assert_kept(old: bytes, new: bytes, splices: Sequence[Splice]) -> None:
+def assert_kept(old: bytes, splices: Sequence[Splice], new: bytes) -> None:
     """What lies between the replaced spans stands in the new text as it stood in the old one."""
     ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
     at = 0
@@ -181,11 +223,6 @@ def assert_kept(old: bytes, new: bytes, splices: Sequence[Splice]) -> None:
     assert len(new) == at
 
 
-def removed(data: bytes, splices: Sequence[Splice]) -> int:
-    """The most bytes that one of the edits removes."""
-    return max((len(data[splice.start : splice.end]) for splice in splices), default=0)
-
-
 def longest_value(document: Document) -> int:
     """The longest thing that an edit has reason to replace: a value of the metadata, a row, ``None.``."""
     values = [len(text.raw.encode()) for text in document.metadata.values()]
@@ -194,18 +231,18 @@ def longest_value(document: Document) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_edit_of_a_document(file: Path) -> None:
+def test_every_edit_of_a_document(file: Path, changes: list[Change]) -> None:
     """Each edit works on each document as it is; nothing is refused but what the states forbid."""
     data = file.read_bytes()
     document, _ = read_document(data, file.name, WORDS)
     assert document is not None
     for each in tries(document):
-        check(data, file.name, each, document)
+        check(data, file.name, each, document, changes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "lf"])
-def test_some_edits_of_documents_in_other_forms(form: str) -> None:
+def test_some_edits_of_documents_in_other_forms(form: str, changes: list[Change]) -> None:
     """Line ends of any kind, a byte order mark, spaces at line ends and a missing line end are kept."""
     random = Random(form)  # noqa: S311 - the choice is to be the same in every run
     for file in FILES:
@@ -214,7 +251,7 @@ def test_some_edits_of_documents_in_other_forms(form: str) -> None:
         assert document is not None
         for each in tries(document):
             if random.random() < SHARE:
-                check(data, file.name, each, document)
+                check(data, file.name, each, document, changes)
 
 
 def generated(random: Random) -> bytes:
@@ -323,13 +360,13 @@ SECTIONS = [
 
 
 @pytest.mark.parametrize("seed", range(GENERATED))
-def test_every_edit_of_a_generated_document(seed: int) -> None:
+def test_every_edit_of_a_generated_document(seed: int, changes: list[Change]) -> None:
     """The same holds of documents in every form, line end and order."""
     data = generated(Random(seed))  # noqa: S311 - the documents are to be the same in every run
     document, _ = read_document(data, "Q1-AB-07.md", WORDS)
     assert document is not None
     for each in tries(document):
-        check(data, "Q1-AB-07.md", each, document)
+        check(data, "Q1-AB-07.md", each, document, changes)
 
 
 def damaged(random: Random, data: bytes) -> bytes:
@@ -362,7 +399,7 @@ MARKUP = [
 
 
 @pytest.mark.parametrize("seed", range(DAMAGED))
-def test_edits_of_a_damaged_document_work_or_say_why(seed: int) -> None:
+def test_edits_of_a_damaged_document_work_or_say_why(seed: int, changes: list[Change]) -> None:
     """Nothing that people leave half finished makes an edit fail in another way than by a message."""
     random = Random(seed)  # noqa: S311 - the documents are to be the same in every run
     data = damaged(random, generated(random))
@@ -371,6 +408,6 @@ def test_edits_of_a_damaged_document_work_or_say_why(seed: int) -> None:
     for each in random.sample(possible, min(4, len(possible))):
         assert document is not None
         try:
-            check(data, "Q1-AB-07.md", each, document)
+            check(data, "Q1-AB-07.md", each, document, changes)
         except BadDataError as error:
             assert "nothing was changed" in error.message  # noqa: PT017 - most of them do work

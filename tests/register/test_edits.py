@@ -11,8 +11,9 @@ from finding_tickets.documents.edit.splices import Splice, spliced
 from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.vocabulary import Outcome, Relationship, Verdict, Vocabulary
-from finding_tickets.register.actions import DocumentEdit, Step, edit_of, relating, setting, ticking
+from finding_tickets.register.actions import Step, edit_of, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
+from finding_tickets.register.editing import DocumentEdit
 from finding_tickets.register.index import row_of
 
 TODAY = date(2031, 5, 7)
@@ -327,21 +328,45 @@ def test_a_document_that_ends_in_an_open_fence() -> None:
 
 def test_an_edit_that_cannot_be_read_back_is_refused() -> None:
     """A pipe in code, say, which no cell of a table can hold."""
-    with pytest.raises(
-        BadDataError, match=r"Assignee a`\|`b cannot be written so that it reads back; nothing was"
-    ):
+    message = r"Assignee a`\|`b cannot be written: it would not read back; nothing was changed"
+    with pytest.raises(BadDataError, match=message):
         edited(TABLE, setting("assignee", ["a`|`b"]))
 
 
-def test_an_edit_that_would_change_something_else_is_refused() -> None:
-    """What is confirmed is the whole record: only what was asked for may differ."""
-    document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
-    assert document is not None
-    edit = DocumentEdit(row_of(document), WORDS, TODAY, [setting("severity", ["P1"])])
-    new = edit.make(TABLE.encode())
-    with pytest.raises(BadDataError, match="would change title, sections as well; nothing was changed"):
-        edit.confirm(TABLE.encode(), new.replace(b"It waits", b"It slept"))
-    with pytest.raises(BadDataError, match="would change other metadata as well"):
-        edit.confirm(TABLE.encode(), new + b"| **Seen** | x |\n")
-    with pytest.raises(BadDataError, match="does not read back"):
-        edit.confirm(TABLE.encode(), new.replace(b"P1", b"P2"))
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"It waits", b"It slept", "title, section titles would change as well; nothing was changed"),
+        (b"| **Assignee** | |\n", b"", "other metadata would change as well"),
+        (b"`P2`", b"`P1`", ""),
+        (ID.encode(), b"B1 PT", "would change as well"),
+    ],
+)
+def test_a_change_that_affects_something_else_is_refused(old: bytes, new: bytes, message: str) -> None:
+    """The whole record is compared: only what was asked for may differ."""
+    data = TABLE.encode()
+    at = data.index(old)
+    edit = DocumentEdit(data, f"{ID}.md", WORDS, TODAY)
+    tries = [[Splice(at, at + len(old), new)]]
+    if message:
+        with pytest.raises(BadDataError, match=message):
+            edit.change("it", tries, lambda _: True, ["severity"], ["severity"])
+        assert data == edit.page.data
+    else:
+        edit.change("it", tries, lambda _: True, ["severity"], ["severity"])
+        assert data.replace(old, new) == edit.page.data
+
+
+def test_a_change_that_would_be_an_error_is_refused() -> None:
+    """Also where the record says nothing else than was asked for."""
+    data = TABLE.encode()
+    edit = DocumentEdit(data, f"{ID}.md", WORDS, TODAY)
+    conflict = b"\n<<<<<<< ours\n=======\n>>>>>>> theirs\n"
+    with pytest.raises(BadDataError, match=r"it cannot be written: it would be an error \(merge-conflict\)"):
+        edit.change("it", [[Splice(len(data), len(data), conflict)]], lambda _: True, ["section titles"])
+
+
+def test_a_row_is_set_once() -> None:
+    """Two names of one row are not two rows."""
+    with pytest.raises(UsageError, match="Created is set twice"):
+        edited(TABLE, setting("created", ["2030-01-01"]), setting("date", ["2030-01-02"]))

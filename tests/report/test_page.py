@@ -1,4 +1,4 @@
-"""Documents as plain text, with what was measured below."""
+"""Documents as plain text, with what is known beside them and what was measured below."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.text import MeasuredDocument, document_text
+from finding_tickets.report.text import MeasuredDocument, document_lines, document_page, plainly
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -74,39 +75,34 @@ REVIEW = """\
 """
 
 
-def plain(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
-    """The text without a style."""
-    return text
-
-
 def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
     """The lines of the page of the only document."""
-    (document,) = repository.load().documents
-    return document_text(MeasuredDocument(document, CurrentVerdict(verdict, **known)), plain).splitlines()
+    register = repository.load()
+    entry = MeasuredDocument(register.documents[0], CurrentVerdict(verdict, **known))
+    lines = document_lines(document_page(Facts.of(register), entry), plainly)
+    return "\n".join(lines).split("\n")
 
 
-def test_what_people_said(repository: Repository) -> None:
-    """Reviews, relations, resolution and what is not measured each have their section."""
-    repository.ticket(more=FINDING)
+def test_what_people_wrote_and_what_is_known_beside_it(repository: Repository) -> None:
+    """The Markdown of the file as it is, then relations and what is not measured, each in a section."""
+    path = repository.ticket(more=FINDING)
     lines = shown(repository, Verdict.UNVERIFIED)
-    expected = [
-        ["Reviews", "  pytorch: REFINE", "    Almost."],
-        ["Related", "  B1-PT-02 (related): the same"],
-        ["Resolution", "  ### Status: WONT-FIX", "  ", "  Too rare."],
-        ["Not measured", "  10 us: no clock"],
-    ]
-    assert expected == [lines[lines.index(part[0]) :][: len(part)] for part in expected]
+    assert ["B1-PT-01: It waits", "P2 · wont-fix · unverified · tickets/B1-PT-01.md", ""] == lines[:3]
+    written = path.read_text().strip().split("\n")
+    assert written == lines[3 : 3 + len(written)]
+    rest = [" ".join(line.split()) for line in lines[3 + len(written) :]]
+    assert [
+        *("", "Related", "ticket relation status verdict title"),
+        "B1-PT-02 related not in the register (the same)",
+        *("", "Not measured", "10 us: no clock"),
+    ] == rest
 
 
 def test_a_review_of_a_change(repository: Repository) -> None:
-    """Requirements, issues and scores, each in a line."""
+    """A review has no severity, status or outcome to name."""
     repository.write("tickets/task-5.md", REVIEW)
     lines = shown(repository, Verdict.UNVERIFIED)
-    assert "TASK-5: Norms" == lines[0]
-    assert "  met: Add a test" in lines
-    assert "  minor Minor-1: Empty list (Informational)" in lines
-    assert "  Correctness: 10/10" in lines
-    assert "  overall: 9.5/10" in lines
+    assert ["TASK-5: Norms", "unverified · tickets/task-5.md", "", *REVIEW.strip().split("\n")] == lines
 
 
 def test_what_was_measured(repository: Repository) -> None:
@@ -120,6 +116,6 @@ def test_old_evidence_and_meters_that_disagree_are_said(repository: Repository) 
     """A stale verdict says what has changed; a disagreement names both verdicts."""
     repository.ticket()
     stale = shown(repository, Verdict.STALE, loaded=MEASURED, changed=("torch", "fix.py"))
-    assert "  Verdict    stale (changed since it was measured: torch, fix.py)" in stale
+    assert " · stale (changed since it was measured: torch, fix.py) · " in stale[1]
     both = shown(repository, Verdict.VERIFIED, disagreement="cuda: failed, simulated: verified")
-    assert "  Verdict    verified (meters disagree: cuda: failed, simulated: verified)" in both
+    assert " · verified (meters disagree: cuda: failed, simulated: verified) · " in both[1]

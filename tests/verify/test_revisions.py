@@ -15,7 +15,8 @@ from finding_tickets.errors import RevisionError
 from finding_tickets.ground import checkouts
 from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision
-from finding_tickets.history import timeline, walk
+from finding_tickets.history import walk
+from finding_tickets.history.tickets_at_commits import measure_history
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
@@ -297,7 +298,7 @@ def test_a_history_needs_no_more_checkouts_than_it_measures_together(
         repository.write("src/pkg/reading.py", f"{ONE_BY_ONE}# {number}\n")
         git("add", ".")
         git("commit", "-m", "change")
-    done = timeline.measure_history(settings_of(repository), isolation, history[1], [], lambda _: None)
+    done = measure_history(settings_of(repository), isolation, history[1], [], lambda _: None)
     # The last but one, which is kept, and the last.
     assert (4, 2) == (done.courses[0].measured, len([*cache.glob("finding-tickets/checkouts/*")]))
 

@@ -26,7 +26,8 @@ from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.history import bisect as search
 from finding_tickets.history.evidence_log import evidence_log
 from finding_tickets.history.store import WhyUnmeasured
-from finding_tickets.history.timeline import Timeline, measure_history, timeline
+from finding_tickets.history.tickets_at_commits import measure_history
+from finding_tickets.history.timeline import Timeline, timeline
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load

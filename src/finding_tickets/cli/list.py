@@ -10,7 +10,7 @@ from finding_tickets.cli.output import counted, say, say_errors, say_problems, w
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.query.tree import close_words
+from finding_tickets.register.query.conditions import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
 from finding_tickets.report.text import single_line
 
@@ -25,7 +25,7 @@ def list_tickets(
         str | None, option("NAMES", f"What to show, by default {','.join(DEFAULT_COLUMNS)}.")
     ] = None,
     output_format: Annotated[ListFormat, format_option("How the list is printed.")] = ListFormat.TABLE,
-    no_index: Annotated[bool, flag("--no-index", "Read every file, whatever was read of it before.")] = False,
+    no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     # JSON and IDs have no columns to choose; an ignored option would look like a bug.

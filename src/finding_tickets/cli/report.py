@@ -19,7 +19,7 @@ from finding_tickets.cli.output_file import (
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.problem import Level
 from finding_tickets.register.index import list_rows
-from finding_tickets.register.query import Facts, Lexicon, choose, parse
+from finding_tickets.register.query import Facts, parse
 from finding_tickets.report import write_report
 from finding_tickets.report.rows import contradictions_in, rows_of
 from finding_tickets.report.status import (
@@ -37,11 +37,11 @@ def report(
     query: Query = None,
     root: Root = HERE,
     output_format: Annotated[ReportFormat, format_option("How to write it.")] = ReportFormat.MARKDOWN,
-    template: Annotated[str | None, option("NAME", "A template of templates/, or one of the tool.")] = None,
+    template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
     profile: Annotated[
-        Profile | None, typer.Option(case_sensitive=False, help="What SARIF is for, by default full.")
+        Profile | None, typer.Option(case_sensitive=False, help="The SARIF profile, by default full.")
     ] = None,
-    since: Annotated[str | None, option("REV", "Also what is different from this revision of git.")] = None,
+    since: Annotated[str | None, option("REV", "Also list the changes since this git revision.")] = None,
     summary: Annotated[
         Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
     ] = None,
@@ -58,11 +58,11 @@ def report(
     code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     text = " ".join(query or ())
-    asked = parse(text, Lexicon(facts))
-    rows = tuple(rows_of(facts, choose(asked, facts), listing.extras))
+    asked = parse(text, facts)
+    rows = tuple(rows_of(facts, asked.choose(facts.rows), listing.extras))
     past = matrix = None
     if since is not None:
-        past = compare_since(since, facts, rows, asked.tree.holds)
+        past = compare_since(since, facts, rows, asked.condition.holds)
     # Only a report that needs one waits for what reads evidence.
     if output_format in WITH_HISTORY and facts.config.matrix is not None:
         from finding_tickets.report.matrix import matrix_of_rows

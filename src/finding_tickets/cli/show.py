@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag
@@ -19,20 +17,12 @@ from finding_tickets.cli.output import (
     write_rich,
 )
 from finding_tickets.errors import ExitCode
-from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
 from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.json import full_item
-from finding_tickets.report.text import (
-    MeasuredDocument,
-    Sources,
-    document_text,
-    measured_documents,
-    no_line,
-    plainly,
-)
+from finding_tickets.report.text import document_lines, document_page, measured_documents, plainly
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -42,7 +32,7 @@ def show(
     ids: Ids,
     root: Root = HERE,
     history: Annotated[
-        bool, flag("--history", "Add who wrote it when, and the commits that name it, from git.")
+        bool, flag("--history", "Add authors, dates and the commits that name it, from git.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -63,39 +53,20 @@ def show(
         write_json(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
         )
-    elif is_terminal(sys.stdout):
-        _show_on_terminal(facts, found, pasts)
     elif found:
-        pages = []
-        for entry, past in both:
-            git = ["", *history_lines(past, style)] if past else []
-            pages.append("\n".join([document_text(entry, style), *git]))
-        write("\n\n".join(pages))
+        on_terminal = is_terminal(sys.stdout)
+        styler = plainly if on_terminal else style
+        pages = [
+            document_page(facts, entry, tuple(history_lines(past, styler)) if past else ())
+            for entry, past in both
+        ]
+        if on_terminal:
+            from finding_tickets.report.terminal import DocumentView
+
+            write_rich(map(DocumentView, pages))
+        else:
+            write("\n\n".join("\n".join(document_lines(page, style)) for page in pages))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problems(problem for problem in listing.problems if problem.file in files)
     return ExitCode.worst(code, reading, say_errors(entry.measured.problem for entry in found))
-
-
-def _show_on_terminal(
-    facts: Facts, found: Sequence[MeasuredDocument], pasts: Sequence[History | None]
-) -> None:
-    from finding_tickets.report.terminal import DocumentView, related_section
-
-    sources = Sources(facts.root)
-    views = []
-    for entry, past in zip(found, pasts, strict=True):
-        text = ""
-        # The file may be gone since it was read.
-        with suppress(OSError):
-            text = (facts.root / entry.document.path).read_text(encoding="utf-8-sig", errors="replace")
-        view = DocumentView(
-            entry,
-            text=text,
-            related=related_section(entry.document, facts),
-            # The lines that were measured are no longer there.
-            code_at=no_line if entry.measured.verdict is Verdict.STALE else sources.line,
-            history=tuple(history_lines(past, plainly)) if past else (),
-        )
-        views.append(view)
-    write_rich(views)

@@ -80,10 +80,10 @@ def verify(
     root: Root = HERE,
     meter: Meter = None,
     timeout: Timeout = None,
-    at: Annotated[str | None, option("REV", "Measure variants that name no revision at this one.")] = None,
+    at: Annotated[str | None, option("REV", "Measure variants without a revision at this one.")] = None,
     base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
     head: Annotated[
-        str | None, option("REV", "Measure the fix, and all that name none, at this one.")
+        str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
     ] = None,
     sandbox: Sandbox = False,
     executor: Annotated[
@@ -164,10 +164,10 @@ def _select(
     register: Register, words: list[str], *, stale: bool, matrix: bool
 ) -> tuple[list[str], ExitCode] | None:
     """The IDs of the documents with a verifier that a query means, or that are stale; None for mere IDs."""
-    from finding_tickets.register.query import Facts, Lexicon, select
+    from finding_tickets.register.query import Facts, select
 
     facts = Facts.of(register)
-    if words and all(map(Lexicon(facts).is_id, words)):
+    if words and all(map(facts.is_id, words)):
         return None
     text = " ".join(words)
     if stale:
@@ -267,11 +267,11 @@ def _show(
         return
     if packs and is_terminal(sys.stdout):
         from finding_tickets.report.terminal import VerificationView, summary
-        from finding_tickets.report.text import Sources, no_line
+        from finding_tickets.report.text import Sources
 
         # The work tree is not what was measured at another revision.
-        here = no_line if settings.overrides else Sources(settings.root).line
-        views = (VerificationView(each, no_line if each.revision else here) for each in map(unpack, packs))
+        here = None if settings.overrides else Sources(settings.root).line
+        views = (VerificationView(each, None if each.revision else here) for each in map(unpack, packs))
         parts = (part for view in views for part in (view, ""))
         write_rich(chain(parts, [summary(map(unpack, packs))]))
     else:

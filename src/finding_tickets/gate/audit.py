@@ -230,7 +230,5 @@ def _conclude(
             else:
                 tried.append(Tried(cheat, Fate.UNTRIED, (), reason))
     except BadDataError as error:
-        place = error.file or made.document.path
-        located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
-        return Audited(made.document, made.subject, error=located)
+        return Audited(made.document, made.subject, error=error.in_file(made.document.path))
     return Audited(made.document, made.subject, tuple(tried))

@@ -13,11 +13,11 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
-from finding_tickets.ground.objects import Objects, Snapshot
+from finding_tickets.ground.objects import Snapshot
 from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
-from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
+from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
@@ -119,15 +119,13 @@ def bisect(
     todo = replace(todo, claims=traced, revisions={}, trouble=None)
     try:
         nodes = _commits(root, source, good, bad)
-        prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
-        with Objects(root) as objects:
-            snapshots = [Snapshot(objects, node.tree, prefix) for node in nodes]
-            places = list(_places(root, source, nodes, snapshots))[::-1]
+        with snapshots_of(root, nodes) as all_snapshots:
+            places = list(_places(root, source, nodes, all_snapshots))[::-1]
             # Without --good, the search begins where the code does.
             missing = next((at for at, (place, _) in enumerate(places) if place), len(places))
             begun = not good and (missing > 0 or not shallow_commits(root))
             skip = 0 if good else missing
-            nodes, snapshots, places = nodes[skip:], snapshots[skip:], places[skip:]
+            nodes, snapshots, places = nodes[skip:], all_snapshots[skip:], places[skip:]
             if not any(place for place, _ in places):
                 raise UsageError(
                     f"{source.module}:{source.function} is in none of {len(places) or skip} commits",
@@ -142,24 +140,20 @@ def bisect(
             def say(_: Course, at: int) -> None:
                 tell(f"measured {nodes[at].commit.id[:10]} {nodes[at].commit.subject}")
 
-            walk = CommitWalk(
-                [node.commit for node in nodes],
-                snapshots,
-                ResultStore(),
-                isolation,
-                replace(settings, verifiers=root),
-                say,
-            )
-            walk.run([course], plan_at)
+            settings = replace(settings, verifiers=root)
+            CommitWalk(nodes, snapshots, ResultStore(), isolation, settings, say).run([course], plan_at)
     except RevisionError as error:
         raise UsageError(str(error)) from None
     except GitError as error:
         raise UsageError(f"cannot read git history: {error}", hint="bisect measures commits") from None
     try:
-        states = [_judge(result, claims, of_fix) for result in course.results]
+        seen = [
+            _judge(BisectStep(node.commit, place, BisectState.SKIPPED, {}), result, claims, of_fix)
+            for node, (place, _), result in zip(nodes, places, course.results, strict=True)
+        ]
     except BadDataError as error:
-        raise BadDataError(error.message, file=todo.document, line=error.line, hint=error.hint) from None
-    steps = tuple(_steps(nodes, places, course.results, states, begun=begun))
+        raise error.in_file(todo.document) from None
+    steps = tuple(_turns(seen, course.results, begun=begun))
     decided = next((step for step in steps if step.state is not BisectState.SKIPPED), None)
     is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
     gaps = (*([OLDER] if is_older else []), *([SHALLOW] if shallow_commits(root) else []))
@@ -205,43 +199,44 @@ def _places(
     root: Path, source: FunctionPath, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
 ) -> Iterator[tuple[str | None, str]]:
     """The file that has the function at each commit, the newest first; or None and why there is none."""
-    likely = _file_of(source)
     name = source.function.partition(".")[0]
-    defines = rf"^(async +def|def|class) +{name}\b"
-    newer: str | None = None
-    known: str | None = None
+    likely, known, newer = _file_of(source), None, None
     for node, snapshot in zip(reversed(nodes), reversed(snapshots), strict=True):
-        commit, here, reason = node.commit.id, snapshot.file(likely), ""
-        place: str | None = likely if here else None
+        here, commit = snapshot.file(likely), node.commit.id
+        place, reason = likely, ""
         # Content that is known to have the function need not be read again.
-        if (
-            here
-            and here != known
+        if here is None or (
+            here != known
             and not re.search(rf"\b{name}\b", (snapshot.content(likely) or b"").decode(errors="replace"))
         ):
-            place = None
-        if place is None:
-            try:
-                printed = ask(root, "grep", "-l", "-z", "-E", "-e", defines, commit)
-            except GitError:
-                printed = ""
-            files = [each.partition(":")[2] for each in printed.split("\0") if each.endswith(".py")]
-            alike = [file for file in files if PurePosixPath(file).name == PurePosixPath(likely).name]
-            if len(alike or files) == 1:
-                place = (alike or files)[0]
-            else:
-                reason = f"{' and '.join(files)} have a {name}" if files else f"no file has a {name}"
-        if place is None and newer and (renamed := _older_name(root, commit, newer, likely)):
-            place, reason = renamed, ""
-        yield place, reason
+            place, reason = _elsewhere(root, commit, name, likely, newer)
+        yield place or None, reason
         likely, newer, known = place or likely, commit, snapshot.file(place) if place else None
 
 
-def _older_name(root: Path, older: str, newer: str, file: str) -> str | None:
-    """What a file was called before a commit, if git takes it for renamed there."""
-    printed = ask(root, "diff", "--name-status", "-M", "-z", "--relative", "--diff-filter=R", older, newer)
-    words = printed.split("\0")[:-1]
-    return {new: old for _, old, new in zip(words[::3], words[1::3], words[2::3], strict=True)}.get(file)
+def _elsewhere(root: Path, commit: str, name: str, likely: str, newer: str | None) -> tuple[str, str]:
+    """The file that has a function at a commit, if not the likely one; or nothing, and why.
+
+    It is the only one that defines it, or the only one called alike, or what ``likely`` was called before
+    the commit ``newer``, if git takes that for renamed.
+    """
+    defines = rf"^(async +def|def|class) +{name}\b"
+    try:
+        printed = ask(root, "grep", "-l", "-z", "-E", "-e", defines, commit)
+    except GitError:
+        # That is how it ends where it finds nothing.
+        printed = ""
+    files = [each.partition(":")[2] for each in printed.split("\0") if each.endswith(".py")]
+    alike = [file for file in files if PurePosixPath(file).name == PurePosixPath(likely).name]
+    if len(alike or files) == 1:
+        return (alike or files)[0], ""
+    if newer:
+        options = ("--name-status", "-M", "-z", "--relative", "--diff-filter=R")
+        words = iter(ask(root, "diff", *options, commit, newer).split("\0")[:-1])
+        for _, old, new in zip(words, words, words, strict=True):
+            if new == likely:
+                return old, ""
+    return "", f"{' and '.join(files)} have a {name}" if files else f"no file has a {name}"
 
 
 def _inputs(
@@ -267,15 +262,14 @@ def _inputs(
     ]
 
 
-_Judgement = tuple[BisectState, Mapping[str, str], str]
-
-
-def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim]) -> _Judgement:
-    """Whether the claims hold, the laws of their metrics, and what is false or why nothing is known."""
+def _judge(
+    step: BisectStep, result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim]
+) -> BisectStep:
+    """The step with whether the claims hold, the laws of their metrics, and why not or why it is skipped."""
     if isinstance(result, UnmeasuredCommit):
-        return BisectState.SKIPPED, {}, result.why
+        return replace(step, reason=result.why)
     if not result.variants:
-        return BisectState.SKIPPED, {}, result.reason
+        return replace(step, reason=result.reason)
     measured = MeasuredTicket(
         meter=result.meter,
         torch=result.torch,
@@ -286,28 +280,22 @@ def _judge(result: CommitResult, claims: Sequence[Claim], of_fix: Sequence[Claim
     checked, fixed = check(claims, measured), check(of_fix, measured)
     ((_, found),) = result.variants.items()
     known = {**found.growth, **found.laws}
-    laws = {claim.metric: known[claim.metric] for claim in checked if claim.metric in known}
-    false = [claim for claim in checked if claim.is_surprise]
-    if false:
+    step = replace(step, laws={each.metric: known[each.metric] for each in checked if each.metric in known})
+    if false := [claim.id for claim in checked if claim.is_surprise]:
         # A claim about the fix keeps its own name in the message.
         neither = [claim.id for claim, after in zip(of_fix, fixed, strict=True) if after.is_surprise]
-        reason = f"not as claimed: {', '.join([*(claim.id for claim in false), *neither])}"
-        return BisectState.CHANGED if neither else BisectState.CLEAN, laws, reason
+        state = BisectState.CHANGED if neither else BisectState.CLEAN
+        return replace(step, state=state, reason=f"not as claimed: {', '.join([*false, *neither])}")
     for claim in checked:
         if claim.holds is None:
-            return BisectState.SKIPPED, laws, f"not checked: {claim.id}: {claim.measured}"
-    return BisectState.DEFECT, laws, ""
+            return replace(step, reason=f"not checked: {claim.id}: {claim.measured}")
+    return replace(step, state=BisectState.DEFECT)
 
 
-def _steps(
-    nodes: Sequence[LogEntry],
-    places: Sequence[tuple[str | None, str]],
-    results: Sequence[CommitResult],
-    states: Sequence[_Judgement],
-    *,
-    begun: bool,
+def _turns(
+    steps: Sequence[BisectStep], results: Sequence[CommitResult], *, begun: bool
 ) -> Iterator[BisectStep]:
-    """The commits at which the code was another one than before, oldest first, with what each one did.
+    """The steps at which the code was another one than before, oldest first, with what each one did.
 
     ``begun`` says whether there was no code before the first one, and so no defect.
     """
@@ -315,19 +303,20 @@ def _steps(
     last: tuple[str | None, CommitResult] | None = None
     ever = False
     skipped: list[str] = []
-    for node, (place, _), result, (state, laws, reason) in zip(nodes, places, results, states, strict=True):
-        if last and last[0] == place and (last[1] is result or not place):
+    for step, result in zip(steps, results, strict=True):
+        # The walk gives commits with the same input the very same result.
+        if last and last[0] == step.place and (last[1] is result or not step.place):
             continue
-        last = place, result
-        if state is BisectState.SKIPPED:
-            skipped.append(node.commit.id)
-            yield BisectStep(node.commit, place, state, laws, reason)
+        last = step.place, result
+        if step.state is BisectState.SKIPPED:
+            skipped.append(step.commit.id)
+            yield step
             continue
         turn = None
-        if state is BisectState.DEFECT:
+        if step.state is BisectState.DEFECT:
             if before in {BisectState.CLEAN, BisectState.CHANGED}:
                 turn = BisectTurn.BROUGHT_BACK if ever else BisectTurn.INTRODUCED
-        elif ever and before is not state:
-            turn = BisectTurn.FIXED if state is BisectState.CLEAN else BisectTurn.CHANGED
-        yield BisectStep(node.commit, place, state, laws, reason, turn, tuple(skipped) if turn else ())
-        before, ever, skipped = state, ever or state is BisectState.DEFECT, []
+        elif ever and before is not step.state:
+            turn = BisectTurn.FIXED if step.state is BisectState.CLEAN else BisectTurn.CHANGED
+        yield replace(step, turn=turn, suspects=tuple(skipped) if turn else ())
+        before, ever, skipped = step.state, ever or step.state is BisectState.DEFECT, []

@@ -10,25 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field as Default
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.ground.imports import SOURCES
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import digest
 
 FOLDER = "history"
-FORMAT = 4
+FORMAT = 5
 """Of the stored files; part of every key, so that those of another version are not read."""
 MOST_KEYS = 1_000
 """How many files of results are kept, those used last; a result takes a few kilobytes."""
@@ -55,51 +52,25 @@ CommitResult = Verification | UnmeasuredCommit
 class StoredResult(Record):
     """What came of measuring a ticket, and what that depends on beside the key.
 
-    ``files`` maps paths at the commit to the names of their git objects, and ``absent`` are paths of files
-    and folders that the commit does not have. ``outside`` maps files that do not come from the commit to
-    their SHA-256. ``limits`` is set for a measurement that failed: with another time-out or other packages
-    it is tried again.
+    ``files`` maps paths at the commit to the names of their git objects, None where nothing is. ``outside``
+    maps files that do not come from the commit to their SHA-256. ``limits`` is set for a measurement that
+    failed: with another time-out or other packages it is tried again.
     """
 
     key: str
     result: CommitResult
-    files: dict[str, str]
-    absent: tuple[str, ...]
+    files: dict[str, str | None]
     outside: dict[str, str] = Default(default_factory=dict)
     limits: str = ""
 
     def is_of(self, snapshot: Snapshot, limits: str) -> bool:
         """Whether measuring that commit within these limits would give the same result again."""
-        if self.limits not in {"", limits}:
-            return False
-        if any(snapshot.file(path) != name for path, name in self.files.items()):
-            return False
-        # A program or a submodule of the same name is neither a module nor a package.
-        return not any(
-            snapshot.file(path) if path.endswith(".py") else snapshot.folder(path) for path in self.absent
+        return self.limits in {"", limits} and all(
+            snapshot.file(path) == name for path, name in self.files.items()
         )
 
 
 _RESULTS = TypeAdapter(list[StoredResult])
-
-
-def stored_result(
-    key: str, result: CommitResult, paths: Iterable[str], snapshot: Snapshot, **more: Any
-) -> StoredResult:
-    """A result that depends on what a commit has at ``paths``, and on what it does not have there."""
-    files: dict[str, str] = {}
-    absent: set[str] = set()
-    for path in sorted(set(paths)):
-        if name := snapshot.file(path):
-            files[path] = name
-            continue
-        # The first missing folder stands for everything below it. That there is a ``src`` says nothing yet.
-        parts = path.split("/")
-        depth = 2 if parts[0] == SOURCES else 1
-        while depth < len(parts) and snapshot.folder("/".join(parts[:depth])):
-            depth += 1
-        absent.add("/".join(parts[:depth]))
-    return StoredResult(key=key, result=result, files=files, absent=tuple(sorted(absent)), **more)
 
 
 class ResultStore:

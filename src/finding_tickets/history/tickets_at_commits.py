@@ -1,4 +1,4 @@
-"""The tickets of a register as they stood at many commits, and what measuring each of them depends on.
+"""The tickets of a register as they stood at many commits, measured at each of them.
 
 Whatever is the same at several commits is read once: files are known by the names of their git objects.
 """
@@ -6,29 +6,33 @@ Whatever is the same at several commits is read once: files are known by the nam
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.errors import BadDataError, RevisionError
+from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
-from finding_tickets.history.store import ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of, stored_result
-from finding_tickets.history.walk import TicketInputs, depends_on
+from finding_tickets.history.evidence_log import SHALLOW
+from finding_tickets.history.store import ResultStore, StoredResult, UnmeasuredCommit, WhyUnmeasured, key_of
+from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
-from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.verification import Evidence
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.root import is_repository
+from finding_tickets.register.index import hint_for, natural
 from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, NoStatementError, own_torch
 from finding_tickets.verify.evidence import load
-from finding_tickets.verify.plan import named_in
+from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.verify import Settings, gpu_names
 
 NO_TICKET = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="there is no such ticket")
 NO_VERIFIER = UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why="it has no verifier")
@@ -37,24 +41,114 @@ ConfigFiles = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
-class TicketAtCommit:
-    """What a document said of its measurement at some commits.
+class MeasuredHistory:
+    """Tickets through commits, the oldest commit first, and what of the history is not known."""
 
-    ``digest`` is that of the bytes that the remediation was read from, ``problem`` what is wrong with them.
+    nodes: tuple[CommitNode, ...]
+    courses: tuple[Course, ...]
+    gaps: tuple[str, ...]
+
+
+def measure_history(
+    settings: Settings, isolation: Isolation, since: str, ids: Iterable[str], tell: Callable[[str], None]
+) -> MeasuredHistory:
+    """Measure the tickets with these IDs at every commit from ``since`` to HEAD; by default all.
+
+    ``tell`` is told of every measurement as soon as it is done. Results are kept and not measured again. No
+    file of the repository is written.
+
+    Raises:
+        UsageError: There is no such revision or ticket, HEAD did not come from there, or there is no history.
+        UnreachableError: Nothing can be measured.
     """
+    root = settings.root
+    try:
+        nodes = commits_since(root, Checkouts(root).revision(since).commit)
+        if not nodes:
+            raise UsageError(f"--since {since}: not among the commits that led to HEAD")
+        with snapshots_of(root, nodes) as snapshots:
+            objects, gpus = snapshots[0].objects, gpu_names(isolation, settings)
+            register, store = RegisterAtCommits(root, objects, settings.meter, gpus), ResultStore()
+            courses = _courses(register, snapshots, ids)
+            # Evidence of real GPUs may be another machine's.
+            for course in courses if settings.meter == "simulated" else ():
+                for snapshot, inputs in zip(snapshots, course.inputs, strict=True):
+                    if isinstance(inputs, TicketInputs) and not store.find(inputs.key, snapshot, ""):
+                        for result in register.from_evidence(course.ticket.casefold(), snapshot, inputs):
+                            store.learn(result)
 
-    id: str
-    path: str
-    remediation: Remediation | None
-    digest: str
+            def plan_at(course: Course, place: int, folder: Path) -> tuple[Document, Plan] | UnmeasuredCommit:
+                document = register.tickets(snapshots[place])[course.ticket.casefold()].document
+                todo = plan(document, folder, repository=root)
+                if todo and not todo.trouble:
+                    return document, todo
+                why = todo.trouble if todo else None
+                return UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=why) if why else NO_VERIFIER
+
+            def say(course: Course, place: int) -> None:
+                result = course.found[place]
+                what = result.why if isinstance(result, UnmeasuredCommit) else result.verdict
+                tell(f"{course.ticket} at {nodes[place].commit.id[:10]}: {what}")
+
+            CommitWalk(nodes, snapshots, store, isolation, settings, say).run(courses, plan_at)
+    except RevisionError as error:
+        raise UsageError(f"--since {since}: {error}") from None
+    except GitError as error:
+        raise UsageError(f"cannot read git history: {error}", hint="commit something first") from None
+    return MeasuredHistory(nodes, tuple(courses), (SHALLOW,) if shallow_commits(root) else ())
+
+
+def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: Iterable[str]) -> list[Course]:
+    """The courses of the tickets with these IDs, or of all that had a verifier at any of the commits."""
+    known: dict[str, str] = {}
+    measurable: set[str] = set()
+    for snapshot in snapshots:
+        with suppress(BadDataError):
+            for key, ticket in register.tickets(snapshot).items():
+                known[key] = ticket.id
+                if key not in measurable and ticket.verifier(snapshot):
+                    measurable.add(key)
+    wanted = list(dict.fromkeys(name.strip().casefold() for name in ids))
+    for name in wanted:
+        if name not in known:
+            hint = hint_for(list(known.values()), name)
+            raise UsageError(f"no document has the ID {name!r} at any of the commits", hint=hint)
+    chosen = wanted or sorted(measurable, key=lambda name: natural(known[name]))
+    return [Course(known[name], [register.inputs(name, each) for each in snapshots]) for name in chosen]
+
+
+@dataclass(frozen=True)
+class TicketAtCommit:
+    """A document as it stood at some commits; ``problem`` is what is wrong with its Remediation."""
+
+    document: Document
     problem: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The ID, as it is written."""
+        return self.document.id.value
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what the Remediation was read from."""
+        return self.document.remediation.digest if self.document.remediation else ABSENT
 
     def verifier(self, snapshot: Snapshot) -> str | None:
         """The verifier that the document names, or the usual one if that is there."""
-        if self.remediation and self.remediation.verifier:
-            return self.remediation.verifier
+        if self.document.remediation and self.document.remediation.verifier:
+            return self.document.remediation.verifier
         usual = verifier_path(self.id)
         return usual if snapshot.file(usual) else None
+
+    def with_sidecar(self, data: bytes, path: str) -> TicketAtCommit:
+        """The ticket with the Remediation that stands in a file of its own beside it."""
+        if self.document.remediation:
+            problem = f"the ticket has a Remediation section, and {path} beside it is one too"
+            return replace(self, problem=problem)
+        remediation, problems = read_sidecar(data, path)
+        document = self.document.model_copy(update={"remediation": remediation})
+        return TicketAtCommit(document, _first_error(problems))
 
 
 class RegisterAtCommits:
@@ -63,10 +157,8 @@ class RegisterAtCommits:
     def __init__(self, root: Path, objects: Objects, meter: str, gpus: Sequence[str]) -> None:
         self._root, self._objects, self._meter, self._gpus = root, objects, meter, gpus
         self._is_repository = is_repository(root)
-        self._checkouts = Checkouts(root)
         self._tickets: dict[tuple[object, ...], dict[str, TicketAtCommit]] = {}
         self._inputs: dict[tuple[object, ...], TicketInputs] = {}
-        self._used: set[tuple[str, str]] = set()
         self._config = cache(self._read_config)
         self._document = cache(self._read_document)
         self._evidence = cache(self._read_evidence)
@@ -97,24 +189,14 @@ class RegisterAtCommits:
             ticket = self._document(path, blob, files) if path.lower().endswith(SUFFIX) else None
             if ticket is None:
                 continue
-            # A remediation may stand in a file of its own beside the ticket.
-            for file in sidecar_names(path, ticket.id):
-                if sidecar := snapshot.file(file):
-                    ticket = _with_sidecar(ticket, self._objects.content(sidecar) or b"", file)
-                    break
+            beside = next(filter(snapshot.file, sidecar_names(path, ticket.id)), None)
+            if beside:
+                ticket = ticket.with_sidecar(snapshot.content(beside) or b"", beside)
             if other := found.get(ticket.id.casefold()):
-                places = ", ".join(sorted({other.path, ticket.path}))
+                places = ", ".join(sorted({other.document.path, path}))
                 ticket = replace(other, problem=f"{other.id} is the ID of several documents: {places}")
             found[ticket.id.casefold()] = ticket
         return found
-
-    def document(self, snapshot: Snapshot, ticket: TicketAtCommit) -> Document:
-        """The whole document of a ticket at a commit."""
-        data = snapshot.content(ticket.path) or b""
-        document, _ = read_document(data, ticket.path, self.config(snapshot).vocabulary)
-        if document is None:
-            raise LookupError(f"there is no document {ticket.path}")
-        return document.model_copy(update={"remediation": ticket.remediation})
 
     def inputs(self, name: str, snapshot: Snapshot) -> TicketInputs | UnmeasuredCommit:
         """What measuring a ticket at a commit depends on, by its ID in one case."""
@@ -129,74 +211,57 @@ class RegisterAtCommits:
         verifier = ticket.verifier(snapshot)
         if verifier is None:
             return NO_VERIFIER
-        memo = (ticket.id, ticket.digest, verifier, snapshot.folder(fixes_folder(ticket.id)))
+        folder = fixes_folder(ticket.id)
+        memo = ticket.id, ticket.digest, verifier, snapshot.folder(folder)
         if memo not in self._inputs:
-            self._inputs[memo] = self._new_inputs(ticket, verifier, snapshot)
+            refs = ticket.document.remediation.variants if ticket.document.remediation else {}
+            modules = [ref.module for ref in refs.values() if not ref.revision]
+            named = [module for module in modules if module.endswith(".py")]
+            # Which of the usual files are variants depends on the claims; a plan finds out, here all count.
+            usual = [path for path, _ in snapshot.files(folder) if _may_be_variant(path, folder)]
+            versions = __version__, own_torch(), self._meter, self._gpus
+            key = key_of(*versions, *memo[:3], sorted(self._revisions(ticket).items()), usual)
+            self._inputs[memo] = TicketInputs(
+                key,
+                tuple(dict.fromkeys([verifier, *named, *usual])),
+                tuple(module for module in modules if not module.endswith(".py")),
+            )
         return self._inputs[memo]
 
-    def learn_evidence(self, name: str, snapshot: Snapshot, inputs: TicketInputs, store: ResultStore) -> None:
-        """Take evidence that a commit has of a ticket for a result, where it is of the files of the commit.
-
-        Evidence of real GPUs may be another machine's, and that of a revision is not of what a commit has.
-        """
+    def from_evidence(self, name: str, snapshot: Snapshot, inputs: TicketInputs) -> Iterator[StoredResult]:
+        """The evidence that a commit has of a ticket as results, where it is of the files of the commit."""
         ticket = self.tickets(snapshot)[name]
         for _, blob in snapshot.files(f"{self.config(snapshot).evidence}/{safe_name(ticket.id)}"):
-            evidence = None if (blob, inputs.key) in self._used else self._evidence(blob)
-            if evidence is None:
+            evidence = self._evidence(blob)
+            done = evidence.verification if evidence else None
+            if not evidence or not done or not done.variants:
                 continue
-            done = evidence.verification
-            if done.ticket != ticket.id or (done.meter, self._meter) != ("simulated",) * 2:
+            # That of a revision is not of the code that the commit has.
+            if (done.ticket, done.meter, done.revision) != (ticket.id, self._meter, None):
                 continue
-            if done.revision is not None or not done.variants:
-                continue
-            imported = tuple(_files_of(evidence))
-            files = {file: snapshot.file(file) for file in (*inputs.files, *imported)}
-            expected = {
-                ("version", TOOL): __version__,
-                ("version", TORCH): own_torch(),
-                ("file", REMEDIATION): ticket.digest,
-                **{("commit", revision): commit for revision, commit in self._revisions(ticket).items()},
-                **{("file", file): self._digest(blob) if blob else "" for file, blob in files.items()},
+            given = {(each.name, each.kind): each.value for each in evidence.inputs}
+            imported = [path for path, kind in given if kind == "file" and path != REMEDIATION]
+            now = {
+                (TOOL, "version"): __version__,
+                (TORCH, "version"): own_torch(),
+                (REMEDIATION, "file"): ticket.digest,
+                **{(revision, "commit"): commit for revision, commit in self._revisions(ticket).items()},
+                **{(path, "file"): self._digest(snapshot.file(path) or "") for path in imported},
             }
-            if {(each.kind, each.name): each.value for each in evidence.inputs} != expected:
-                continue
             # Code that is there and was not imported may have come after the evidence.
-            others = (path for path in inputs.reach(snapshot, imported) if path not in imported)
-            if not any(map(snapshot.file, others)):
-                self._used.add((blob, inputs.key))
-                store.learn(stored_result(inputs.key, done, depends_on(inputs, snapshot, imported), snapshot))
-
-    def _new_inputs(self, ticket: TicketAtCommit, verifier: str, snapshot: Snapshot) -> TicketInputs:
-        refs = ticket.remediation.variants if ticket.remediation else {}
-        folder = fixes_folder(ticket.id)
-        if refs:
-            # As a plan does: variants that only a claim names are those of the usual folder.
-            claims = ticket.remediation.claims if ticket.remediation else ()
-            names = dict.fromkeys(name for claim in claims for name in named_in(claim) if name not in refs)
-            usual = [file for name in names if snapshot.file(file := f"{folder}/{name}.py")]
-        else:
-            files = (PurePosixPath(path) for path, _ in snapshot.files(folder))
-            here = (file for file in files if file.parent == PurePosixPath(folder) and file.suffix == ".py")
-            usual = sorted(file.as_posix() for file in here if not file.name.startswith("_"))
-        modules = [ref.module for ref in refs.values() if not ref.revision]
-        key = key_of(
-            *(__version__, own_torch(), self._meter, self._gpus),
-            *(ticket.id, ticket.digest, verifier, sorted(self._revisions(ticket).items()), usual),
-        )
-        return TicketInputs(
-            key,
-            tuple(dict.fromkeys([verifier, *(each for each in modules if each.endswith(".py")), *usual])),
-            tuple(each for each in modules if not each.endswith(".py")),
-        )
+            others = set(inputs.reach(snapshot, imported)).difference(imported)
+            if given == now and not any(map(snapshot.file, others)):
+                files = inputs.depends_on(snapshot, imported)
+                yield StoredResult(key=inputs.key, result=done, files=files)
 
     def _revisions(self, ticket: TicketAtCommit) -> dict[str, str]:
-        refs = ticket.remediation.variants.values() if ticket.remediation else ()
+        refs = ticket.document.remediation.variants.values() if ticket.document.remediation else ()
         return {ref.revision: self._commit(ref.revision) for ref in refs if ref.revision}
 
     def _resolve(self, revision: str) -> str:
         """The commit that a revision names in the repository now, or why it names none."""
         try:
-            return self._checkouts.revision(revision).commit
+            return Checkouts(self._root).revision(revision).commit
         except RevisionError as error:
             return str(error)
 
@@ -213,11 +278,7 @@ class RegisterAtCommits:
         if isinstance(config, BadDataError) or data is None or len(data) > config.largest_file:
             return None
         document, problems = read_document(data, path, config.vocabulary)
-        if document is None:
-            return None
-        remediation = document.remediation
-        digest = remediation.digest if remediation else ABSENT
-        return TicketAtCommit(document.id.value, path, remediation, digest, _first_error(problems))
+        return TicketAtCommit(document, _first_error(problems)) if document else None
 
     def _read_evidence(self, blob: str) -> Evidence | None:
         try:
@@ -226,20 +287,12 @@ class RegisterAtCommits:
             return None
 
 
-def _with_sidecar(ticket: TicketAtCommit, data: bytes, sidecar: str) -> TicketAtCommit:
-    if ticket.remediation:
-        problem = f"the ticket has a Remediation section, and {sidecar} beside it is one too"
-        return replace(ticket, problem=problem)
-    remediation, problems = read_sidecar(data, sidecar)
-    error = _first_error(problems)
-    return replace(ticket, remediation=remediation, digest=remediation.digest, problem=error)
+def _may_be_variant(path: str, folder: str) -> bool:
+    file = PurePosixPath(path)
+    return file.parent == PurePosixPath(folder) and file.suffix == ".py" and not file.name.startswith("_")
 
 
-def _first_error(problems: tuple[Problem, ...]) -> str | None:
-    """The first error in a remediation."""
+def _first_error(problems: Iterable[Problem]) -> str | None:
+    """The first error in a Remediation."""
     errors = (each for each in problems if each.level is Level.ERROR)
     return next((str(each) for each in errors if each.rule.startswith(REMEDIATION_RULES)), None)
-
-
-def _files_of(evidence: Evidence) -> Iterator[str]:
-    return (each.name for each in evidence.inputs if each.kind == "file" and each.name != REMEDIATION)

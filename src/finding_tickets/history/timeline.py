@@ -8,29 +8,17 @@ no parent, or it undoes what had changed on the branch that it was merged into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TypeVar
 
-from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, RevisionError, UsageError
-from finding_tickets.ground.checkouts import Checkouts
-from finding_tickets.ground.git import CommitNode, GitError, ask, commits_since, shallow_commits
-from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import ResultStore, UnmeasuredCommit, WhyUnmeasured
-from finding_tickets.history.tickets_at_commits import NO_VERIFIER, RegisterAtCommits
-from finding_tickets.history.walk import CommitWalk, Course, TicketInputs
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.ground.git import CommitNode
+from finding_tickets.history.store import CommitResult, UnmeasuredCommit, WhyUnmeasured
+from finding_tickets.history.walk import Course
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
-from finding_tickets.register.identifiers import hint_for, natural
 from finding_tickets.verify.judge import DECIDING, FOUND
-from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.verify import Settings, gpu_names
 
 VERDICT = "verdict"
 NOT_AS_CLAIMED = " (not as claimed)"
@@ -66,11 +54,6 @@ class MetricResult:
     values: tuple[int, ...] = ()
 
     @property
-    def name(self) -> str:
-        """The variant and the metric, as claims are called."""
-        return f"{self.variant}.{self.metric}"
-
-    @property
     def text(self) -> str:
         """The law; where there is none, the value at the last point tells results of the same range apart."""
         text = self.law
@@ -79,23 +62,23 @@ class MetricResult:
             text += f", {self.values[-1]} at {where}"
         return f"{text}{NOT_AS_CLAIMED}" if False in self.outcomes.values() else text
 
-    def is_same(self, other: MetricResult) -> bool:
-        """Whether cost, law and outcomes are the same; what is not counted has no law."""
-        counted = bool(self.points or other.points)
-        if counted and (self.law != other.law or self.growth_to(other)):
-            return False
-        return not (self.breaks_in(other) or other.breaks_in(self))
+    def trend_to(self, after: MetricResult) -> Trend | None:
+        """Less is better; None where cost, law and outcomes are the same.
 
-    def trend_to(self, after: MetricResult) -> Trend:
-        """Less is better. Where less makes a claim about the code as found false, the defect is gone."""
-        growth, broken = self.growth_to(after), self.breaks_in(after)
+        Where less makes a claim about the code as found false, the defect is gone.
+        """
+        growth, broken, mended = self.growth_to(after), self.breaks_in(after), after.breaks_in(self)
+        # What is not counted has no law, and its text may change with every run.
+        is_other_law = bool(self.points or after.points) and self.law != after.law
+        if not (growth or broken or mended or is_other_law):
+            return None
         if after.variant not in DECIDING:
             return Trend.CHANGE
         if growth < 0 and (after.variant == FOUND or not broken):
             return Trend.IMPROVEMENT
         if growth > 0 or broken:
             return Trend.REGRESSION
-        return Trend.IMPROVEMENT if after.breaks_in(self) else Trend.CHANGE
+        return Trend.IMPROVEMENT if mended else Trend.CHANGE
 
     def growth_to(self, after: MetricResult) -> int:
         """How much more is counted at the last point that both sweeps have; 0 where there is none."""
@@ -115,11 +98,10 @@ class MetricResult:
 
 @dataclass(frozen=True)
 class MeasuredState:
-    """The verdict on a ticket at a commit, with the metrics that it rests on."""
+    """The verdict on a ticket at a commit, with the metrics that it rests on, by ``variant.metric``."""
 
     verdict: Verdict
-    reason: str
-    metrics: tuple[MetricResult, ...] = ()
+    metrics: Mapping[str, MetricResult]
 
     @classmethod
     def of(cls, done: Verification) -> MeasuredState:
@@ -127,46 +109,50 @@ class MeasuredState:
         claims: dict[tuple[str, str], list[ClaimResult]] = {}
         for claim in done.claims if done.variants else ():
             claims.setdefault((claim.variant, claim.metric), []).append(claim)
-        metrics = []
+        metrics = {}
         for (variant, metric), made in claims.items():
             result = done.variants.get(variant)
-            samples = [each for each in (result.samples if result else ()) if each.error is None]
-            counted = [sample for sample in samples if metric in sample.metrics]
+            counted = [
+                sample
+                for sample in (result.samples if result else ())
+                if sample.error is None and metric in sample.metrics
+            ]
             law = "; ".join(dict.fromkeys(claim.measured for claim in made))
             if result and counted:
                 law = result.laws.get(metric) or result.growth.get(metric) or NO_LAW
-            outcomes = {each.id: None if each.holds is None else each.as_expected for each in made}
-            points = tuple(sample.at for sample in counted)
-            values = tuple(sample.metrics[metric] for sample in counted)
-            metrics.append(MetricResult(variant, metric, law, outcomes, points, values))
-        return cls(done.verdict, done.reason, tuple(metrics))
+            metrics[f"{variant}.{metric}"] = MetricResult(
+                variant,
+                metric,
+                law,
+                {each.id: None if each.holds is None else each.as_expected for each in made},
+                tuple(sample.at for sample in counted),
+                tuple(sample.metrics[metric] for sample in counted),
+            )
+        return cls(done.verdict, metrics)
 
     @property
     def text(self) -> str:
         """The verdict."""
         return self.verdict
 
-    def is_same(self, other: MeasuredState) -> bool:
-        """Whether the verdict is the same."""
-        return self.verdict == other.verdict
+    def trend_to(self, after: MeasuredState) -> Trend | None:
+        """Whether the verdict is better or worse; None where it is the same.
 
-    def trend_to(self, after: MeasuredState) -> Trend:
-        """A verdict that differs because the code as found got better or worse is neither itself."""
-        for now in after.metrics:
-            old = self.metric(now.name) if now.variant == FOUND else None
+        One that differs because the code as found got better or worse is neither itself.
+        """
+        if self.verdict == after.verdict:
+            return None
+        for name, now in after.metrics.items():
+            old = self.metrics.get(name) if now.variant == FOUND else None
             growth = old.growth_to(now) if old else 0
             if old and ((growth < 0 and old.breaks_in(now)) or (growth > 0 and now.breaks_in(old))):
                 return Trend.CHANGE
         worse = BEST_FIRST.index(after.verdict) > BEST_FIRST.index(self.verdict)
         return Trend.REGRESSION if worse else Trend.IMPROVEMENT
 
-    def metric(self, name: str) -> MetricResult | None:
-        """The result of ``variant.metric``."""
-        return next((each for each in self.metrics if each.name == name), None)
-
 
 C = TypeVar("C", MeasuredState, MetricResult)
-"""What is compared from commit to commit: it has a text, ``is_same`` and ``trend_to``."""
+"""What is compared from commit to commit: it has a text and ``trend_to``."""
 
 
 @dataclass(frozen=True)
@@ -222,116 +208,31 @@ class Timeline:
         return not all(self.gaps)
 
 
-@dataclass(frozen=True)
-class MeasuredHistory:
-    """Tickets through commits, the oldest commit first, and what of the history is not known."""
-
-    nodes: tuple[CommitNode, ...]
-    courses: tuple[Course, ...]
-    gaps: tuple[str, ...]
-
-
-def measure_history(
-    settings: Settings, isolation: Isolation, since: str, ids: Iterable[str], tell: Callable[[str], None]
-) -> MeasuredHistory:
-    """Measure the tickets with these IDs at every commit from ``since`` to HEAD; by default all.
-
-    ``tell`` is told of every measurement as soon as it is done. Results are kept and not measured again. No
-    file of the repository is written.
-
-    Raises:
-        UsageError: There is no such revision or ticket, HEAD did not come from there, or there is no history.
-        UnreachableError: Nothing can be measured.
-    """
-    root = settings.root
-    try:
-        nodes = commits_since(root, Checkouts(root).revision(since).commit)
-        if not nodes:
-            raise UsageError(f"--since {since}: not among the commits that led to HEAD")
-        prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
-        with Objects(root) as objects:
-            snapshots = [Snapshot(objects, node.tree, prefix) for node in nodes]
-            register = RegisterAtCommits(root, objects, settings.meter, gpu_names(isolation, settings))
-            courses, store = _courses(register, snapshots, ids), ResultStore()
-            for course in courses:
-                for snapshot, inputs in zip(snapshots, course.inputs, strict=True):
-                    if isinstance(inputs, TicketInputs):
-                        register.learn_evidence(course.ticket.casefold(), snapshot, inputs, store)
-
-            def plan_at(course: Course, place: int, folder: Path) -> tuple[Document, Plan] | UnmeasuredCommit:
-                snapshot = snapshots[place]
-                document = register.document(snapshot, register.tickets(snapshot)[course.ticket.casefold()])
-                todo = plan(document, folder, repository=root)
-                if todo is None:
-                    return NO_VERIFIER
-                return (
-                    UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=todo.trouble)
-                    if todo.trouble
-                    else (document, todo)
-                )
-
-            def say(course: Course, place: int) -> None:
-                result = course.found[place]
-                what = result.why if isinstance(result, UnmeasuredCommit) else result.verdict
-                tell(f"{course.ticket} at {nodes[place].commit.id[:10]}: {what}")
-
-            CommitWalk([node.commit for node in nodes], snapshots, store, isolation, settings, say).run(
-                courses, plan_at
-            )
-    except RevisionError as error:
-        raise UsageError(f"--since {since}: {error}") from None
-    except GitError as error:
-        raise UsageError(f"cannot read git history: {error}", hint="commit something first") from None
-    return MeasuredHistory(nodes, tuple(courses), (SHALLOW,) if shallow_commits(root) else ())
-
-
-def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: Iterable[str]) -> list[Course]:
-    """The courses of the tickets with these IDs, or of all that had a verifier at any of the commits."""
-    known: dict[str, str] = {}
-    measurable: set[str] = set()
-    for snapshot in snapshots:
-        with suppress(BadDataError):
-            for key, ticket in register.tickets(snapshot).items():
-                known[key] = ticket.id
-                if key not in measurable and ticket.verifier(snapshot):
-                    measurable.add(key)
-    wanted = list(dict.fromkeys(name.strip().casefold() for name in ids))
-    for name in wanted:
-        if name not in known:
-            hint = hint_for(list(known.values()), name)
-            raise UsageError(f"no document has the ID {name!r} at any of the commits", hint=hint)
-    chosen = wanted or sorted(measurable, key=lambda name: natural(known[name]))
-    return [
-        Course(known[name], [register.inputs(name, snapshot) for snapshot in snapshots]) for name in chosen
-    ]
-
-
 def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
     """What became of a ticket."""
     results = course.results
+    gaps = tuple(map(_gap, results))
     states = [None if isinstance(each, UnmeasuredCommit) else MeasuredState.of(each) for each in results]
-    known = [state if state and state.verdict not in UNDECIDED else None for state in states]
+    known = [None if gap else state for gap, state in zip(gaps, states, strict=True)]
     is_gone = isinstance(results[-1], UnmeasuredCommit) and results[-1].kind is WhyUnmeasured.ABSENT
     rows = [_row(VERDICT, known, nodes, is_gone=is_gone)]
-    metrics = [metric for state in states if state for metric in state.metrics]
     # Values are compared at the point of the newest sweep that most sweeps have; of several it is the last.
-    sweeps = [metric.points for metric in metrics if metric.points]
+    sweeps = [each.points for state in states if state for each in state.metrics.values() if each.points]
     at = max(reversed(sweeps[-1]), key=lambda at: sum(at in sweep for sweep in sweeps)) if sweeps else None
-    for name in dict.fromkeys(each.name for state in reversed(states) if state for each in state.metrics):
-        of_name = [state.metric(name) if state else None for state in states]
+    for name in dict.fromkeys(name for state in reversed(states) if state for name in state.metrics):
+        of_name = [state.metrics.get(name) if state else None for state in states]
         is_dropped = known[-1] is not None and of_name[-1] is None
         row = _row(name, of_name, nodes, is_gone=is_gone or is_dropped)
         rows.append(replace(row, values=tuple(each.value(at) if each else None for each in of_name)))
-    gaps: list[UnmeasuredCommit | None] = []
-    for result in results:
-        if isinstance(result, UnmeasuredCommit):
-            gaps.append(result)
-        elif result.verdict in UNDECIDED:
-            why = f"{result.verdict}: {result.reason}"
-            gaps.append(UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=why))
-        else:
-            gaps.append(None)
-    return Timeline(course.ticket, tuple(rows), at, tuple(gaps), course.measured)
+    return Timeline(course.ticket, tuple(rows), at, gaps, course.measured)
+
+
+def _gap(result: CommitResult) -> UnmeasuredCommit | None:
+    """Why the verdict is not known."""
+    if isinstance(result, UnmeasuredCommit):
+        return result
+    why = f"{result.verdict}: {result.reason}"
+    return UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=why) if result.verdict in UNDECIDED else None
 
 
 def _row(name: str, things: Sequence[C | None], nodes: Sequence[CommitNode], *, is_gone: bool) -> TimelineRow:
@@ -340,27 +241,19 @@ def _row(name: str, things: Sequence[C | None], nodes: Sequence[CommitNode], *, 
     changes: dict[int, tuple[C | None, C]] = {}
     for place, (thing, node) in enumerate(zip(things, nodes, strict=True)):
         parents = [parent for parent in node.parents if parent in known]
-        if thing is None:
-            if parents:
-                known[place] = known[parents[0]]
+        before = known[parents[0]] if parents else None
+        after = before if thing is None else thing
+        if after is None:
             continue
-        known[place] = thing
-        if not parents:
-            changes[place] = None, thing
-        elif not _came_along(thing, parents, known, nodes, changes):
-            changes[place] = known[parents[0]], thing
+        known[place] = after
+        if before is None or not _came_along(after, parents, known, nodes, changes):
+            changes[place] = before, after
     still = set() if is_gone else _open(changes, known.get(len(nodes) - 1), nodes)
-    steps = (
-        TimelineStep(
-            place,
-            None if before is None else before.text,
-            after.text,
-            None if before is None else before.trend_to(after),
-            place in still,
-        )
-        for place, (before, after) in changes.items()
-    )
-    return TimelineRow(name, tuple(None if thing is None else thing.text for thing in things), tuple(steps))
+    steps = []
+    for place, (before, after) in changes.items():
+        old, trend = (before.text, before.trend_to(after)) if before else (None, None)
+        steps.append(TimelineStep(place, old, after.text, trend, place in still))
+    return TimelineRow(name, tuple(thing.text if thing else None for thing in things), tuple(steps))
 
 
 def _came_along(
@@ -373,14 +266,12 @@ def _came_along(
     """Whether a commit is what the first of its parents was, or what a branch that it merged made of that."""
     first, *merged = parents
     here = known[first]
-    if here.is_same(thing):
+    if here.trend_to(thing) is None:
         return True
     # A branch that never had what is here, or got it by a merge, has made nothing of it.
-    left = sum(
-        1 << place for place, (before, _) in changes.items() if before is not None and before.is_same(here)
-    )
+    left = sum(1 << place for place, (before, _) in changes.items() if before and not before.trend_to(here))
     return any(
-        known[parent].is_same(thing) and nodes[parent].ancestors & ~nodes[first].ancestors & left
+        known[parent].trend_to(thing) is None and nodes[parent].ancestors & ~nodes[first].ancestors & left
         for parent in merged
     )
 
@@ -389,9 +280,7 @@ def _open(changes: Mapping[int, tuple[C | None, C]], last: C | None, nodes: Sequ
     """The regressions that HEAD still has, without those that were fixed before a later one."""
 
     def is_worse(before: C | None, after: C | None) -> bool:
-        if before is None or after is None or before.is_same(after):
-            return False
-        return before.trend_to(after) is Trend.REGRESSION
+        return before is not None and after is not None and before.trend_to(after) is Trend.REGRESSION
 
     still = {
         place

@@ -6,7 +6,8 @@ neither known nor the same as that of another commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision
-from finding_tickets.ground.git import Commit
+from finding_tickets.ground.git import CommitNode, LogEntry, ask
 from finding_tickets.ground.imports import module_of, reach
-from finding_tickets.ground.objects import Snapshot
+from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.store import (
     CommitResult,
     ResultStore,
@@ -25,7 +26,6 @@ from finding_tickets.history.store import (
     WhyUnmeasured,
     installed_packages,
     key_of,
-    stored_result,
 )
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.plan import Plan
@@ -48,7 +48,7 @@ class TicketInputs:
     modules: tuple[str, ...] = ()
     outside: Mapping[str, bytes] = field(default_factory=dict)
 
-    def reach(self, snapshot: Snapshot, imported: Sequence[str] = ()) -> tuple[str, ...]:
+    def reach(self, snapshot: Snapshot, imported: Sequence[str]) -> tuple[str, ...]:
         """The paths that this code could import at a commit, whether or not something is there.
 
         ``imported`` are files that it is known to import, also where no text says so.
@@ -60,6 +60,15 @@ class TicketInputs:
         modules = [*self.modules, *map(module_of, imported)]
         paths = reach(read, (*self.outside, *self.files, *imported), modules)
         return tuple(path for path in paths if path not in self.outside)
+
+    def depends_on(self, snapshot: Snapshot, imported: Sequence[str]) -> dict[str, str | None]:
+        """The git objects of what was imported, and None for what would be if it were there.
+
+        Nobody knows what a measurement that failed would have imported, so everything that could be counts.
+        """
+        could = self.reach(snapshot, imported)
+        paths = (*imported, *(path for path in could if not (imported and snapshot.file(path))))
+        return {path: snapshot.file(path) for path in sorted(paths)}
 
 
 @dataclass
@@ -81,23 +90,35 @@ Planner = Callable[[Course, int, Path], "tuple[Document, Plan] | UnmeasuredCommi
 """What to measure of a course at a commit that is checked out in a folder; may raise ``BadDataError``."""
 
 
+@contextmanager
+def snapshots_of(root: Path, nodes: Sequence[LogEntry | CommitNode]) -> Iterator[list[Snapshot]]:
+    """The folder ``root`` at commits, which can be read as long as the block lasts.
+
+    Raises:
+        GitError: Git is not installed, or ``root`` is in no repository.
+    """
+    prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
+    with Objects(root) as objects:
+        yield [Snapshot(objects, node.tree, prefix) for node in nodes]
+
+
 class CommitWalk:
     """Fills courses with results.
 
-    ``tell`` is told of each measurement as soon as it is done. The process of git behind the ``snapshots``
-    has to last as long as the walk.
+    ``tell`` is told of each measurement as soon as it is done. The ``snapshots`` have to last as long as the
+    walk.
     """
 
     def __init__(
         self,
-        commits: Sequence[Commit],
+        nodes: Sequence[LogEntry | CommitNode],
         snapshots: Sequence[Snapshot],
         store: ResultStore,
         isolation: Isolation,
         settings: Settings,
         tell: Callable[[Course, int], None],
     ) -> None:
-        self._commits, self._snapshots, self._store = commits, snapshots, store
+        self._nodes, self._snapshots, self._store = nodes, snapshots, store
         self._isolation, self._settings, self._tell = isolation, settings, tell
         self._checkouts = Checkouts(settings.root)
         self._limits = key_of(settings.timeout, settings.memory, installed_packages())
@@ -110,102 +131,75 @@ class CommitWalk:
             UnreachableError: Nothing can be measured.
         """
         while True:
-            for course in courses:
-                self._look_up(course)
             wanted = [(course, place) for course in courses for place in self._distinct(course)]
             if not wanted:
                 break
+            # What a measurement imported may answer for other commits: so they are looked up between rounds.
             wanted.sort(key=lambda each: -each[1])
             self._measure(wanted[:AT_ONCE], plan_at)
 
-    def _look_up(self, course: Course) -> None:
-        """Take over what measurements of other commits, now or earlier, say of this course."""
-        last: StoredResult | None = None
-        for place, inputs in enumerate(course.inputs):
+    def _distinct(self, course: Course) -> list[int]:
+        """Commits of which nothing is known, no two with the same input for certain; the newest of each.
+
+        What measurements of other commits, now or earlier, say of this course is taken over first.
+        """
+        places: dict[tuple[object, ...], int] = {}
+        for place in reversed(range(len(course.inputs))):
+            inputs, snapshot = course.inputs[place], self._snapshots[place]
             if place in course.found:
                 continue
             if isinstance(inputs, UnmeasuredCommit):
                 course.found[place] = inputs
-                continue
-            snapshot = self._snapshots[place]
-            # Most commits change nothing of a ticket.
-            if not last or last.key != inputs.key or not last.is_of(snapshot, self._limits):
-                last = self._store.find(inputs.key, snapshot, self._limits)
-            if last:
-                course.found[place] = last.result
-
-    def _distinct(self, course: Course) -> list[int]:
-        """Commits of which nothing is known, no two with the same input for certain; the newest of each."""
-        places: dict[tuple[object, ...], int] = {}
-        for place in reversed(range(len(course.inputs))):
-            inputs = course.inputs[place]
-            if place not in course.found and isinstance(inputs, TicketInputs):
-                code = map(self._snapshots[place].file, inputs.files)
-                places.setdefault((inputs.key, *code), place)
+            elif known := self._store.find(inputs.key, snapshot, self._limits):
+                course.found[place] = known.result
+            else:
+                places.setdefault((inputs.key, *map(snapshot.file, inputs.files)), place)
         return list(places.values())
 
-    def _measure(self, wanted: Iterable[tuple[Course, int]], plan_at: Planner) -> None:
+    def _measure(self, wanted: Sequence[tuple[Course, int]], plan_at: Planner) -> None:
         release_folders()
         planned: dict[str, tuple[Document, Plan]] = {}
         places: dict[str, tuple[Course, int]] = {}
         for course, place in wanted:
-            commit = self._commits[place].id
+            commit = self._nodes[place].commit.id
             try:
                 folder = self._checkouts.files(Revision(commit[:10], commit))
                 todo = plan_at(course, place, folder)
             except RevisionError as error:
+                # That git could not write it, or the disk is full, says nothing of the commit.
                 course.found[place] = UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=str(error))
                 self._tell(course, place)
                 continue
             except BadDataError as error:
                 todo = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(error))
             if isinstance(todo, UnmeasuredCommit):
-                self._end(course, place, todo)
-                continue
-            key = f"{course.ticket}@{commit}"
-            planned[key], places[key] = todo, (course, place)
+                self._keep(course, place, todo)
+            else:
+                key = f"{course.ticket}@{commit}"
+                planned[key], places[key] = todo, (course, place)
         for key, verified in measure(planned, self._isolation, self._settings) if planned else ():
             course, place = places[key]
             course.measured += 1
-            result: CommitResult
-            if verified.verification is None:
-                result = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(verified.error))
-            else:
-                result = verified.verification
-            self._end(course, place, result, verified)
+            wrong = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(verified.error))
+            self._keep(course, place, verified.verification or wrong, verified)
 
-    def _end(
-        self,
-        course: Course,
-        place: int,
-        result: CommitResult,
-        verified: Verified | None = None,
+    def _keep(
+        self, course: Course, place: int, result: CommitResult, verified: Verified | None = None
     ) -> None:
         """Put down what came of a course at a commit, for all commits with the same input."""
         course.found[place] = result
         inputs, snapshot = course.inputs[place], self._snapshots[place]
-        imported = verified.imported if verified else ()
-        outside = verified.outside if verified else {}
+        imported, outside = (verified.imported, verified.outside) if verified else ((), {})
         is_lasting = verified is None or verified.is_lasting
         # Git knows no file that was imported through a link out of the repository.
         if is_lasting and isinstance(inputs, TicketInputs) and all(map(snapshot.file, imported)):
             self._store.add(
-                stored_result(
-                    inputs.key,
-                    result,
-                    depends_on(inputs, snapshot, imported),
-                    snapshot,
+                StoredResult(
+                    key=inputs.key,
+                    result=result,
+                    files=inputs.depends_on(snapshot, imported),
                     outside={str(self._settings.root / file): value for file, value in outside.items()},
                     limits="" if imported else self._limits,
                 )
             )
         self._tell(course, place)
-
-
-def depends_on(inputs: TicketInputs, snapshot: Snapshot, imported: Sequence[str]) -> tuple[str, ...]:
-    """The paths that a result depends on: what was imported, and what would be if it were there.
-
-    Nobody knows what a measurement that failed would have imported, so everything that could be counts.
-    """
-    could = inputs.reach(snapshot, imported)
-    return (*imported, *(path for path in could if not snapshot.file(path))) if imported else could

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from finding_tickets.documents.edit.changes import add_below, add_section, mark_earlier, row_of, tick
-from finding_tickets.documents.edit.page import Page
+from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.edit.splices import Splices
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.section_kinds import SectionKind
@@ -16,16 +15,10 @@ from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
-from finding_tickets.register.actions import KEYS, TITLES, EditPlan, MetadataKey, Step, row_plan
-from finding_tickets.register.disposition import (
-    REOPENED_AS,
-    SETTLED_AS,
-    check_transition,
-    outcome_of,
-    status_of,
-)
-from finding_tickets.register.index import Row
-from finding_tickets.register.semantic_diff import touched
+from finding_tickets.register.actions import KEYS, MetadataKey, Step, ticking, write_row
+from finding_tickets.register.disposition import REOPENED_AS, SETTLED_AS, check_transition, status_of
+from finding_tickets.register.editing import TITLES, DocumentEdit, touched
+from finding_tickets.register.index import Row, outcome_of
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -33,9 +26,10 @@ _WORDS = {
     Outcome.NOT_A_BUG: "Not a bug",
     Outcome.DUPLICATE: "Duplicate",
 }
-_RESOLUTION = MetadataKey(("Resolution",), lambda value, _: value, "")
+_RESOLUTION = MetadataKey(("Resolution",))
 _FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
 _CLOSED, _REOPENED = "Resolution", "Reopened"
+_BEFORE = (SectionKind.REMEDIATION, SectionKind.APPENDIX)
 _DECIDING = ("found", "fix")
 """The variants on whose claims a verdict rests."""
 
@@ -78,8 +72,8 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         BadDataError: The document cannot be edited so that it reads back.
     """
 
-    def step(page: Page) -> Sequence[EditPlan]:
-        ticket, status = _ticket(page), SETTLED_AS[wanted.outcome]
+    def step(edit: DocumentEdit) -> None:
+        ticket, status = _ticket(edit), SETTLED_AS[wanted.outcome]
         check_transition(status_of(ticket), "close", status)
         verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
         if verdict and not wanted.forced:
@@ -91,25 +85,21 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
             if ticket.remediation and ticket.remediation.decision == "keep":
                 message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
                 raise GateError(message, hint="--as wont-fix, or --force with a --reason")
-        plans = [row_plan(page, KEYS["status"], [status])]
-        if row_of(page, _RESOLUTION.labels):
-            plans.append(row_plan(page, _RESOLUTION, [wanted.outcome]))
+        write_row(edit, KEYS["status"], [status])
+        if row_of(edit.page, _RESOLUTION.labels):
+            write_row(edit, _RESOLUTION, [wanted.outcome])
         if verdict is Verdict.VERIFIED:
-            plans.append(_boxes(page, ticket, done=True))
-
-        others = [splice for plan in plans for splice in plan.splices]
-        settled = page.after(others)
+            ticking(_answered(ticket), True)(edit)
 
         def expected(document: Document) -> bool:
-            # A record that is taken for metadata is in the wrong place.
-            apart = settled is not None and len(document.metadata) == len(settled.metadata)
             recorded = _has_section(document, _CLOSED, f"**Closed:** {wanted.today.isoformat()}")
-            return apart and outcome_of(document) is wanted.outcome and recorded
+            return outcome_of(document) is wanted.outcome and recorded
 
-        tries = ([*others, *each] for each in _records(page, wanted, verdict))
-        found = page.first(tries, expected, f"the resolution {wanted.outcome}")
-        fields = _mark(page, _resolutions(page)).fields
-        return [*plans, EditPlan(found[len(others) :], expected, fields)]
+        # A record of another outcome is of the past.
+        is_outdated = outcome_of(ticket) not in {None, wanted.outcome}
+        tries = _records(edit, wanted.record(verdict), is_outdated)
+        fields = _FIELDS.union(*_read_from(edit, _resolutions(edit)))
+        edit.change(f"the resolution {wanted.outcome}", tries, expected, fields)
 
     return step
 
@@ -122,75 +112,27 @@ def reopening(reason: str, today: date) -> Step:
         BadDataError: The document cannot be edited so that it reads back.
     """
 
-    def step(page: Page) -> Sequence[EditPlan]:
-        ticket = _ticket(page)
+    def step(edit: DocumentEdit) -> None:
+        ticket = _ticket(edit)
         check_transition(status_of(ticket), "reopen", REOPENED_AS)
-        plans = [
-            row_plan(page, KEYS["status"], [REOPENED_AS]),
-            _mark(page, _resolutions(page)),
-            _boxes(page, ticket, done=False),
-        ]
-        cleared: list[str] = []
-        while stated := _stating(page, plans):
+        write_row(edit, KEYS["status"], [REOPENED_AS])
+        # Before the sections of the past are marked: their items are read no more after that.
+        ticking(_answered(ticket), False)(edit)
+        _mark_earlier(edit, _resolutions(edit))
+        body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
+        while stated := _stating(edit):
             if isinstance(stated, DocumentPart):
-                plans.append(_mark(page, [stated]))
+                _mark_earlier(edit, [stated])
             else:
-                plans.append(row_plan(page, MetadataKey((stated,), lambda value, _: value, ""), []))
-                cleared.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
-        body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}", *cleared]
+                body.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
+                write_row(edit, MetadataKey((stated,)), [])
 
         def expected(document: Document) -> bool:
             return outcome_of(document) is None and _has_section(document, _REOPENED, body[-1])
 
-        others = [splice for plan in plans for splice in plan.splices]
-        added = add_section(page, _REOPENED, body, [SectionKind.REMEDIATION, SectionKind.APPENDIX])
-        found = page.first(([*others, *each] for each in added), expected, "the reopening")
-        return [*plans, EditPlan(found[len(others) :], expected, _FIELDS)]
+        edit.change("the reopening", add_section(edit.page, _REOPENED, body, _BEFORE), expected, _FIELDS)
 
     return step
-
-
-def _mark(page: Page, parts: Sequence[DocumentPart]) -> EditPlan:
-    """Make sections earlier ones; what is read from them may be read no more."""
-    splices = [mark_earlier(part.heading) for part in parts if part.heading]
-    fields = (touched(page.document, part.start, part.end) for part in parts)
-    return EditPlan(splices, fields=_FIELDS.union(*fields))
-
-
-def _boxes(page: Page, ticket: Ticket, *, done: bool) -> EditPlan:
-    """Tick or clear the items that claims answer on which the verdict rests; the others are for people."""
-    items = []
-    for item in ticket.checklist:
-        answer = ticket.remediation.answer_to(item.text) if ticket.remediation else None
-        variants = {claim.partition(".")[0] for claim in answer.claims} if answer else set()
-        items += [item] if variants and variants.issubset(_DECIDING) else []
-    splices = [tick(page, item, done) for item in items if item.done is not done]
-    texts = {item.text for item in items}
-
-    def expected(document: Document) -> bool:
-        # What stood in a section that is an earlier one now is read no more.
-        return all(item.done is done for item in document.checklist if item.text in texts)
-
-    around = (touched(page.document, splice.start, splice.end) for splice in splices)
-    fields = frozenset({"checklist", "categories"}.union(*around)) if splices else frozenset[str]()
-    return EditPlan(splices, expected, fields)
-
-
-def _stating(page: Page, plans: Sequence[EditPlan]) -> str | DocumentPart | None:
-    """The row of the metadata or the section from which an outcome is still read after ``plans``."""
-    splices = [splice for plan in plans for splice in plan.splices]
-    document = page.after(splices)
-    outcome = document.outcome if isinstance(document, Ticket) else None
-    if document is None or outcome is None:
-        return None
-    for label, value in document.metadata.items():
-        if value.raw and value.span == outcome.span:
-            return label
-    at = outcome.span.start
-    sections = zip(page.parts, document.sections, strict=True)
-    parts = (part for part, each in sections if each.heading.start <= at <= each.body.span.end)
-    marked = {splice.start for splice in splices}
-    return next((part for part in parts if part.heading and part.heading.first not in marked), None)
 
 
 def original_of(duplicate: Row, original: Row) -> Row:
@@ -207,31 +149,68 @@ def original_of(duplicate: Row, original: Row) -> Row:
     return original
 
 
-def _ticket(page: Page) -> Ticket:
-    if not isinstance(page.document, Ticket):
-        raise UsageError(f"{page.document.id.value} is a review, which is neither open nor closed")
-    return page.document
+def _ticket(edit: DocumentEdit) -> Ticket:
+    if not isinstance(edit.document, Ticket):
+        raise UsageError(f"{edit.document.id.value} is a review, which is neither open nor closed")
+    return edit.document
 
 
-def _records(page: Page, wanted: Closing, verdict: Verdict | None) -> Iterator[Splices]:
+def _answered(ticket: Ticket) -> list[int]:
+    """The items, from 1, that claims answer on which the verdict rests; the others are for people."""
+    answers = [
+        ticket.remediation.answer_to(item.text) if ticket.remediation else None for item in ticket.checklist
+    ]
+    variants = [{claim.partition(".")[0] for claim in each.claims} if each else set() for each in answers]
+    return [number for number, each in enumerate(variants, 1) if each and each.issubset(_DECIDING)]
+
+
+def _resolutions(edit: DocumentEdit) -> list[DocumentPart]:
+    """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
+    title = edit.document.title.span.start
+    below = [part for part in edit.page.parts if part.heading and not part.start <= title < part.heading.end]
+    return [part for part in below if part.kind is SectionKind.RESOLUTION]
+
+
+def _read_from(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> list[Iterator[str]]:
+    """The fields that are read from sections, and may be read no more when these are of the past."""
+    return [touched(edit.document, part.start, part.end) for part in parts]
+
+
+def _earlier(parts: Sequence[DocumentPart]) -> Splices:
+    return [mark_earlier(part.heading) for part in parts if part.heading]
+
+
+def _mark_earlier(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> None:
+    """Keep sections as what was true once."""
+    fields = _FIELDS.union(*_read_from(edit, parts))
+    edit.change("that a section is of the past", [_earlier(parts)], lambda _: True, fields)
+
+
+def _records(edit: DocumentEdit, lines: Sequence[str], is_outdated: bool) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
-    lines, resolutions = wanted.record(verdict), _resolutions(page)
-    earlier = _mark(page, resolutions).splices
-    outdated = earlier if outcome_of(page.document) not in {None, wanted.outcome} else []
-    if not outdated:
+    resolutions = _resolutions(edit)
+    earlier = _earlier(resolutions)
+    if not is_outdated:
         for part in resolutions[:1]:
             if part.heading and part.name == _CLOSED.lower():
-                yield add_below(page, part.heading, lines)
-    for marked in (outdated, earlier):
-        for added in add_section(page, _CLOSED, lines, [SectionKind.REMEDIATION, SectionKind.APPENDIX]):
+                yield add_below(edit.page, part.heading, lines)
+    for marked in ([], earlier) if not is_outdated else (earlier,):
+        for added in add_section(edit.page, _CLOSED, lines, _BEFORE):
             yield [*marked, *added]
 
 
-def _resolutions(page: Page) -> list[DocumentPart]:
-    """The sections that say how the ticket was resolved; its title is not one, whatever it says."""
-    title = page.document.title.span.start
-    below = [part for part in page.parts if part.heading and not part.start <= title < part.heading.end]
-    return [part for part in below if part.kind is SectionKind.RESOLUTION]
+def _stating(edit: DocumentEdit) -> str | DocumentPart | None:
+    """The row of the metadata or the section from which an outcome is still read."""
+    outcome = _ticket(edit).outcome
+    if outcome is None:
+        return None
+    for label, value in edit.document.metadata.items():
+        if value.raw and value.span == outcome.span:
+            return label
+    at = outcome.span.start
+    sections = zip(edit.page.parts, edit.document.sections, strict=True)
+    parts = (part for part, each in sections if each.heading.start <= at <= each.body.span.end)
+    return next((part for part in parts if part.heading and not part.title.startswith(EARLIER)), None)
 
 
 def _has_section(document: Document, title: str, text: str) -> bool:

@@ -3,6 +3,7 @@
 The points of the sweep stand side by side, the cheapest first, because a sweep varies several variables at
 once: a law in all of them is a line through every point that it explains. Below the points stand the
 variables that the laws are made of. A timeline has charts of the same kind, whose columns are commits.
+``report_chart.html.j2`` draws them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-
-from markupsafe import Markup, escape
 
 from finding_tickets.claims.language import ExpressionError, evaluate, parse_expression, variables
 from finding_tickets.model.verification import Sample, VariantResult, Verification
@@ -39,8 +38,6 @@ MOST_ROWS = 5
 STYLES = {"found": 0, "recommended": 1, "applied": 2, "fix": 3}
 """Variants that look the same in every chart; others take the styles that come next, in turn."""
 OTHER_STYLES = 3
-LONGEST_NAME = 13
-"""Letters of a variable's name beside the plot; the table of numbers has the whole name."""
 UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -78,6 +75,8 @@ class Chart:
     description: str
     where: str = "at each point of the sweep"
 
+    left, width, bottom, row = MARGIN, WIDTH, TOP + PLOT + GAP, ROW
+
     @cached_property
     def _scale(self) -> Scale:
         values = [value for series in self.series for value in series.values if value is not None]
@@ -88,50 +87,31 @@ class Chart:
         """Whether the scale is; it begins with 0 all the same."""
         return self._scale.logarithmic
 
-    def picture(self) -> Markup:
-        """The chart as SVG, whose colours and shapes are the page's: a mark of style 2 is its ``#mark-2``."""
-        scale, pitch = self._scale, (WIDTH - MARGIN) / len(self.columns)
-        left, half_letter, below = MARGIN - 6, 3, TOP + PLOT + GAP
-        height = below + ROW * len(self.rows)
-        ticks = [(scale.y(value), compact(value)) for value in scale.ticks()]
-        grid = "".join(f"M{MARGIN} {y}H{WIDTH}" for y, _ in ticks)
-        parts = [
-            f'<svg viewBox="0 0 {WIDTH} {height}" role="img">',
-            f"<title>{escape(self.metric)} {self.where}</title>",
-            f"<desc>{escape(self.description)}</desc>",
-            f'<path class="grid" d="{grid}"/>',
-            *(f'<text x="{left}" y="{y + half_letter}">{label}</text>' for y, label in ticks),
-        ]
-        # Labels of narrow columns would cover each other.
-        every = math.ceil(LABEL / pitch)
-        for number, (variable, labels) in enumerate(self.rows.items()):
-            name = variable if len(variable) <= LONGEST_NAME else f"{variable[: LONGEST_NAME - 1]}…"
-            y = below + ROW * (number + 0.75)
-            parts.append(f'<text x="{left}" y="{y}">{escape(name)}</text>')
-            for column in range(0, len(labels), every):
-                x = round(MARGIN + (column + 0.5) * pitch, 1)
-                parts.append(f'<text class="value" x="{x}" y="{y}">{labels[column]}</text>')
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """The values that are written beside the plot, and where."""
+        return [(self.y(value), compact(value)) for value in self._scale.ticks()]
+
+    @property
+    def pitch(self) -> float:
+        """The width of a column."""
+        return (WIDTH - MARGIN) / len(self.columns)
+
+    @property
+    def every(self) -> int:
+        """Of how many columns one has labels: those of narrow columns would cover each other."""
+        return math.ceil(LABEL / self.pitch)
+
+    def y(self, value: float) -> float:
+        """How far below the top of the picture a value stands."""
+        return self._scale.y(value)
+
+    def x(self, column: int, place: int | None = None) -> float:
+        """How far from the left the middle of a column is, or in it the mark of the series at that place."""
         # Variants stand a little beside one another, so that equal ones do not hide each other.
-        apart = min(pitch / (len(self.series) + 1), FARTHEST)
-        for number, series in enumerate(self.series):
-            first = MARGIN + pitch / 2 + (number - (len(self.series) - 1) / 2) * apart
-            xs = [round(first + column * pitch, 1) for column in range(len(self.columns))]
-            points = " ".join(f"{xs[column]},{scale.y(value)}" for column, value in series.line)
-            parts.append(f'<g class="series style-{series.style}">')
-            parts += [f'<polyline points="{points}"/>'] if len(series.line) > 1 else []
-            for column, value in enumerate(series.values):
-                if value is not None:
-                    raised = ' class="raised"' if column in series.hollow else ""
-                    place = f'x="{xs[column]}" y="{scale.y(value)}"'
-                    parts.append(f'<use href="#mark-{series.style}" {place}{raised}/>')
-            parts.append("</g>")
-        for column, at in enumerate(self.columns):
-            said = [at, *(f"{series.variant}: {series.said[column]}" for series in self.series)]
-            # The whole height of a column shows its values, not only the marks.
-            place = f'x="{round(MARGIN + column * pitch, 1)}" width="{round(pitch, 1)}"'
-            text = escape("\n".join(said))
-            parts.append(f'<rect class="column" {place} y="0" height="{height}"><title>{text}</title></rect>')
-        return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - each text that is not ours is escaped
+        apart = min(self.pitch / (len(self.series) + 1), FARTHEST)
+        aside = 0 if place is None else (place - (len(self.series) - 1) / 2) * apart
+        return round(MARGIN + (column + 0.5) * self.pitch + aside, 1)
 
 
 class Scale:
@@ -148,13 +128,13 @@ class Scale:
             steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
             self._step = next(step for step in steps if self._top <= step * (MOST_TICKS - 1))
             self._top = math.ceil(self._top / self._step) * self._step
-        self._height = math.log1p(self._top) if self.logarithmic else self._top
 
     def y(self, value: float) -> float:
         """How far below the top of the picture a value stands."""
-        value = max(value, 0)
-        height = math.log1p(value) if self.logarithmic else value
-        return round(TOP + PLOT * (1 - height / self._height), 1)
+        height = max(value, 0) / self._top
+        if self.logarithmic:
+            height = math.log1p(max(value, 0)) / math.log1p(self._top)
+        return round(TOP + PLOT * (1 - height), 1)
 
     def ticks(self) -> list[int]:
         """The values that are written beside the plot."""
@@ -212,20 +192,22 @@ def _placed(sweep: Iterable[Mapping[str, int]], variant: VariantResult) -> dict[
 def _chart(
     verification: Verification, placed: Mapping[str, Mapping[int, Sample]], metric: str, *, is_claimed: bool
 ) -> Chart:
-    costs = {
-        name: {place: each.metrics[metric] for place, each in samples.items() if metric in each.metrics}
+    measured = {
+        name: {place: each for place, each in samples.items() if metric in each.metrics}
         for name, samples in placed.items()
     }
-    variants = {name: variant for name, variant in verification.variants.items() if costs[name]}
+    names = [name for name, samples in measured.items() if samples]
+    costs = {name: {at: each.metrics[metric] for at, each in measured[name].items()} for name in names}
     # The cheapest point first, by what the first variant costs there, then the second; else as they are.
     order = sorted(
         range(len(verification.sweep)),
-        key=lambda place: [costs[name].get(place, math.inf) for name in variants],
+        key=lambda place: [costs[name].get(place, math.inf) for name in names],
     )
     sweep = [verification.sweep[place] for place in order]
     shapes = styles(verification.variants)
     named, series, described = set[str](), [], []
-    for name, variant in variants.items():
+    for name in names:
+        variant, cost = verification.variants[name], costs[name]
         line = []
         # Evidence may come from anywhere, with a law that cannot be read or has no value at some point.
         with suppress(ExpressionError):
@@ -235,21 +217,21 @@ def _chart(
             for column, point in enumerate(sweep):
                 with suppress(ExpressionError, OverflowError):
                     line.append((column, float(evaluate(expression, point))))
-        raised = {place for place in costs[name] if placed[name][place].error is not None}
+        raised = {place for place, each in measured[name].items() if each.error is not None}
         said = (
-            f"{costs[name][place]}{' until it raised' if place in raised else ''}"
-            if place in costs[name]
+            f"{cost[place]}{' until it raised' if place in raised else ''}"
+            if place in cost
             else "not measured"
             for place in order
         )
-        law, values = law_of(variant, metric) or NO_LAW, costs[name].values()
+        law, values = law_of(variant, metric) or NO_LAW, cost.values()
         described.append(f"{name}: {law}, measured {min(values)} to {max(values)} at {len(values)} points.")
         series.append(
             ChartSeries(
                 variant=name,
                 style=shapes[name],
                 law=law,
-                values=tuple(costs[name].get(place) for place in order),
+                values=tuple(cost.get(place) for place in order),
                 said=tuple(said),
                 hollow=frozenset(column for column, place in enumerate(order) if place in raised),
                 line=tuple(line),

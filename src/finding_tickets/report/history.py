@@ -33,10 +33,17 @@ WIDTH = 60
 FIRST, SAME, UNKNOWN = "o", "-", "."
 MARKS = {"regression": "!", "improvement": "+", "change": "*"}
 LEGEND = f"{FIRST} first   {SAME} as before   ! regression   + improvement   * change   {UNKNOWN} not known"
-NOT_KNOWN = "not known"
-TEMPLATE = "history.html.j2"
 _LOUDEST_FIRST = "!+*o-."
 _COLOURS = {"regression": "red", "improvement": "green", "change": "yellow"}
+
+
+def _named(commit: Commit) -> tuple[str, str]:
+    """The date of a commit and as much of its ID as people need."""
+    return commit.date.partition("T")[0], commit.id[:SHORT_ID]
+
+
+def _commits(number: int) -> str:
+    return f"{number} commit{'s' if number != 1 else ''}"
 
 
 def history_item(history: History) -> dict[str, object]:
@@ -44,9 +51,8 @@ def history_item(history: History) -> dict[str, object]:
     return {
         "created": history.created._asdict() if history.created else None,
         "updated": history.updated._asdict() if history.updated else None,
-        "authors": history.authors,
         "commits": [commit._asdict() for commit in history.naming],
-        "gaps": history.gaps,
+        **fields_of(history, "authors", "gaps"),
     }
 
 
@@ -72,9 +78,8 @@ def history_lines(history: History, style: Styler) -> Iterator[str]:
 def past_row(step: EvidenceChange) -> tuple[str, ...]:
     """A change of evidence: when, which commit, the verdict, the first law that is claimed, and where."""
     commit, done = step.commit, step.verification
-    date, name, subject = "-", "-", "not committed"
-    if commit:
-        (date, name), subject = _named(commit), commit.subject
+    date, name = _named(commit) if commit else ("-", "-")
+    subject = commit.subject if commit else "not committed"
     if done is None:
         return date, name, "-", f"{step.file} {step.problem}", "-", subject
     # The first claim is what the ticket is about.
@@ -88,10 +93,9 @@ def past_item(step: EvidenceChange) -> dict[str, object]:
     return {
         "commit": commit.id if commit else None,
         **{name: getattr(commit, name, None) for name in ("date", "author", "subject")},
-        "file": step.file,
         **{name: getattr(done, name, None) for name in ("verdict", "reason", "meter", "torch", "device")},
         "laws": [fields_of(each, "metric", "before", "after") for each in law_changes(done)] if done else [],
-        "problem": step.problem,
+        **fields_of(step, "file", "problem"),
     }
 
 
@@ -101,27 +105,19 @@ def bisect_row(step: BisectStep) -> tuple[str, ...]:
     return *_named(step.commit), step.state, step.turn or "", law, step.commit.subject
 
 
-def _named(commit: Commit) -> tuple[str, str]:
-    """The date of a commit and as much of its ID as people need."""
-    return commit.date.partition("T")[0], commit.id[:SHORT_ID]
-
-
 def bisect_item(done: Bisection) -> dict[str, object]:
     """The whole search for JSON; what is not known is null or empty."""
-    return {
-        **fields_of(done, "ticket", "variant", "commits", "measured"),
-        "steps": [
-            {
-                "commit": step.commit.id,
-                **fields_of(step.commit, "date", "author", "subject"),
-                **fields_of(step, "place", "state", "turn", "suspects"),
-                "laws": dict(step.laws),
-                "reason": step.reason or None,
-            }
-            for step in done.steps
-        ],
-        "gaps": done.gaps,
-    }
+    steps = [
+        {
+            "commit": step.commit.id,
+            **fields_of(step.commit, "date", "author", "subject"),
+            **fields_of(step, "place", "state", "turn", "suspects"),
+            "laws": dict(step.laws),
+            "reason": step.reason or None,
+        }
+        for step in done.steps
+    ]
+    return {**fields_of(done, "ticket", "variant", "commits", "measured"), "steps": steps, "gaps": done.gaps}
 
 
 def unknown_commits(
@@ -138,30 +134,28 @@ def unknown_commits(
 def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Styler) -> Iterator[str]:
     """A ticket with a strip for each row and a line for each change; ``style`` colours a text."""
     title = style(printable(timeline.ticket), "bold")
-    turns = [(row, step) for row in timeline.rows for step in row.steps if step.trend]
-    if not turns and timeline.is_known:
-        commits = "1 commit" if len(nodes) == 1 else f"{len(nodes)} commits"
-        yield f"{title}  {_last_known(timeline.rows[0])}, no change in {commits}"
+    changes: dict[int, list[list[Styled]]] = {}
+    for row in timeline.rows:
+        for step in row.steps:
+            if step.trend:
+                word = step.trend.upper() if step.trend == "regression" else step.trend
+                cells = (word, row.name, f"{step.before} -> {step.after}")
+                colour = _COLOURS[step.trend]
+                changes.setdefault(step.place, []).append([Styled(cell, colour) for cell in cells])
+    if not changes and timeline.is_known:
+        yield f"{title}  {_last_known(timeline.rows[0])}, no change in {_commits(len(nodes))}"
     else:
         yield f"{title}{INDENT}{style('REGRESSION', 'red')}" if timeline.is_worse else title
         strips = [(row.name, _strip(row), _last_known(row)) for row in timeline.rows]
         yield from (INDENT + line for line in aligned(strips))
-        for place in sorted({step.place for _, step in turns}):
-            commit = nodes[place].commit
-            head = INDENT.join([*_named(commit), printable(commit.subject)])
-            yield f"{INDENT}{style(head, 'dim')}"
-            changes = []
-            for row, step in turns:
-                if step.place == place and step.trend:
-                    colour = _COLOURS[step.trend]
-                    word = step.trend.upper() if step.trend == "regression" else step.trend
-                    cells = (word, row.name, f"{step.before} -> {step.after}")
-                    changes.append([Styled(cell, colour) for cell in cells])
-            yield from (INDENT * 2 + line for line in aligned(changes, style))
+    for place in sorted(changes):
+        commit = nodes[place].commit
+        head = INDENT.join([*_named(commit), printable(commit.subject)])
+        yield f"{INDENT}{style(head, 'dim')}"
+        yield from (INDENT * 2 + line for line in aligned(changes[place], style))
     for gap, there in unknown_commits(timeline, nodes):
         names = dict.fromkeys(node.commit.id[:SHORT_ID] for node in (there[0], there[-1]))
-        commits = "1 commit" if len(there) == 1 else f"{len(there)} commits"
-        yield f"{INDENT}not known at {commits}, {' to '.join(names)}: {printable(gap.why)}"
+        yield f"{INDENT}not known at {_commits(len(there))}, {' to '.join(names)}: {printable(gap.why)}"
 
 
 def _strip(row: TimelineRow) -> str:
@@ -180,38 +174,35 @@ def _last_known(row: TimelineRow) -> str:
 
 def timeline_item(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, object]:
     """A ticket for JSON; what is not known is null."""
+    rows = []
+    for row in timeline.rows:
+        steps = [
+            {
+                **nodes[step.place].commit._asdict(),
+                **fields_of(step, "before", "after"),
+                "value": row.values[step.place] if row.values else None,
+                "turn": step.trend,
+                "open": step.is_open,
+            }
+            for step in row.steps
+        ]
+        rows.append({"name": row.name, "steps": steps})
+    gaps = [
+        {
+            "first": there[0].commit.id,
+            "last": there[-1].commit.id,
+            "commits": len(there),
+            **fields_of(gap, "kind", "why"),
+        }
+        for gap, there in unknown_commits(timeline, nodes)
+    ]
     return {
-        "ticket": timeline.ticket,
+        **fields_of(timeline, "ticket", "measured"),
         "regressed": timeline.is_worse,
         "commits": len(nodes),
-        "measured": timeline.measured,
         "at": dict(timeline.at) if timeline.at else None,
-        "rows": [
-            {
-                "name": row.name,
-                "steps": [
-                    {
-                        **nodes[step.place].commit._asdict(),
-                        "before": step.before,
-                        "after": step.after,
-                        "value": row.values[step.place] if row.values else None,
-                        "turn": step.trend,
-                        "open": step.is_open,
-                    }
-                    for step in row.steps
-                ],
-            }
-            for row in timeline.rows
-        ],
-        "gaps": [
-            {
-                "first": there[0].commit.id,
-                "last": there[-1].commit.id,
-                "commits": len(there),
-                **fields_of(gap, "kind", "why"),
-            }
-            for gap, there in unknown_commits(timeline, nodes)
-        ],
+        "rows": rows,
+        "gaps": gaps,
     }
 
 
@@ -223,48 +214,36 @@ def timeline_page(
     Raises:
         BadDataError: A template of the user's is wrong.
     """
-    from markupsafe import Markup
+    from finding_tickets.report.html import page_pieces
 
-    from finding_tickets.report.html import policy
-    from finding_tickets.report.templates import pieces, source
-
-    style = source("report.css", templates)
-    context = {
-        "sections": [_section(each, nodes, f"ticket-{place}") for place, each in enumerate(timelines)],
-        "nodes": nodes,
-        "since": since,
-        "style": Markup(style),  # noqa: S704 - a file of the tool's or the register's owner
-        "policy": policy(style, ""),
-        "short": lambda commit: commit[:SHORT_ID],
-    }
-    return (piece.encode(errors="replace").decode() for piece in pieces(TEMPLATE, context, templates))
+    sections = [_section(each, nodes) | {"anchor": f"ticket-{at}"} for at, each in enumerate(timelines)]
+    context = {"sections": sections, "nodes": nodes, "since": since}
+    return page_pieces("history.html.j2", context, templates)
 
 
-def _section(timeline: Timeline, nodes: Sequence[CommitNode], anchor: str) -> dict[str, object]:
+def _section(timeline: Timeline, nodes: Sequence[CommitNode]) -> dict[str, object]:
     """What the page shows of one ticket."""
     from finding_tickets.history.timeline import Trend
 
     steps = [(row, step) for row in timeline.rows for step in row.steps]
     # Commits that changed nothing would make the charts too wide; HEAD is there all the same.
-    places = list(dict.fromkeys([*sorted({step.place for _, step in steps}), len(nodes) - 1]))
+    places = sorted({len(nodes) - 1, *(step.place for _, step in steps)})
     by_metric: dict[str, list[TimelineRow]] = {}
     for row in timeline.rows[1:]:
         if any(value is not None for value in row.values):
             by_metric.setdefault(row.name.partition(".")[2], []).append(row)
     return {
         "timeline": timeline,
-        "anchor": anchor,
         "now": _last_known(timeline.rows[0]),
         "changed": [
             {
                 "number": number,
-                "node": nodes[place],
+                "commit": nodes[place].commit,
                 "steps": [(row, step) for row, step in steps if step.place == place and step.trend],
             }
             for number, place in enumerate(places, 1)
         ],
         "turns": [sum(step.trend is trend for _, step in steps) for trend in Trend],
-        "at": ", ".join(f"{name} {value}" for name, value in (timeline.at or {}).items()),
         "gaps": list(unknown_commits(timeline, nodes)),
         "charts": [
             _chart(metric, rows, places, nodes)
@@ -281,14 +260,13 @@ def _chart(
     from finding_tickets.history.timeline import NOT_AS_CLAIMED
     from finding_tickets.report.charts import Chart, ChartSeries, styles
 
-    shapes = styles(row.name.partition(".")[0] for row in rows)
-    series = []
-    for row in rows:
-        variant = row.name.partition(".")[0]
+    variants = [row.name.partition(".")[0] for row in rows]
+    shapes, series = styles(variants), []
+    for variant, row in zip(variants, rows, strict=True):
         said, hollow, line = [], set(), list[tuple[int, float]]()
         for column, place in enumerate(places):
             value, text = row.values[place], row.texts[place]
-            said.append(NOT_KNOWN if text is None else text if value is None else f"{value} by {text}")
+            said.append("not known" if text is None else text if value is None else f"{value} by {text}")
             if text is not None and text.endswith(NOT_AS_CLAIMED):
                 hollow.add(column)
             if value is not None:
@@ -298,7 +276,7 @@ def _chart(
             ChartSeries(
                 variant=variant,
                 style=shapes[variant],
-                law=_last_known(row) or NOT_KNOWN,
+                law=_last_known(row) or "not known",
                 values=tuple(row.values[place] for place in places),
                 said=tuple(said),
                 hollow=frozenset(hollow),
@@ -306,13 +284,14 @@ def _chart(
             )
         )
     described = (f"{row.name}: {', then '.join(step.after for step in row.steps)}." for row in rows)
-    columns = (f"{number}: {' '.join(_named(nodes[place].commit))}" for number, place in enumerate(places, 1))
+    numbers = [str(number) for number, _ in enumerate(places, 1)]
+    dates = (" ".join(_named(nodes[place].commit)) for place in places)
     return Chart(
         metric=metric,
         claimed=True,
-        columns=tuple(columns),
+        columns=tuple(f"{number}: {date}" for number, date in zip(numbers, dates, strict=True)),
         series=tuple(series),
-        rows={"commit": [str(number) for number, _ in enumerate(places, 1)]},
+        rows={"commit": numbers},
         description=" ".join(described),
         where="at each commit that changed something",
     )

@@ -14,6 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import islice
@@ -169,24 +170,24 @@ class CodeDiff:
 
 def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
     """From the code as it was found to the fix, or to the next best variant; None without files of both."""
-    names = [name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE]
-    if BEFORE not in places or not names:
+    fix = next((name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE), None)
+    if BEFORE not in places or fix is None:
         return None
-    before, after = _code_lines(places[BEFORE], root), _code_lines(places[names[0]], root)
+    before, after = (_code_lines(places[name], root) for name in (BEFORE, fix))
     if before is None or after is None:
         return None
     hunks = []
     for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
         hunk = []
         for kind, start, end, new_start, new_end in group:
+            old, new = range(start, end), range(new_start, new_end)
             if kind == "equal":
-                numbers = zip(range(start + 1, end + 1), range(new_start + 1, new_end + 1), strict=True)
-                hunk += [DiffLine(old, new, before[old - 1]) for old, new in numbers]
+                hunk += [DiffLine(a + 1, b + 1, before[a]) for a, b in zip(old, new, strict=True)]
             else:
-                hunk += [DiffLine(old, None, before[old - 1]) for old in range(start + 1, end + 1)]
-                hunk += [DiffLine(None, new, after[new - 1]) for new in range(new_start + 1, new_end + 1)]
+                hunk += [DiffLine(a + 1, None, before[a]) for a in old]
+                hunk += [DiffLine(None, b + 1, after[b]) for b in new]
         hunks.append(tuple(hunk))
-    return CodeDiff(BEFORE, names[0], places[BEFORE], places[names[0]], tuple(hunks))
+    return CodeDiff(BEFORE, fix, places[BEFORE], places[fix], tuple(hunks))
 
 
 def revision_of(place: str) -> str:
@@ -217,17 +218,17 @@ class DocumentSection:
 
     def __init__(self, page: ReportPage, row: ReportRow, anchor: str) -> None:
         self.row, self.anchor = row, anchor
-        self._page = page
+        self._page, self._facts = page, page.report.facts
 
     @property
     def text(self) -> Markup | None:
         """What the document says; None where it is gone by now."""
         try:
-            data = (self._page.report.facts.root / self.row.path).read_bytes()
+            text = (self._facts.root / self.row.path).read_bytes().decode(errors="replace")
         except OSError:
             return None
         resolve = self._page.resolver(self.row.path)
-        return Markup(trusted_html(data.decode(errors="replace"), below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
+        return Markup(trusted_html(text, below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
 
     @property
     def related(self) -> list[tuple[str, str, str | None]]:
@@ -240,7 +241,7 @@ class DocumentSection:
         """The charts of what was measured, and the metrics that are always 0."""
         return charts(self.row.verification) if self.row.verification else ((), ())
 
-    @cached_property
+    @property
     def remediation(self) -> Remediation | None:
         """What the document claims; looked for only where the index knows of a verifier or of evidence."""
         return self._document.remediation if self._document else None
@@ -248,7 +249,7 @@ class DocumentSection:
     @property
     def difference(self) -> CodeDiff | None:
         """The code as it was found against the fix."""
-        return code_diff(self._places, self._page.report.facts.root)
+        return code_diff(self._places, self._facts.root)
 
     @property
     def sites(self) -> Mapping[str, Sequence[SourceLine]]:
@@ -274,16 +275,14 @@ class DocumentSection:
     @cached_property
     def _places(self) -> dict[str, str]:
         """Where each variant lives, as ``module:function`` or that and ``@REV``; none if that is unclear."""
-        try:
-            return places_of(self._document, self._page.report.facts.root) if self._document else {}
-        except BadDataError:
-            return {}
+        with suppress(BadDataError):
+            return places_of(self._document, self._facts.root) if self._document else {}
+        return {}
 
     @cached_property
     def _document(self) -> Document | None:
-        facts = self._page.report.facts
-        known = self.row.verification or facts.has_verifier(self.row.stated)
-        return facts.document(self.row.stated) if known else None
+        known = self.row.verification or self._facts.has_verifier(self.row.stated)
+        return self._facts.document(self.row.stated) if known else None
 
 
 class ReportPage:
@@ -294,27 +293,24 @@ class ReportPage:
         self.sources = Sources(report.facts.root)
         self.packed = len(report.rows) > MOST_UNPACKED
         # Links are relative to the folder, and a cleaner is made for each resolver.
-        self._resolvers: dict[str, Callable[[str], str | None]] = {}
+        self._resolvers: dict[str, Resolve] = {}
         # The place of a document on the page is its ID, with a number where several share one. An ID that
         # stands for a file's name may have white space, and what is no text.
         seen: Counter[str] = Counter()
-        anchors = []
+        self.anchors: list[str] = []
         for row in report.rows:
             name = "-".join(row.id.encode(errors="replace").decode().split())
             seen[name] += 1
-            anchors.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
-        self.anchors = tuple(anchors)
-        placed = list(zip(report.rows, anchors, strict=True))
+            self.anchors.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+        placed = list(zip(report.rows, self.anchors, strict=True))
         # Of documents that share an ID the first one is meant.
         self.by_id = {row.id.casefold(): anchor for row, anchor in reversed(placed)}
         self.by_path = {row.path: anchor for row, anchor in placed}
 
-    def resolver(self, path: str) -> Callable[[str], str | None]:
+    def resolver(self, path: str) -> Resolve:
         """Leads the links of the document at ``path`` to other documents of the page, or nowhere."""
         folder = posixpath.dirname(path)
-        if folder not in self._resolvers:
-            self._resolvers[folder] = partial(self._resolve, folder)
-        return self._resolvers[folder]
+        return self._resolvers.setdefault(folder, partial(self._resolve, folder))
 
     def _resolve(self, folder: str, address: str) -> str | None:
         file = unquote(address.partition("#")[0].partition("?")[0])
@@ -339,29 +335,43 @@ def write_html(report: StatusReport) -> Iterator[str]:
         UsageError: There is no such template.
         BadDataError: The template is wrong, or uses a name that the report does not have.
     """
-    parts = {}
-    for name, end in (("report.css", "</style"), ("report.js", "</script")):
-        parts[name] = source(name, report.templates)
-        # Either would end the element that the text stands in.
-        if end in parts[name].lower() or "<!--" in parts[name]:
-            raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
-    style, script = parts.values()
     context = {
         "report": report,
         "status": report.status,
         "page": ReportPage(report),
-        "style": Markup(style),  # noqa: S704 - a file of the tool's or the register's owner
-        "script": Markup(script),  # noqa: S704 - likewise
-        "policy": policy(style, script),
         "pack": pack,
         "laws_of": laws_of,
         "limits": {"rows": FIRST_ROWS, "list": LONGEST_LIST, "pack": PACK},
     }
-    # A path may have bytes that are no text.
-    return (
-        piece.encode(errors="replace").decode()
-        for piece in pieces(report.template, context, report.templates)
+    return page_pieces(report.template, context, report.templates, script="report.js")
+
+
+def page_pieces(
+    template: str, context: Mapping[str, object], own: Path, script: str | None = None
+) -> Iterator[str]:
+    """A page with its style and its script, and a policy by which these alone run and nothing is asked for.
+
+    Raises:
+        UsageError: There is no such template.
+        BadDataError: A template is wrong, or its style or script would end early.
+    """
+    texts = [source("report.css", own), source(script, own) if script else ""]
+    for name, end, text in zip(("report.css", script), ("</style", "</script"), texts, strict=True):
+        # Either would end the element that the text stands in.
+        if end in text.lower() or "<!--" in text:
+            raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
+    style_hash, script_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts
     )
+    made = {
+        # Both are files of the tool's or of the register's owner.
+        "style": Markup(texts[0]),  # noqa: S704
+        "script": Markup(texts[1]),  # noqa: S704
+        "policy": f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; "
+        "base-uri 'none'; form-action 'none'",
+    }
+    # A path may have bytes that are no text.
+    return (piece.encode(errors="replace").decode() for piece in pieces(template, {**context, **made}, own))
 
 
 def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:
@@ -375,18 +385,6 @@ def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:
         for metric in dict.fromkeys((*measured, *claimed))
         if (claim := claimed.get(metric, "")) or metric in measured
     ]
-
-
-def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy of a page: its own style and script run, and nothing else is asked for."""
-    hashes = [
-        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in (style, script)
-    ]
-    return (
-        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def pack(text: str) -> str:

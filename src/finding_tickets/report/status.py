@@ -20,12 +20,12 @@ from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, ReportRow, row_of
+from finding_tickets.report.text import MeasuredDocument, measured_documents
 
 if TYPE_CHECKING:
     from finding_tickets.model.problem import Problem
     from finding_tickets.model.verification import ClaimResult
     from finding_tickets.report.matrix import VerdictMatrix
-    from finding_tickets.report.text import MeasuredDocument
 
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
@@ -50,10 +50,6 @@ NEXT_STEP = {
     Verdict.STALE: "measure it again: something it depends on has changed",
     Verdict.UNVERIFIED: "measure it",
 }
-_SILENT = "duplicates-differ"
-
-Counts = Iterable[tuple[str, str]] | Mapping[tuple[str, str], int]
-"""Pairs of words, or how often there is each."""
 
 
 class ReportFormat(StrEnum):
@@ -83,10 +79,9 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrossTable:
-    """Counts by two properties. The last column is the sum of each row.
+    """Counts by two properties: the last column is the sum of each row, the last row that of each column.
 
-    The last row is the sum of each column, and the last cell the number of all documents. A table without
-    such a row is one of which every row adds up to that number.
+    A table without a row of sums is one of which every row adds up to the number of all documents.
     """
 
     columns: tuple[str, ...]
@@ -95,10 +90,9 @@ class CrossTable:
 
 @dataclass(frozen=True)
 class HotSpots:
-    """The files that most documents name, with their severities.
+    """The files that most documents name.
 
-    ``table`` counts each document under the first file that it names; ``named`` counts for each of the files
-    all documents that name it.
+    ``table`` counts each document under the first file that it names, ``named`` how many name a file at all.
     """
 
     table: CrossTable
@@ -123,7 +117,7 @@ class OpenWork:
 
 @dataclass(frozen=True, slots=True)
 class StatedChange:
-    """Something that a document states, or its verdict, before and now; empty where it was not stated."""
+    """A severity, disposition or verdict before and now; empty where it was not stated."""
 
     id: str
     what: str
@@ -133,15 +127,7 @@ class StatedChange:
 
 @dataclass(frozen=True)
 class Since:
-    """What is different from a revision.
-
-    Attributes:
-        revision: As it was asked for.
-        commit: Its whole id.
-        added: IDs of documents that were not there.
-        removed: IDs of documents that are not there any more.
-        changed: Severities, dispositions and verdicts that were others.
-    """
+    """What is different from a ``revision``, whose whole ID is ``commit``: documents by their IDs."""
 
     revision: str
     commit: str
@@ -152,10 +138,7 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two duplicates that ended differently, or of which one finding holds and the other does not.
-
-    ``about`` is ``decisions`` or ``measurements``.
-    """
+    """Two duplicates whose ``decisions`` or ``measurements`` differ."""
 
     one: ReportRow
     other: ReportRow
@@ -175,25 +158,7 @@ class Reviewer:
 class RegisterStatus:
     """The status of a register; every table counts the same ``total`` documents.
 
-    Attributes:
-        total: The documents that the report is about.
-        by_disposition: Severities and what people decided.
-        by_verdict: Severities and what was measured.
-        by_consensus: What reviewers say together, and what was measured.
-        by_reviewer: For each reviewer, whether measurements bore out what they said; every row adds up to the
-            total.
-        reviewers: The shares of that.
-        hot_spots: Files and severities.
-        rows: All documents.
-        unproven: Those that were closed as fixed and that nothing shows to be.
-        contradictions: Where documents contradict themselves or their measurement, as lint has it.
-        refuted: Claims that measuring has shown to be false.
-        disagreements: Duplicates that do not agree.
-        open_work: What is not settled.
-        query: What chose the documents; empty where they are all there are.
-        since: What is different from a revision, where it was asked for.
-        by_fate: Severities and what became of documents since then, where it was asked for.
-        matrix: Documents by the cells of a matrix, where the configuration declares one.
+    docs/reports.md tells the authors of templates what each field is.
     """
 
     total: int
@@ -222,14 +187,7 @@ class RegisterStatus:
 
 @dataclass(frozen=True)
 class StatusReport:
-    """What a writer of a report is given.
-
-    Attributes:
-        facts: The register that the report is about.
-        status: Its tables and lists.
-        template: The name of the template to fill in, where the format has one.
-        profile: What a report in SARIF is for.
-    """
+    """What a writer of a report is given: the register, its status, and what was asked for on the way."""
 
     facts: Facts
     status: RegisterStatus
@@ -258,8 +216,6 @@ class StatusReport:
 
     def entries(self) -> Iterator[MeasuredDocument]:
         """Each document whole, read when it is asked for and not kept; those gone by now are left out."""
-        from finding_tickets.report.text import measured_documents
-
         return measured_documents(self.facts, (row.stated for row in self.rows))
 
 
@@ -273,33 +229,7 @@ def status_of_rows(
     """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
     rows = tuple(rows)
     verdicts = list(Verdict)
-    # By reviewer: whether measurements bear out what they said of each document.
-    standings: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        for name, said in row.opinions.items():
-            if said not in SIDES:
-                standings[name, NO_SIDE] += 1
-            elif row.holds is None:
-                standings[name, NOT_MEASURED] += 1
-            else:
-                standings[name, BORNE_OUT if row.holds is SIDES[said] else NOT_BORNE_OUT] += 1
-    reviewers = sorted({name for name, _ in standings})
-    shares = []
-    for name in reviewers:
-        reviewed = sum(standings[name, standing] for standing in STANDINGS)
-        # Each row of that table then adds up to all documents.
-        standings[name, DID_NOT_REVIEW] = len(rows) - reviewed
-        right, wrong = standings[name, BORNE_OUT], standings[name, NOT_BORNE_OUT]
-        shares.append(Reviewer(name, right, right + wrong))
-    fates = None
-    if since:
-        # A document that is new has no past to differ from.
-        added, changed = set(since.added), {change.id for change in since.changed}
-        became = [
-            (row.severity, ADDED if row.id in added else CHANGED if row.id in changed else UNCHANGED)
-            for row in rows
-        ]
-        fates = cross(became, SEVERITIES, FATES)
+    by_reviewer, reviewers = _reviewers(rows)
     # A settled document is work only where its measurement speaks against it.
     against = {Verdict.REFUTED, Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE}
     work = [
@@ -314,8 +244,8 @@ def status_of_rows(
         ),
         by_verdict=cross(((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts),
         by_consensus=cross(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
-        by_reviewer=cross(standings, reviewers, STANDINGS, with_sum=False),
-        reviewers=tuple(shares),
+        by_reviewer=by_reviewer,
+        reviewers=reviewers,
         hot_spots=hot_spots(rows),
         rows=rows,
         unproven=tuple(row for row in rows if row.is_unproven),
@@ -330,15 +260,46 @@ def status_of_rows(
         open_work=tuple(sorted(work, key=lambda item: item.row.severity)),
         query=query,
         since=since,
-        by_fate=fates,
+        by_fate=_fates(rows, since) if since else None,
         matrix=matrix,
     )
 
 
+def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, ...]]:
+    """Whether measurements bear out what each reviewer said of each document."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        for name, said in row.opinions.items():
+            if said not in SIDES:
+                standing = NO_SIDE
+            elif row.holds is None:
+                standing = NOT_MEASURED
+            else:
+                standing = BORNE_OUT if row.holds is SIDES[said] else NOT_BORNE_OUT
+            counts[name, standing] += 1
+    names = sorted({name for name, _ in counts})
+    shares = []
+    for name in names:
+        # With those who said nothing, each row of the table adds up to all documents.
+        counts[name, DID_NOT_REVIEW] = len(rows) - sum(counts[name, standing] for standing in STANDINGS)
+        right, wrong = counts[name, BORNE_OUT], counts[name, NOT_BORNE_OUT]
+        shares.append(Reviewer(name, right, right + wrong))
+    return cross(counts, names, STANDINGS, with_sum=False), tuple(shares)
+
+
+def _fates(rows: Sequence[ReportRow], since: Since) -> CrossTable:
+    """What became of documents since a revision."""
+    # A document that is new has no past to differ from.
+    fates = dict.fromkeys((change.id for change in since.changed), CHANGED) | dict.fromkeys(
+        since.added, ADDED
+    )
+    return cross(((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES)
+
+
 def cross(
-    counts: Counts, names: Iterable[str], columns: Iterable[str], *, with_sum: bool = True
+    counts: Iterable[tuple[str, str]], names: Iterable[str], columns: Iterable[str], *, with_sum: bool = True
 ) -> CrossTable:
-    """A table of counts, in the order given; rows and columns that count nothing are left out."""
+    """A table of how often there is each pair of words; rows and columns that count nothing are left out."""
     cells = Counter(counts)
     # What people write may be called like one of the other rows, and is then counted with that.
     names = list(dict.fromkeys(names))
@@ -407,7 +368,7 @@ def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagree
             if one is other or not (one.is_finding and other.is_finding):
                 continue
             # Lint and the report agree on what a comment silences.
-            silent = all(_SILENT in each.ignored for each in ends if each.id in edge.stated_by)
+            silent = all("duplicates-differ" in each.ignored for each in ends if each.id in edge.stated_by)
             ended = [(each.stated.status, each.stated.outcome) for each in ends]
             if differ(*ended) and not silent:
                 yield Disagreement(one, other, DECISIONS)

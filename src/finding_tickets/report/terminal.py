@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
@@ -18,21 +17,17 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from finding_tickets.documents.reading import Document
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.index import row_of
-from finding_tickets.register.query import Facts
 from finding_tickets.report.text import (
     COLOURS,
     CodeAt,
-    MeasuredDocument,
+    DocumentPage,
     Styled,
     TableCell,
     TextSection,
-    checklist_answers,
     circumstances,
-    claim_sections,
+    outcomes,
     printable,
     verification_sections,
 )
@@ -75,38 +70,30 @@ class Safe:
 
 @dataclass(frozen=True, slots=True)
 class SectionView:
-    """A section as a table, or where the terminal is too narrow for its columns, row below row."""
+    """A section as a table, or where the terminal is too narrow for its columns, cell behind cell."""
 
     section: TextSection
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Below the title, indented."""
-        section, room = self.section, options.max_width - INDENT
-        rows = [[_text(cell) for cell in row] for row in section.rows]
-        header = [Text(title, style="dim") for title in section.header]
-        lines = [*([header] if header else []), *rows]
+        header = [Text(title, style="dim") for title in self.section.header]
+        lines = [*([header] if header else []), *([_text(cell) for cell in row] for row in self.section.rows)]
         # Without wrapping, each column is as wide as the longest line in it.
         widths = [
             max(len(part) for cell in column for part in cell.plain.split("\n"))
             for column in zip(*lines, strict=True)
         ]
-        fits = sum(widths) + GAP * (len(widths) - 1) <= room
-        yield Text(section.title, style="bold underline")
-        if fits or len(widths) == 1 or options.max_width >= WIDE:
+        fits = sum(widths) + GAP * (len(widths) - 1) <= options.max_width - INDENT
+        yield Text(self.section.title, style="bold underline")
+        if fits or options.max_width >= WIDE:
             table = _table(lines)
             for column in table.columns[:2] if len(widths) > 2 else ():
                 column.no_wrap = True
             yield Padding(table, (0, 0, 0, INDENT))
             return
-        # The first cells name the row; the last two, or of two the last one, may be long.
-        named = max(1, len(widths) - 2)
-        labels = section.header[named:] or [""] * (len(widths) - named)
-        for row in rows:
-            names = Text("  ").join(cell for cell in row[:named] if cell.plain)
-            pairs = zip(labels, row[named:], strict=True)
-            values = [[Text(label, style="dim"), cell] for label, cell in pairs if cell.plain]
-            yield Padding(names, (0, 0, 0, INDENT))
-            yield Padding(_table(values), (0, 0, 0, 2 * INDENT))
+        for line in lines:
+            cells = Text(" " * GAP).join(cell for cell in line if cell.plain)
+            yield Padding(cells, (0, 0, 0, INDENT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +101,7 @@ class VerificationView:
     """A verification for a reader at a terminal of any width; ``code_at`` looks up source lines."""
 
     verification: Verification
-    code_at: CodeAt
+    code_at: CodeAt | None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Verdict and reason, and below them each section that has something to say."""
@@ -130,43 +117,28 @@ class VerificationView:
 
 @dataclass(frozen=True, slots=True)
 class DocumentView:
-    """All of a document, ``text`` being that of its file; the verdict comes last, above the prompt."""
+    """All of a document; the verdict comes last, above the prompt."""
 
-    entry: MeasuredDocument
-    text: str = field(kw_only=True)
-    related: TextSection = field(kw_only=True)
-    code_at: CodeAt = field(kw_only=True)
-    history: Sequence[str] = field(kw_only=True, default=())
+    page: DocumentPage
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The document between two lines, what belongs to it, and what was measured."""
-        entry, document = self.entry, self.entry.document
-        row = row_of(document)
-        # A ticket may be resolved by the word that is its status.
-        decided = dict.fromkeys(word for word in (row.severity, row.status, row.outcome) if word)
-        words = [*map(Text, decided), verdict_text(entry.measured.verdict, entry.verdict_text)]
+        page, entry = self.page, self.page.entry
+        words = [*map(Text, page.decided), verdict_text(entry.measured.verdict, entry.verdict_text)]
         # The file's own first heading is left out below.
-        yield Text(f"{entry.id}: {document.title.value}", style="bold")
-        yield Text(" · ").join([*words, Text(document.path, style="dim")])
+        yield Text(page.title, style="bold")
+        yield Text(" · ").join([*words, Text(entry.document.path, style="dim")])
         yield Rule(style="dim")
-        yield MarkdownText(self.text, without=SHOWN_ELSEWHERE)
+        yield MarkdownText(page.text, without=SHOWN_ELSEWHERE)
         yield Rule(style="dim")
-        items = document.checklist
-        answers = [
-            ("[x]" if items[place].done else "[ ]", items[place].text, answer)
-            for place, answer in checklist_answers(document)
-        ]
-        sections = [self.related, TextSection("Checklist", answers, ("", "item", "answered by"))]
-        if document.remediation:
-            sections += claim_sections(document.remediation, entry)
-        for section in sections:
+        for section in page.sections:
             if section.rows:
                 yield SectionView(section)
                 yield Text()
-        if self.history:
-            yield Text("\n".join([*self.history, ""]))
+        if page.history:
+            yield Text("\n".join([*page.history, ""]))
         if entry.measured.verification:
-            yield VerificationView(entry.measured.verification, self.code_at)
+            yield VerificationView(entry.measured.verification, page.code_at)
 
 
 def verdict_text(verdict: Verdict, text: str = "") -> Text:
@@ -176,37 +148,12 @@ def verdict_text(verdict: Verdict, text: str = "") -> Text:
 
 def summary(verifications: Iterable[Verification]) -> RenderableType:
     """One line for each verification: its verdict and how many of its claims came out how."""
-    lines = [[Text(title, style="dim") for title in ("ticket", "verdict", "claims")]]
-    for each in verifications:
-        counts = Counter(
-            "open"
-            if claim.holds is None
-            else "NOT AS EXPECTED"
-            if claim.is_surprise
-            else "hold"
-            if claim.holds
-            else "false as expected"
-            for claim in each.claims
-        )
-        outcomes = ("hold", "false as expected", "NOT AS EXPECTED", "open")
-        said = ", ".join(f"{counts[word]} {word}" for word in outcomes if counts[word])
-        lines.append([Text(each.ticket, style="bold"), verdict_text(each.verdict), Text(said)])
-    return _table(lines)
-
-
-def related_section(document: Document, facts: Facts) -> TextSection:
-    """The documents that this one names or that name it, each with what is known of it."""
-    relations = document.related if document.kind == "finding" else ()
-    notes = {relation.id.casefold(): relation.note for relation in relations}
-    rows = []
-    # Relations are known from both ends; notes only from this one.
-    for other, relationship in facts.relations.by_id.get(document.id.value.casefold(), ()):
-        row, note = facts.relations.rows.get(other), notes.get(other)
-        title = row.title if row else "not in the register"
-        said = f"{title} ({note})" if note else title
-        name, verdict = (row.id, facts.verdict(row)) if row else (other.upper(), "")
-        rows.append((name, relationship, (row.status if row else None) or "", verdict, said))
-    return TextSection("Related", rows, ("ticket", "relation", "status", "verdict", "title"))
+    header = [Text(title, style="dim") for title in ("ticket", "verdict", "claims")]
+    rows = (
+        [Text(each.ticket, style="bold"), verdict_text(each.verdict), Text(outcomes(each.claims))]
+        for each in verifications
+    )
+    return _table([header, *rows])
 
 
 def _text(cell: TableCell) -> Text:

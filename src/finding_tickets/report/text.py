@@ -6,8 +6,9 @@ same sections from ``terminal``, which adds colours and wraps what is too wide.
 
 from __future__ import annotations
 
-import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -19,15 +20,12 @@ from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.remediation import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
     from finding_tickets.register.staleness import CurrentVerdict
 
 INDENT = "  "
-WIDTH = 100
-"""Columns that paragraphs are wrapped to."""
 MARKS = {True: "holds", False: "false", None: "open"}
 BEFORE = "found"
 AFTER = "fix"
@@ -102,13 +100,8 @@ def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signatur
 
 def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly) -> list[str]:
     """Rows of cells as lines with aligned columns, in which nothing can steer a terminal."""
-    table = [
-        [
-            Styled(printable(cell.text), cell.style) if isinstance(cell, Styled) else Styled(printable(cell))
-            for cell in row
-        ]
-        for row in rows
-    ]
+    table = [[cell if isinstance(cell, Styled) else Styled(cell) for cell in row] for row in rows]
+    table = [[Styled(printable(cell.text), cell.style) for cell in row] for row in table]
     # Widths count letters before they are styled: escape sequences take no column.
     widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
     lines = []
@@ -168,10 +161,7 @@ def point_text(point: Mapping[str, int]) -> str:
 
 
 def circumstances(verification: Verification) -> str:
-    """The meter, the device, the version of torch, and how many points were measured, if any.
-
-    The revision is named where the measured code is not that of the work tree.
-    """
+    """The meter, the device, the version of torch, the revision if any, and how many points were measured."""
     # A point that the meter could not run was not measured, although the sweep has it.
     number = len(verification.sweep) - len(verification.not_measured)
     points = f", {number} points" if number else ""
@@ -179,11 +169,16 @@ def circumstances(verification: Verification) -> str:
     return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
 
 
-def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
-    """Laws, claims, the points at which claims fail, times, lines that wait, and points left out.
+def outcomes(claims: Iterable[ClaimResult]) -> str:
+    """How many claims came out how: ``3 hold, 1 false as expected``."""
+    words = {True: "hold", False: "false as expected", None: "open"}
+    counts = Counter("NOT AS EXPECTED" if claim.is_surprise else words[claim.holds] for claim in claims)
+    order = ("hold", "false as expected", "NOT AS EXPECTED", "open")
+    return ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
 
-    The lines of the code as found come first, next to the laws that they explain.
-    """
+
+def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
+    """Laws, claims, the points at which claims fail, times, lines that wait, and points left out."""
     failures: list[tuple[str, str]] = []
     for claim in verification.claims:
         if claim.holds is False:
@@ -192,29 +187,26 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
             left = len(claim.counterexamples) - len(points)
             points += [f"and {left} more points"] if left else []
             failures += [("" if number else claim.id, point) for number, point in enumerate(points)]
-    ratios = [
+    times = [
         (f"{each.variant}/{each.reference}", point_text(each.at), each.text) for each in verification.timings
     ]
     device = next((each.device for each in verification.timings), "")
+    laws = [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)]
+    claims = [_claim_cells(claim) for claim in verification.claims]
+    left_out = [(f"{point_text(each.at)}: {each.why}",) for each in verification.not_measured]
     lines = {
         name: _site_section(name, [site for site in variant.sites if site.what in WAITING], code_at)
         for name, variant in verification.variants.items()
     }
     sections = (
-        TextSection(
-            "laws",
-            [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)],
-            ("metric", BEFORE, AFTER),
-        ),
+        TextSection("laws", laws, ("metric", BEFORE, AFTER)),
         # The lines of the finding stand next to the laws that they explain.
         *([lines.pop(BEFORE)] if BEFORE in lines else []),
-        TextSection(
-            "claims", list(map(_claim_cells, verification.claims)), ("", "claim", "claimed", "measured")
-        ),
-        TextSection(f"times on {device}", ratios, ("ratio", "at", "median (interval)")),
+        TextSection("claims", claims, ("", "claim", "claimed", "measured")),
+        TextSection(f"times on {device}", times, ("ratio", "at", "median (interval)")),
         TextSection("where claims fail", failures),
         *lines.values(),
-        _listed("not measured", (f"{point_text(each.at)}: {each.why}" for each in verification.not_measured)),
+        TextSection("not measured", left_out),
     )
     return (section for section in sections if section.rows)
 
@@ -222,36 +214,28 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
 def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
     """How a claim came out, and whether the ticket expects that where it is not simply that it holds."""
     why = f": {claim.why}" if claim.why else ""
+    mark = MARKS[claim.holds]
     # Only what contradicts the ticket is loud: a false claim may be expected to be false.
     if claim.is_surprise:
-        return (
-            Styled(MARKS[claim.holds], "bold red"),
-            claim.id,
-            claim.claimed,
-            Styled(f"{claim.measured} (NOT AS EXPECTED{why})", "bold red"),
-        )
+        loud, measured = "bold red", f"{claim.measured} (NOT AS EXPECTED{why})"
+        return Styled(mark, loud), claim.id, claim.claimed, Styled(measured, loud)
     colour = {True: "green", False: "yellow", None: "magenta"}[claim.holds]
-    measured = f"{claim.measured} (as expected{why})" if claim.holds is False else claim.measured
-    return Styled(MARKS[claim.holds], colour), claim.id, claim.claimed, measured
+    expected = f" (as expected{why})" if claim.holds is False else ""
+    return Styled(mark, colour), claim.id, claim.claimed, f"{claim.measured}{expected}"
 
 
 def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> TextSection:
-    """Each source line once, with what it does by which law, and its text where that can be looked up."""
-    rows: list[tuple[TableCell, ...]] = []
+    """Each source line once, with what it costs by which law, and its code below where that is known."""
+    rows = []
     for (file, line, function), group in groupby(sites, lambda site: (site.file, site.line, site.function)):
         # One read waits and copies: what follows the same law is told once.
         by_law: dict[str, list[str]] = {}
         for site in group:
             by_law.setdefault(site.law or site.growth or NO_LAW, []).append(site.what)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        if code_at:
-            # The source stands below its place, where it has the most room.
-            code = code_at(file, line)
-            rows.append((f"{file}:{line} {function}" + (f"\n  {code}" if code else ""), costs))
-        else:
-            rows.append((Styled(f"{file}:{line}", "cyan"), function, costs))
-    header = ("line", "costs") if code_at else ("line", "function", "costs")
-    return TextSection(f"lines of {variant} that wait or copy", rows, header)
+        code = code_at(file, line) if code_at else ""
+        rows.append((f"{file}:{line} {function}" + (f"\n  {code}" if code else ""), costs))
+    return TextSection(f"lines of {variant} that wait or copy", rows, ("line", "costs"))
 
 
 def verification_lines(verification: Verification, style: Styler) -> Iterator[str]:
@@ -288,11 +272,6 @@ class Sources:
             return ()
 
 
-def no_line(file: str, number: int) -> str:  # noqa: ARG001 - stands in for ``Sources.line``
-    """Empty: for code as it was at another revision or before it changed."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class MeasuredDocument:
     """One document whole, and what was measured of it."""
@@ -322,95 +301,95 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
             yield MeasuredDocument(document, facts.measured(row))
 
 
-def document_text(entry: MeasuredDocument, style: Styler) -> str:
-    """The whole document and its verification; ``style`` colours a text."""
-    from finding_tickets.documents.source import plain
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """All that ``show`` says of a document.
 
-    document = entry.document
-    metadata = {label: plain(text.raw) for label, text in document.metadata.items() if text.raw}
-    # What the machine knows comes after what people wrote.
-    metadata |= {"File": document.path, "Verdict": entry.verdict_text}
-    parts = [style(printable(f"{entry.id}: {document.title.value}"), "bold")]
-    parts += [INDENT + line for line in aligned(metadata.items())]
-    for section in document_sections(entry):
+    ``text`` is that of its file and ``sections`` what is known beside it. ``history`` is what git says, in
+    lines. ``code_at`` looks up lines that cost, where they are still those that were measured.
+    """
+
+    entry: MeasuredDocument
+    decided: Sequence[str]
+    text: str
+    sections: Sequence[TextSection]
+    history: Sequence[str]
+    code_at: CodeAt | None
+
+    @property
+    def title(self) -> str:
+        """The ID and the title."""
+        return f"{self.entry.id}: {self.entry.document.title.value}"
+
+
+def document_page(facts: Facts, entry: MeasuredDocument, history: Sequence[str] = ()) -> DocumentPage:
+    """The page of one document, whose file may be gone since it was read."""
+    from finding_tickets.register.index import row_of
+
+    row, text = row_of(entry.document), ""
+    with suppress(OSError):
+        text = (facts.root / row.path).read_text(encoding="utf-8-sig", errors="replace")
+    is_stale = entry.measured.verdict is Verdict.STALE
+    return DocumentPage(
+        entry=entry,
+        # A ticket may be resolved by the word that is its status.
+        decided=[word for word in dict.fromkeys((row.severity, row.status, row.outcome)) if word],
+        text=text,
+        sections=[_related_section(row, entry.document, facts), *_remediation_sections(entry)],
+        history=history,
+        # The lines that were measured are no longer there.
+        code_at=None if is_stale else Sources(facts.root).line,
+    )
+
+
+def document_lines(page: DocumentPage, style: Styler) -> Iterator[str]:
+    """A document for a reader of plain text: its Markdown as it is written, and what is known beside it."""
+    verification = page.entry.measured.verification
+    yield style(printable(page.title), "bold")
+    yield printable(" · ".join([*page.decided, page.entry.verdict_text, page.entry.document.path]))
+    yield from ("", printable(page.text).strip("\n"))
+    for section in page.sections:
         if section.rows:
-            parts += ["", *section_lines(section, style)]
-    if entry.measured.verification:
-        parts += ["", *verification_lines(entry.measured.verification, style)]
-    return "\n".join(parts)
+            yield from ("", *section_lines(section, style))
+    if verification:
+        yield from ("", *verification_lines(verification, style))
+    if page.history:
+        yield from ("", *page.history)
 
 
-def document_sections(entry: MeasuredDocument) -> Iterator[TextSection]:
-    """What a document says of itself, as far as it was understood; some sections may be empty."""
-    document = entry.document
-    if document.kind == "finding":
-        opinions: list[str] = []
-        for review in document.reviews:
-            who = review.reviewer.value if review.reviewer else "somebody"
-            opinions.append(f"{who}: {review.opinion or review.verdict.value}")
-            if review.evaluation:
-                opinions += [INDENT + line for line in _wrapped(review.evaluation.raw)]
-        places = []
-        for location in document.locations:
-            lines = (
-                f"{span.first}" if span.first == span.last else f"{span.first}-{span.last}"
-                for span in location.lines
-            )
-            place = ":".join(filter(None, (location.file, ", ".join(lines))))
-            places.append(" ".join(filter(None, (place, location.symbol))))
-        yield _listed("Summary", _wrapped(document.summary.raw) if document.summary else ())
-        yield _listed("Categories", (category.name for category in document.categories if category.ticked))
-        yield _listed("Locations", places)
-        yield _listed("Reviews", opinions)
-        yield _listed(
-            "Related",
-            (
-                f"{relation.id} ({relation.relationship}){f': {relation.note}' if relation.note else ''}"
-                for relation in document.related
-            ),
-        )
-        yield _listed("Resolution", document.resolution.raw.split("\n") if document.resolution else ())
-    else:
-        met = {True: "met", False: "not met", None: "not stated"}
-        yield _listed("Requirements", (f"{met[each.met]}: {each.text}" for each in document.requirements))
-        yield _listed("Issues", (f"{issue.severity} {issue.id}: {issue.title}" for issue in document.issues))
-        yield _listed("Scores", (f"{each.name}: {each.value:g}/{each.out_of:g}" for each in document.scores))
-        yield _listed("Performance claims", (claim.text for claim in document.performance_claims))
-    answers = dict(checklist_answers(document))
-    items = []
-    for number, item in enumerate(document.checklist):
-        items.append(f"[{'x' if item.done else ' '}] {item.text}")
-        items += [f"    -> {answers[number]}"] if number in answers else []
-    yield _listed("Checklist", items)
-    if document.remediation:
-        yield from claim_sections(document.remediation, entry)
+def _related_section(stated: Row, document: Document, facts: Facts) -> TextSection:
+    """The documents that this one names or that name it, each with what is known of it."""
+    relations = document.related if document.kind == "finding" else ()
+    notes = {relation.id.casefold(): relation.note for relation in relations}
+    rows = []
+    # Relations are known from both ends; notes only from this one.
+    for other, relationship in facts.relations.by_id.get(stated.id.casefold(), ()):
+        row, note = facts.relations.rows.get(other), notes.get(other)
+        title = row.title if row else "not in the register"
+        said = f"{title} ({note})" if note else title
+        name, verdict = (row.id, facts.verdict(row)) if row else (other.upper(), "")
+        rows.append((name, relationship, (row.status if row else None) or "", verdict, said))
+    return TextSection("Related", rows, ("ticket", "relation", "status", "verdict", "title"))
 
 
-def checklist_answers(document: Document) -> Iterator[tuple[int, str]]:
-    """The place of each checklist item that the remediation answers, with its claims or its reason."""
-    for place, item in enumerate(document.checklist if document.remediation else ()):
-        answer = document.remediation.answer_to(item.text) if document.remediation else None
-        if answer:
-            yield place, ", ".join(answer.claims) or answer.why or ""
-
-
-def claim_sections(remediation: Remediation, entry: MeasuredDocument) -> Iterator[TextSection]:
-    """The claims, unless the verification has them with their outcome, and what is not measured."""
+def _remediation_sections(entry: MeasuredDocument) -> Iterator[TextSection]:
+    """The answers to the checklist, the claims unless they were measured, and what is not measured."""
+    remediation, done = entry.document.remediation, entry.measured.verification
+    if remediation is None:
+        return
+    answers = []
+    for item in entry.document.checklist:
+        if answer := remediation.answer_to(item.text):
+            box = "[x]" if item.done else "[ ]"
+            answers.append((box, item.text, ", ".join(answer.claims) or answer.why or ""))
+    yield TextSection("Checklist", answers, ("", "item", "answered by"))
     # A verification shows the same claims with their outcome.
-    done = entry.measured.verification
     if not (done and done.claims):
-        rows = []
+        from finding_tickets.register.index import stated_claim
+
+        claims = []
         for claim in remediation.claims:
-            where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
             expected = f" (expected to be refuted: {claim.why})" if claim.expect == "refuted" else ""
-            rows.append((claim.id, f"{claim.value}{f' where {where}' if where else ''}{expected}"))
-        yield TextSection("Claims", rows)
-    yield _listed("Not measured", (f"{item.claim}: {item.why}" for item in remediation.unmeasured))
-
-
-def _listed(title: str, lines: Iterable[str]) -> TextSection:
-    return TextSection(title, [(line,) for line in lines])
-
-
-def _wrapped(text: str) -> list[str]:
-    return [line for paragraph in text.split("\n") for line in textwrap.wrap(paragraph, WIDTH) or [""]]
+            claims.append((claim.id, f"{stated_claim(claim).text}{expected}"))
+        yield TextSection("Claims", claims)
+    yield TextSection("Not measured", [(f"{item.claim}: {item.why}",) for item in remediation.unmeasured])

@@ -28,6 +28,7 @@ from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import stated_claim
+from finding_tickets.verify.plan import Plan
 
 FOUND = "found"
 FIX = "fix"
@@ -86,38 +87,53 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
     )
 
 
-def judge(
-    ticket: str,
-    claims: Sequence[Claim],
-    results: tuple[ClaimResult, ...],
-    measured: MeasuredTicket,
-    *,
-    variants: Iterable[str],
-    keep: bool,
-    revision: str | None,
-) -> Verification:
-    """The verification of a ticket with these ``variants``, whose ``claims`` gave these results."""
-    known = set(variants)
-    troubles = (trouble(name, measured, claims) for name in DECIDING if name in known)
-    verdict, reason = rule(
-        results, has_fix=FIX in known, keep=keep, trouble=next(filter(None, troubles), None)
-    )
-    timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
-    if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
-        reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
-    return Verification(
-        ticket=ticket,
-        verdict=verdict,
-        reason=reason,
-        meter=measured.meter,
-        torch=measured.torch,
-        device=measured.device,
-        sweep=measured.sweep,
-        variants=measured.variants,
-        claims=results,
-        not_measured=measured.not_measured,
-        revision=revision,
-    )
+def judge(todo: Plan, measured: MeasuredTicket, revision: str | None) -> tuple[Verification, Verification]:
+    """The verification of a ticket, first as it is shown, and then as evidence has it.
+
+    Evidence says of times only how claims about them came out, since the next run has others.
+
+    Raises:
+        BadDataError: As ``check`` does.
+    """
+    shown = check(todo.claims, measured)
+    kept = shown
+    if measured.times and not measured.times.why:
+        words = {True: "as claimed", False: "not as claimed", None: "undecided"}
+        kept = tuple(
+            claim.model_copy(
+                update={
+                    "measured": f"{words[claim.holds]}, by times on {_timed_on(measured)}",
+                    "counterexamples": (),
+                }
+            )
+            if claim.metric == SECONDS
+            else claim
+            for claim in shown
+        )
+    deciding = [name for name in DECIDING if name in todo.variants]
+    why_not = next(filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None)
+
+    def verification(results: tuple[ClaimResult, ...]) -> Verification:
+        verdict, reason = rule(results, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
+        timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
+        if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
+            reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
+        return Verification(
+            ticket=todo.ticket,
+            verdict=verdict,
+            reason=reason,
+            meter=measured.meter,
+            torch=measured.torch,
+            device=measured.device,
+            sweep=measured.sweep,
+            variants=measured.variants,
+            claims=results,
+            not_measured=measured.not_measured,
+            revision=revision,
+        )
+
+    timings = measured.times.timings if measured.times else ()
+    return verification(shown).model_copy(update={"timings": timings}), verification(kept)
 
 
 def rule(
@@ -147,24 +163,6 @@ def rule(
         return Verdict.VERIFIED, "every claim about found and fix holds"
     why = "the fix has no claims" if has_fix else "there is no fix yet"
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
-
-
-def without_times(results: Sequence[ClaimResult], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
-    """The results as evidence has them: of times how they came out, since the next run has others."""
-    if not measured.times or measured.times.why:
-        return tuple(results)
-    words = {True: "as claimed", False: "not as claimed", None: "undecided"}
-    return tuple(
-        claim.model_copy(
-            update={
-                "measured": f"{words[claim.holds]}, by times on {_timed_on(measured)}",
-                "counterexamples": (),
-            }
-        )
-        if claim.metric == SECONDS
-        else claim
-        for claim in results
-    )
 
 
 def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Question, ...]:

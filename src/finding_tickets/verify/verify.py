@@ -5,18 +5,20 @@ from __future__ import annotations
 import errno
 import hashlib
 import platform
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.server import NO_ROOM
 from finding_tickets.measure.tasks import (
     CALLED,
     CHOICE,
@@ -32,12 +34,18 @@ from finding_tickets.measure.tasks import (
     Question,
     TimeJob,
 )
-from finding_tickets.measure.worker import NO_ROOM
-from finding_tickets.model.verification import Evidence, MeasuredTicket, ResultCheck, Times, Verification
+from finding_tickets.model.verification import (
+    Evidence,
+    MeasuredTicket,
+    ResultCheck,
+    Times,
+    Timing,
+    Verification,
+)
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT, own_torch
 from finding_tickets.verify.evidence import digest, importable, inputs, write
-from finding_tickets.verify.judge import HOST, check, judge, questions, unchecked, without_times
+from finding_tickets.verify.judge import HOST, judge, questions, unchecked
 from finding_tickets.verify.plan import EVERY, Plan, plan
 
 if TYPE_CHECKING:
@@ -46,7 +54,10 @@ if TYPE_CHECKING:
 TIMING_SHARE = 0.5
 """The part of the time-out that rounds may take; the rest is for loading and for the round at work."""
 
+T = TypeVar("T")
+_MEASURED = TypeAdapter(MeasuredTicket)
 _AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
+_TIMINGS = TypeAdapter(tuple[Timing, ...])
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -300,10 +311,7 @@ def _unfit(isolation: Isolation, settings: Settings) -> str | None:
 
 
 class VerificationRun:
-    """Measures what was planned: all revisions of all plans, then what is compared across them, then times.
-
-    The digests in ``before`` are those of the files of a plan before a process began to load them.
-    """
+    """Measures all revisions of all plans, then what is compared across these, then times."""
 
     def __init__(
         self, planned: Planned, isolation: Isolation, settings: Settings, folder: Path, on_start: OnStart
@@ -317,82 +325,88 @@ class VerificationRun:
     def measure(self) -> Iterator[tuple[str, Verified]]:
         """Each document as soon as it is done, by its key."""
         self._find_those_for_several_gpus()
-        tasks: dict[tuple[str, str], Task] = {}
-        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
-        for key, (document, todo) in list(self._planned.items()):
-            try:
-                outcomes[key] = dict.fromkeys(self._plan_tasks(key, todo, tasks))
-            except (OSError, RevisionError) as error:
-                self._forget(key)
-                reason = _trouble(error)
-                yield key, Verified(document, inconclusive(todo, self._settings, reason), is_lasting=False)
-        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
-        tasks.clear()
-        compare: dict[str, MeasuredTicket] = {}
-        time: dict[str, MeasuredTicket] = {}
-        for (key, commit), outcome in self._isolation.run(queue, lambda name: self._tell_start(name[0])):
-            del queue[key, commit]
-            outcomes[key][commit] = outcome
-            if None in outcomes[key].values():
-                continue
+        unfinished: dict[str, MeasuredTicket] = {}
+        for key, measured, never_ran in self._count():
             todo = self._planned[key][1]
-            parts = {name: part for name, part in outcomes.pop(key).items() if part}
-            measured = _join(todo, parts)
-            if isinstance(measured, MeasuredTicket) and todo.compared_across:
-                compare[key] = measured
-            elif isinstance(measured, MeasuredTicket) and todo.is_timed:
-                time[key] = measured
+            if isinstance(measured, MeasuredTicket) and (todo.compared_across or todo.is_timed):
+                unfinished[key] = measured
             else:
-                never_ran = any(part.never_ran for part in parts.values())
                 yield key, self._finish(key, measured, never_ran=never_ran)
-        comparing = {key: self._comparison(key, measured) for key, measured in compare.items()}
-        for key, outcome in self._isolation.run(comparing):
-            compared = _with_agreements(compare.pop(key), outcome)
-            if isinstance(compared, MeasuredTicket) and self._planned[key][1].is_timed:
-                time[key] = compared
+        comparisons = {
+            key: self._comparison(key, measured)
+            for key, measured in unfinished.items()
+            if self._planned[key][1].compared_across
+        }
+        for key, outcome in self._isolation.run(comparisons):
+            measured, made = unfinished.pop(key), answer_of(outcome, _AGREEMENTS)
+            if isinstance(made, str):
+                yield key, self._finish(key, f"results cannot be compared: {made}")
+                continue
+            compared = measured.model_copy(update={"agreements": (*measured.agreements, *made)})
+            if self._planned[key][1].is_timed:
+                unfinished[key] = compared
             else:
                 yield key, self._finish(key, compared)
         # One after the other, when nothing else runs that would disturb them.
-        for key in list(time):
-            yield key, self._finish(key, time.pop(key), is_timed=True)
-
-    def _tell_start(self, key: str) -> None:
-        self._on_start(self._planned[key][0])
+        for key in list(unfinished):
+            yield key, self._finish(key, unfinished.pop(key))
 
     def _find_those_for_several_gpus(self) -> None:
         """Ask each workload whether it can be measured on one GPU, where there are more."""
         if len(self._gpus) < 2:
             return
-        ask = {
-            key: self._settings.task(
-                WANTED,
-                {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)},
-                todo.root,
-            )
-            for key, (_, todo) in self._planned.items()
-        }
+        ask = {}
+        for key, (_, todo) in self._planned.items():
+            payload = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
+            ask[key] = self._settings.task(WANTED, payload, todo.root)
         # A workload that fails here also fails when measured; the reason is reported there.
         for key, outcome in self._isolation.run(ask):
             if isinstance(outcome.value, int) and outcome.value > 1:
                 self._alone.add(key)
 
-    def _plan_tasks(self, key: str, todo: Plan, tasks: dict[tuple[str, str], Task]) -> list[str]:
+    def _count(self) -> Iterator[tuple[str, MeasuredTicket | str, bool]]:
+        """What was measured of each ticket by its key, or why nothing was, and whether nothing ran."""
+        tasks: dict[tuple[str, str], Task] = {}
+        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
+        for key in list(self._planned):
+            try:
+                outcomes[key] = dict.fromkeys(self._add_tasks(key, tasks))
+            except (OSError, RevisionError) as error:
+                yield key, _trouble(error), True
+        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+        queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
+        tasks.clear()
+        for (key, commit), outcome in self._isolation.run(queue, lambda name: self._tell_start(name[0])):
+            # There may be thousands, and nothing is kept of what is done.
+            del queue[key, commit]
+            outcomes[key][commit] = outcome
+            if None not in outcomes[key].values():
+                parts = {name: part for name, part in outcomes.pop(key).items() if part}
+                never_ran = any(part.never_ran for part in parts.values())
+                yield key, _join(self._planned[key][1], parts), never_ran
+
+    def _add_tasks(self, key: str, tasks: dict[tuple[str, str], Task]) -> list[str]:
         """Add a task for each commit of a plan, and return these.
 
         Raises:
             OSError: There is no room for results.
             RevisionError: A revision cannot be checked out.
         """
+        _, todo = self._planned[key]
+        # Whoever edits a file from now on makes the evidence stale.
         self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
         results = self._results(key)
         results.mkdir()
         jobs = todo.jobs(self._settings.meter, results)
         for commit, job in jobs.items():
-            tasks[key, commit] = self._on_gpu(key, self._settings.task(TARGET, asdict(job), Path(job.code)))
+            tasks[key, commit] = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
         return list(jobs)
 
-    def _on_gpu(self, key: str, task: Task) -> Task:
+    def _tell_start(self, key: str) -> None:
+        self._on_start(self._planned[key][0])
+
+    def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
+        task = self._settings.task(target, payload, code)
         return replace(task, gpus=self._gpus, alone=key in self._alone)
 
     def _results(self, key: str) -> Path:
@@ -430,29 +444,14 @@ class VerificationRun:
         except (OSError, RevisionError) as error:
             return Times(device=device, why=_trouble(error))
         job = time_job(todo, code, asked, measured, self._settings.timeout)
-        task = self._on_gpu(key, self._settings.task(TIMING, asdict(job), todo.root))
+        task = self._on_gpu(key, TIMING, asdict(job), todo.root)
         ((_, outcome),) = self._isolation.run({key: task}, self._tell_start)
         return times_of(outcome, device)
 
-    def _forget(self, key: str) -> None:
-        self._planned.pop(key)
-        self._before.pop(key, None)
-
-    def _finish(
-        self,
-        key: str,
-        measured: MeasuredTicket | str,
-        *,
-        never_ran: bool = False,
-        is_timed: bool = False,
-    ) -> Verified:
-        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence.
-
-        The evidence is that of files as they were measured, or at least before. Whoever edited one meanwhile
-        makes it stale.
-        """
+    def _finish(self, key: str, measured: MeasuredTicket | str, *, never_ran: bool = False) -> Verified:
+        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence."""
         document, todo = self._planned[key]
-        settings, cell = self._settings, self._settings.cell
+        settings = self._settings
         files: Mapping[str, str] = {}
         try:
             if isinstance(measured, str):
@@ -460,49 +459,40 @@ class VerificationRun:
                 if never_ran or settings.meter == "cuda":
                     return Verified(document, shown, never_ran=never_ran, is_lasting=False)
             else:
-                if is_timed:
+                if todo.is_timed:
                     measured = measured.model_copy(update={"times": self._time(key, measured)})
                 files = measured.files
-                results = check(todo.claims, measured)
-                shown, kept = (
-                    judge(
-                        todo.ticket,
-                        todo.claims,
-                        each,
-                        measured,
-                        variants=todo.variants,
-                        keep=todo.keep,
-                        revision=cell.revision if cell else None,
-                    )
-                    for each in (results, without_times(results, measured))
-                )
-                if measured.times:
-                    shown = shown.model_copy(update={"timings": measured.times.timings})
+                shown, kept = judge(todo, measured, settings.cell.revision if settings.cell else None)
         except BadDataError as error:
-            place = error.file or document.path
-            located = BadDataError(error.message, file=place, line=error.line, hint=error.hint)
-            return Verified(document, error=located)
+            return Verified(document, error=error.in_file(document.path))
         else:
-            if (settings.overrides and not cell) or settings.verifiers:
+            if (settings.overrides and not settings.cell) or settings.verifiers:
                 # The verifier may come from another folder than the code, and what it imports with it.
                 if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:
                     return Verified(document, shown, imported=measured.imported, outside=files)
                 return Verified(document, shown, imported=tuple(files))
+            # Files are known as they were measured, or at least as they were before.
             given = inputs(todo, document, kept, files, {**self._before[key], **files})
             evidence = Evidence(inputs=given, verification=kept)
             return record(Verified(document, shown, evidence=evidence, imported=tuple(files)), settings)
         finally:
-            self._forget(key)
+            del self._planned[key]
+            self._before.pop(key, None)
+
+
+def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
+    """What a worker answered, if it is what was asked for; else the reason why there is no answer."""
+    if outcome.reason is not None:
+        return outcome.reason
+    try:
+        return kind.validate_python(outcome.value)
+    except ValidationError as error:
+        return f"invalid result from the worker: {error.errors()[0]['msg']}"
 
 
 def measured_of(outcome: TaskOutcome) -> MeasuredTicket | str:
     """What a worker measured, or the reason why it measured nothing."""
-    if outcome.reason is not None:
-        return outcome.reason
-    try:
-        return MeasuredTicket.model_validate(outcome.value)
-    except ValidationError as error:
-        return f"invalid result from the worker: {error.errors()[0]['msg']}"
+    return answer_of(outcome, _MEASURED)
 
 
 def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
@@ -538,17 +528,6 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
     return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
 
 
-def _with_agreements(measured: MeasuredTicket, outcome: TaskOutcome) -> MeasuredTicket | str:
-    """What was measured, with the comparisons that a worker made afterwards."""
-    if outcome.reason is not None:
-        return f"results cannot be compared: {outcome.reason}"
-    try:
-        made = _AGREEMENTS.validate_python(outcome.value)
-    except ValidationError as error:
-        return f"invalid comparison from the worker: {error.errors()[0]['msg']}"
-    return measured.model_copy(update={"agreements": (*measured.agreements, *made)})
-
-
 def time_job(
     todo: Plan, code: Iterable[Code], asked: Sequence[Question], measured: MeasuredTicket, timeout: float
 ) -> TimeJob:
@@ -568,12 +547,8 @@ def time_job(
 
 def times_of(outcome: TaskOutcome, device: str) -> Times:
     """The times that a worker took on a device, or why there are none."""
-    if outcome.reason is not None:
-        return Times(device=device, why=outcome.reason)
-    try:
-        return Times(device=device, timings=outcome.value)
-    except ValidationError as error:
-        return Times(device=device, why=f"invalid times from the worker: {error.errors()[0]['msg']}")
+    made = answer_of(outcome, _TIMINGS)
+    return Times(device=device, why=made) if isinstance(made, str) else Times(device=device, timings=made)
 
 
 def cannot_time(measured: MeasuredTicket) -> str | None:
@@ -587,12 +562,11 @@ def timing_device(measured: MeasuredTicket) -> str:
     if measured.timed_on == "cuda":
         return measured.device
     model = platform.processor() or platform.machine() or "unknown"
+    # Python knows no more than the architecture there.
     with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                model = value.strip()
-                break
+        about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        if named := re.search(r"^model name\s*:\s*(.+?)\s*$", about, re.MULTILINE):
+            model = named[1]
     return f"{HOST} ({model}), 1 thread"
 
 

@@ -11,7 +11,7 @@ import pytest
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Row
-from finding_tickets.register.query import Facts, Lexicon
+from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 
 TODAY = date(2025, 3, 1)
@@ -22,6 +22,7 @@ class Watched(Facts):
 
     def __init__(self, rows: list[Row], config: Config) -> None:
         super().__init__(Path("/nowhere"), config, rows)
+        self.today = TODAY
         self.asked: list[str] = []
 
     def text(self, row: Row) -> str:
@@ -41,14 +42,14 @@ def row(document_id: str, **values: object) -> Row:
     return Row(**{**given, **values})  # type: ignore[arg-type] # each test names the fields that it needs
 
 
-Words = Callable[..., Lexicon]
+Words = Callable[..., Watched]
 
 
 @pytest.fixture
 def words() -> Words:
     """``words(row("A-1"), row("A-2"))``: the words that a query may use in a register of these rows."""
 
-    def make(*rows: Row, config: Config | None = None) -> Lexicon:
-        return Lexicon(Watched(list(rows), config or Config()), TODAY)
+    def make(*rows: Row, config: Config | None = None) -> Watched:
+        return Watched(list(rows), config or Config())
 
     return make

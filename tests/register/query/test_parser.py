@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,115 +12,125 @@ import pytest
 from finding_tickets.ground.tokens import DEEPEST_NESTING
 from finding_tickets.register.query import QueryError, parse
 from finding_tickets.register.query.parser import LONGEST_QUERY
-from finding_tickets.register.query.tree import All, Any, Condition, Node, Not, Sort, TextSearch
 
 if TYPE_CHECKING:
     from tests.register.query.conftest import Words
 
 from tests.register.query.conftest import row
 
+ROWS = [
+    row("A-1", status="open", title='a "no" to \\'),
+    row("A-2", status="fixed", severity="P0", title="b, (c)=d"),
+    row("NOTES", status="in-review", severity="P4", title="loss.py:10", reviews=(("drl", "OBJECT"),)),
+]
 
-def shape(node: Node) -> str:
-    """A tree with all of its parentheses."""
-    match node:
-        case All(parts):
-            return f"({' AND '.join(map(shape, parts))})"
-        case Any(parts):
-            return f"({' OR '.join(map(shape, parts))})"
-        case Not(part):
-            return f"NOT {shape(part)}"
-        case Condition(key, relation, value, detail):
-            return f"{key}:{relation}{value}{f'={detail}' if detail else ''}"
-        case TextSearch(words):
-            return repr(words)
+
+def meant(words: Words, text: str) -> list[str]:
+    """The IDs of the rows that a query means, in its order."""
+    facts = words(*ROWS)
+    return [each.id for each in parse(text, facts).choose(facts.rows)]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "()"),
-        ("  ", "()"),
-        ("sort:id", "()"),
-        ("a", "'a'"),
-        ("a b", "('a' AND 'b')"),
-        ("a AND b", "('a' AND 'b')"),
-        ("a OR b c", "('a' OR ('b' AND 'c'))"),
-        ("a b OR c d", "(('a' AND 'b') OR ('c' AND 'd'))"),
-        ("(a OR b) c", "(('a' OR 'b') AND 'c')"),
-        ("NOT a b", "(NOT 'a' AND 'b')"),
-        ("-a OR b", "(NOT 'a' OR 'b')"),
-        ("-(a b)", "NOT ('a' AND 'b')"),
-        ("NOT NOT a", "NOT NOT 'a'"),
-        ("NOT -a", "NOT NOT 'a'"),
-        ("( ( a ) )", "'a'"),
-        ("status:open,fixed", "(status:open OR status:fixed)"),
-        ("-status:open,fixed", "NOT (status:open OR status:fixed)"),
-        ("severity:>=P1,P4", "(severity:>=P1 OR severity:P4)"),
-        ("STATUS:Open", "status:Open"),
-        ("reviewed_by:*=object", "reviewed-by:*=object"),
-        ('status:"in review"', "status:in review"),
-        ('title:"a, (b)=c"', "title:a, (b)=c"),
-        ('"AND" "status:open"', "('AND' AND 'status:open')"),
-        (r'"say \"no\" to \\"', "'say \"no\" to \\\\'"),
-        ("a-b c_d +e @f x=1", "('a-b' AND 'c_d' AND '+e' AND '@f' AND 'x=1')"),
-        ("ANDROID NOTE ORDER", "('ANDROID' AND 'NOTE' AND 'ORDER')"),
-        ("loss.py:10", "'loss.py:10'"),
-        # The condition is asked before the text, which has to be read.
-        ("a status:open", "(status:open AND 'a')"),
-        (
-            "verdict:stale status:open OR a OR severity:P0",
-            "(severity:P0 OR (status:open AND verdict:stale) OR 'a')",
-        ),
+        ("", lambda _: True),
+        ("  ", lambda _: True),
+        ("sort:id", lambda _: True),
+        ("a", lambda has: "a" in has),
+        ("a b", lambda has: "a" in has and "b" in has),
+        ("a AND b", lambda has: "a" in has and "b" in has),
+        ("a OR b c", lambda has: "a" in has or ("b" in has and "c" in has)),
+        ("a b OR c d", lambda has: has >= {"a", "b"} or has >= {"c", "d"}),
+        ("(a OR b) c", lambda has: ("a" in has or "b" in has) and "c" in has),
+        ("NOT a b", lambda has: "a" not in has and "b" in has),
+        ("-a OR b", lambda has: "a" not in has or "b" in has),
+        ("-(a b)", lambda has: not ("a" in has and "b" in has)),
+        ("NOT NOT a", lambda has: "a" in has),
+        ("NOT -a", lambda has: "a" in has),
+        ("( ( a ) )", lambda has: "a" in has),
+        ("sort:severity,-updated a OR b sort:ID", lambda has: "a" in has or "b" in has),
     ],
 )
-def test_what_a_query_states(words: Words, text: str, expected: str) -> None:
-    """NOT binds more tightly than AND, AND more tightly than OR, and the cheapest part comes first."""
-    assert expected == shape(parse(text, words()).tree)
+def test_what_binds_how_tightly(words: Words, text: str, expected: Callable[[set[str]], bool]) -> None:
+    """NOT binds more tightly than AND, AND more tightly than OR: tried on every choice of four words."""
+    chosen = [set(some) for size in range(5) for some in combinations("abcd", size)]
+    assert 2**4 == len(chosen)
+    holds = parse(text, words()).condition.holds
+    assert [expected(has) for has in chosen] == [holds(row("A-1", title=" ".join(has))) for has in chosen]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("A-1", "id:A-1"),
-        ("a-2 A-1", "(id:a-2 OR id:A-1)"),
-        ("A-1 A-2 status:open", "((id:A-1 OR id:A-2) AND status:open)"),
-        ("A-1 status:open A-2", "(id:A-1 AND status:open AND id:A-2)"),
-        ("A-1 AND A-2", "(id:A-1 AND id:A-2)"),
-        ("A-1 sort:id A-2", "(id:A-1 OR id:A-2)"),
-        ("id:A-1 id:A-*", "(id:A-1 AND id:A-*)"),
-        ("-A-1 A-2", "(NOT id:A-1 AND id:A-2)"),
-        ("notes", "id:notes"),
-        ('"A-1"', "'A-1'"),
-        ("A-1x", "'A-1x'"),
+        ("status:open,fixed", ["A-1", "A-2"]),
+        ("-status:open,fixed", ["NOTES"]),
+        ("severity:>=P1,P4", ["A-2", "NOTES"]),
+        ("STATUS:Open", ["A-1"]),
+        ("reviewed_by:*=object", ["NOTES"]),
+        ('status:"in review"', ["NOTES"]),
+        ('title:"b, (c)=d"', ["A-2"]),
+        (r'"a \"no\" to \\"', ["A-1"]),
+        ('"status:open"', []),
+        ("loss.py:10", ["NOTES"]),
+        ('"AND" OR "sort:id"', []),
     ],
 )
-def test_ids(words: Words, text: str, expected: str) -> None:
-    """Side by side they are alternatives; a document may have an ID of another form; quoted it is text."""
-    assert expected == shape(parse(text, words(row("A-1"), row("A-2"), row("NOTES"))).tree)
+def test_words_and_values(words: Words, text: str, expected: list[str]) -> None:
+    """What is in quotation marks is a word as it stands there."""
+    assert expected == meant(words, text)
+
+
+def test_words_that_look_like_something_else(words: Words) -> None:
+    """Signs within a word and words that begin as an operator does are searched for, each by itself."""
+    for text in ("a-b c_d +e @f x=1", "ANDROID NOTE ORDER"):
+        holds = parse(text, words()).condition.holds
+        found = text.split()
+        assert holds(row("A-1", title=" and ".join(found)))
+        assert [False] * len(found) == [holds(row("A-1", title=text.replace(word, ""))) for word in found]
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "asked"),
     [
-        ("A-2 a-1", ("a-2", "a-1")),
-        ("id:A-2,A-1", ("a-2", "a-1")),
-        ("A-1", ("a-1",)),
-        ("A-1 status:open", ()),
-        ("A-1 OR status:open", ()),
-        ("id:A-*", ()),
-        ("", ()),
+        # The condition is asked before the text, which has to be read, and so is the verdict.
+        ("a status:open", []),
+        ("a verdict:stale status:fixed", ["verdict"]),
+        ("verdict:refuted a OR status:fixed", []),
+        ("verdict:stale status:open OR a OR severity:P0", []),
     ],
 )
-def test_a_query_of_nothing_but_ids(words: Words, text: str, named: tuple[str, ...]) -> None:
-    """It keeps their order."""
-    assert named == parse(text, words(row("A-1"), row("A-2"))).named
+def test_what_is_cheap_is_asked_first(words: Words, text: str, asked: list[str]) -> None:
+    """Texts are read and verdicts looked up only where they decide."""
+    facts = words()
+    parse(text, facts).condition.holds(row("A-2", status="fixed", severity="P0"))
+    assert asked == [each.split()[0] for each in facts.asked]
 
 
-def test_sorting(words: Words) -> None:
-    """Keys add up, the first is the most important, and they may stand anywhere outside of conditions."""
-    query = parse("sort:severity,-updated a OR b sort:ID", words())
-    assert (Sort("severity", False), Sort("updated", True), Sort("id", False)) == query.sorting
-    assert "('a' OR 'b')" == shape(query.tree)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a-2 A-1", ["A-2", "A-1"]),
+        ("id:A-2,A-1", ["A-2", "A-1"]),
+        ("A-1", ["A-1"]),
+        ("A-1 A-2 status:fixed", ["A-2"]),
+        ("A-1 status:open A-2", []),
+        ("A-1 AND A-2", []),
+        ("A-1 sort:id A-2", ["A-1", "A-2"]),
+        ("A-2 OR A-1", ["A-2", "A-1"]),
+        ("A-2 A-1 sort:-id", ["A-2", "A-1"]),
+        ("A-2 OR status:open", ["A-1", "A-2"]),
+        ("id:A-1 id:A-*", ["A-1"]),
+        ("-A-1 A-2", ["A-2"]),
+        ("notes", ["NOTES"]),
+        ('"A-1"', []),
+        ("A-1x", []),
+        ("tickets/A-2.md", ["A-2"]),
+    ],
+)
+def test_ids(words: Words, text: str, expected: list[str]) -> None:
+    """Side by side they are alternatives and keep their order; quoted they are text."""
+    assert expected == meant(words, text)
 
 
 @pytest.mark.parametrize(
@@ -231,12 +243,12 @@ def test_any_text_is_a_query_or_an_error(words: Words) -> None:
         "A-1",
     ]
     generator = random.Random(4)  # noqa: S311 - the same texts each time
-    lexicon = words(row("A-1"))
+    facts = words(row("A-1"))
     wrong = []
     for _ in range(5_000):
         text = "".join(generator.choices(pieces, k=generator.randint(1, 9)))
         try:
-            parse(text, lexicon)
+            parse(text, facts)
         except QueryError as error:
             wrong.append((error.position, len(text)))
     # Both happen: the test is about neither alone.

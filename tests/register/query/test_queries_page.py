@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.query import Facts, Lexicon, choose, parse, parser
-from finding_tickets.register.query.keys import FACETS, KEYS, SORTS
+from finding_tickets.register.query import Facts, parse, parser, select
+from finding_tickets.register.query.keys import FIELDS, KEYS, SORTS
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS
 
 if TYPE_CHECKING:
@@ -62,28 +62,30 @@ TICKETS, QUERIES = tables(section("Examples"))
 
 
 @pytest.fixture
-def lexicon(repository: Repository) -> Lexicon:
-    """The words of a register with the tickets of the page, on its day."""
+def facts(repository: Repository) -> Facts:
+    """A register with the tickets of the page, on its day."""
     for ticket in TICKETS:
         related = f"- {ticket['Related']}" if ticket["Related"] else "None."
         reviews = (REVIEW.format(*said.split("=")) for said in ticket["Reviews"].split(", ") if said)
         text = TICKET.format(related=related, **ticket) + "\n" + "".join(reviews)
         repository.write(f"tickets/{ticket['ID']}.md", text)
-    return Lexicon(Facts.of(repository.load()), TODAY)
+    facts = Facts.of(repository.load())
+    facts.today = TODAY
+    return facts
 
 
 @pytest.mark.parametrize("example", QUERIES, ids=lambda example: example["query"])
-def test_an_example_is_true(lexicon: Lexicon, example: dict[str, str]) -> None:
+def test_an_example_is_true(facts: Facts, example: dict[str, str]) -> None:
     """The query means the documents that the page says, in that order."""
-    query = parse(example["query"].strip("`"), lexicon)
-    assert example["documents"] == ", ".join(row.id for row in choose(query, lexicon.facts))
+    rows = select(example["query"].strip("`"), facts)
+    assert example["documents"] == ", ".join(row.id for row in rows)
 
 
 @pytest.mark.parametrize("text", re.findall(r"`([^`]+)`", section("Conditions").split("\n\n")[1]))
-def test_what_is_shown_of_the_language_can_be_read(lexicon: Lexicon, text: str) -> None:
+def test_what_is_shown_of_the_language_can_be_read(facts: Facts, text: str) -> None:
     """Every example beside a construction is a query, or `-`, `NOT`, `OR`, `AND` or `=` itself."""
     if text not in {"-", "NOT", "OR", "AND", "="}:
-        assert parse(text, lexicon).tree != parse("", lexicon).tree
+        assert parse(text, facts).condition != parse("", facts).condition
 
 
 def test_every_key_is_documented() -> None:
@@ -95,7 +97,7 @@ def test_every_key_is_documented() -> None:
 def test_every_facet_and_every_sort_is_documented() -> None:
     """What ``has:`` and ``sort:`` know is listed."""
     (facets,) = (line for line in section("Conditions").split("\n- ") if line.startswith("`has` and"))
-    assert sorted(FACETS) == re.findall(r"`(\w+)`", facets)[2:]
+    assert sorted(FIELDS) == re.findall(r"`(\w+)`", facets)[2:]
     assert list(SORTS) == re.findall(r"`(\w+)`", section("Order"))[: len(SORTS)]
 
 

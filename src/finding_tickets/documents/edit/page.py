@@ -1,12 +1,11 @@
-"""A document opened for an edit: what is read from it, and a way to try an edit out."""
+"""A document opened for an edit: what is read from it, and where its blocks are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from finding_tickets.documents.blocks import Block, walk
-from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.sections import DocumentPart, read_sections
 from finding_tickets.documents.source import Source
@@ -47,24 +46,6 @@ class Page:
         within = [block for block in own if at < block.end]
         best = within or own
         return best[-1] if best else None
-
-    def after(self, splices: Splices) -> Document | None:
-        """What is read once ``splices`` are made; None where that is no document any more."""
-        source = self.source
-        return read_document(spliced(source.data, splices), source.path, source.vocabulary)[0]
-
-    def first(self, tries: Iterable[Splices], reads: Callable[[Document], bool], what: str) -> Splices:
-        """The first of several ways to make an edit after which the document reads as it should.
-
-        Raises:
-            BadDataError: There is none.
-        """
-        for splices in tries:
-            document = self.after(splices)
-            if document is not None and reads(document):
-                return splices
-        message = f"{what} cannot be written so that it reads back; nothing was changed"
-        raise BadDataError(message, file=self.source.path, hint="edit the file by hand")
 
 
 def open_page(data: bytes, path: str, vocabulary: Vocabulary) -> Page:

@@ -61,18 +61,15 @@ def _span(value: str, today: date) -> tuple[date, date] | None:
     """The first and the last day of what ``value`` names."""
     ago = _AGO.get(value.casefold())
     if ago is not None:
-        that = today - timedelta(days=ago)
-        return that, that
+        value = (today - timedelta(days=ago)).isoformat()
     match = _DATE.fullmatch(value)
-    if match is None:
-        return None
-    year, month, day = (int(number) if number else None for number in match.groups())
     try:
-        first = date(year or 0, 1 if month is None else month, 1 if day is None else day)
+        first = date.fromisoformat(f"{value}-01-01"[: len("YYYY-MM-DD")]) if match else None
     except ValueError:
         return None
-    if day is not None:
+    if match is None or first is None:
+        return None
+    if match["day"]:
         return first, first
-    if month is not None:
-        return first, first.replace(day=monthrange(first.year, month)[1])
-    return first, date(first.year, 12, 31)
+    month = first.month if match["month"] else 12
+    return first, date(first.year, month, monthrange(first.year, month)[1])

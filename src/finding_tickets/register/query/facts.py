@@ -1,21 +1,18 @@
-"""What is known of the documents of a register beyond their rows, and the words that a query may use."""
+"""What is known of the documents of a register beyond their rows."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.paths import verifier_path
-from finding_tickets.model.vocabulary import Verdict, Vocabulary, Words, word_for
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Listing, Row, row_of
-from finding_tickets.register.query.tree import folded
 from finding_tickets.register.relations import Relations, relations
 from finding_tickets.register.staleness import CurrentVerdict, Verdicts
 
@@ -57,12 +54,32 @@ class Facts:
         return cls(listing.root, listing.config, listing.rows, verdicts=listing.verdicts)
 
     @cached_property
+    def today(self) -> date:
+        """The day that ages in a query are counted from."""
+        return datetime.now().astimezone().date()
+
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """The IDs of all documents by their lower case."""
+        return {row.id.casefold(): row.id for row in self.rows}
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """The IDs of all documents by their paths from the root."""
+        return {row.path: row.id for row in self.rows}
+
+    @cached_property
     def relations(self) -> Relations:
         """How documents relate to one another, whichever of the two says so."""
         return relations(self.rows)
 
+    def is_id(self, word: str) -> bool:
+        """Whether a word of a query means a document: one has it as its ID, or it has the form of one."""
+        return word.casefold() in self.ids or bool(self.config.vocabulary.an_id.fullmatch(word))
+
     def text(self, row: Row) -> str:
-        """The whole text of a document, ready to be searched; empty where it is gone by now."""
+        """The whole text of a document, folded to be searched; empty where it is gone by now."""
+        # Only the last one is kept: all words of a query are asked of one row before the next.
         if self._text[0] != row.path:
             self._text = row.path, folded((self._data(row) or b"").decode(errors="replace"))
         return self._text[1]
@@ -113,71 +130,6 @@ class Facts:
             return None
 
 
-class Lexicon:
-    """What the words of a query can mean in one register, on one day; by default today."""
-
-    def __init__(self, facts: Facts, today: date | None = None) -> None:
-        self.facts = facts
-        self.today = today or datetime.now().astimezone().date()
-        self.vocabulary: Vocabulary = facts.config.vocabulary
-
-    @property
-    def rows(self) -> Sequence[Row]:
-        """Every document."""
-        return self.facts.rows
-
-    @cached_property
-    def ids(self) -> dict[str, str]:
-        """The IDs of all documents by their lower case."""
-        return {row.id.casefold(): row.id for row in self.rows}
-
-    @cached_property
-    def paths(self) -> dict[str, str]:
-        """The IDs of all documents by their paths from the root."""
-        return {row.path: row.id for row in self.rows}
-
-    @cached_property
-    def named(self) -> dict[str, str]:
-        """The IDs that relations name, whether there are such documents or not, by their lower case."""
-        return {other.casefold(): other for row in self.rows for other, _ in row.related}
-
-    @cached_property
-    def agents(self) -> Words:
-        """The agents that the vocabulary knows, and who else found or reviewed something."""
-        people = ((row.agent, *(reviewer for reviewer, _ in row.reviews)) for row in self.rows)
-        return _with(self.vocabulary.known_agents, chain.from_iterable(people))
-
-    @cached_property
-    def opinions(self) -> Words:
-        """The vocabulary's opinions, and what else reviewers said."""
-        return _with(self.vocabulary.opinions, (said for row in self.rows for _, said in row.reviews))
-
-    @cached_property
-    def categories(self) -> Words:
-        """The vocabulary's categories, and what else is ticked."""
-        return _with(self.vocabulary.categories, chain.from_iterable(row.categories for row in self.rows))
-
-    @cached_property
-    def domains(self) -> Words:
-        """The vocabulary's domains, and those of documents."""
-        return _with(self.vocabulary.domains, chain.from_iterable(row.domains for row in self.rows))
-
-    def is_id(self, word: str) -> bool:
-        """Whether a word of a query means a document: one has it as its ID, or it has the form of one."""
-        return word.casefold() in self.ids or bool(
-            re.fullmatch(self.vocabulary.id_pattern, word, re.IGNORECASE)
-        )
-
-    def agent(self, name: str) -> str:
-        """The register's word for a person or agent, else the name itself."""
-        word = word_for(name, self.vocabulary.known_agents)
-        if word is None:
-            # Most names are words; the reader of Markdown is loaded for the others.
-            from finding_tickets.documents.review_tokens import reviewer_word
-
-            word = reviewer_word(name, self.vocabulary)
-        return word or name
-
-
-def _with(words: Words, seen: Iterable[str | None]) -> Words:
-    return {**dict.fromkeys((word for word in seen if word), ()), **words}
+def folded(text: str) -> str:
+    """``text`` without case and with single spaces, so that texts can be searched."""
+    return " ".join(text.casefold().split())

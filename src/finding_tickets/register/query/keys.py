@@ -1,4 +1,4 @@
-"""The keys of a query: what each compares its value with, and which values there are."""
+"""The keys of a query: which values of a row each asks for, and how a value in the query is compared."""
 
 from __future__ import annotations
 
@@ -6,221 +6,235 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
-from finding_tickets.model.vocabulary import Relationship, Severity, Status, Verdict, Words, word_for
-from finding_tickets.register.identifiers import natural
-from finding_tickets.register.index import Row
-from finding_tickets.register.query.dates import COMPARE, date_in, date_test
-from finding_tickets.register.query.facts import Facts, Lexicon
-from finding_tickets.register.query.tree import (
-    OF_EVIDENCE,
-    OF_ROW,
-    QueryError,
-    Test,
-    Written,
-    alike,
-    close_words,
-    folded,
+from finding_tickets.model.vocabulary import (
+    Relationship,
+    Severity,
+    Status,
+    Verdict,
+    Vocabulary,
+    Words,
+    squeeze,
+    word_for,
 )
+from finding_tickets.register.index import Row, natural
+from finding_tickets.register.query.conditions import OF_EVIDENCE, OF_ROW, QueryValue, close_words
+from finding_tickets.register.query.dates import COMPARE, date_in, date_test
+from finding_tickets.register.query.facts import Facts, folded
 
-Read = Callable[[Written, Lexicon], Test]
-Get = Callable[[Row], str | None]
+Values = Callable[[Row, Facts], Iterable[Any]]
+Read = Callable[[QueryValue, Facts], Callable[[Any], bool]]
 
-VERDICTS: Words = {verdict.value: () for verdict in Verdict}
-KINDS: Words = {"finding": ("ticket",), "review": ()}
-RELATIONSHIPS: Words = {relationship.value: () for relationship in Relationship}
 ANYBODY = "*"
+_KINDS: Words = {"finding": ("ticket",), "review": ()}
+_VERDICTS: Words = {verdict.value: () for verdict in Verdict}
+_RELATIONSHIPS: Words = {relationship.value: () for relationship in Relationship}
+_RANKS: Mapping[str, int] = {word: rank for rank, word in enumerate((*Severity, *Status, *Verdict))}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryKey:
-    """A key: ``read`` makes a test of a value, or says what is wrong with it.
+    """A key holds for a row if one of its ``values`` passes the test that ``read`` makes of the query's.
 
     ``ordered`` values may be compared with ``<`` and its like; ``detailed`` ones may have ``=DETAIL``.
     """
 
+    values: Values
     read: Read
     ordered: bool = False
     detailed: bool = False
     cost: int = OF_ROW
 
+    def test(self, value: QueryValue, facts: Facts) -> Callable[[Row], bool]:
+        """Whether a row has such a value.
 
-def _word(written: Written, words: Words) -> str:
-    """The word that a value is a spelling of."""
-    word = word_for(written.text, words)
-    if word is None:
-        raise _no_such(written.key, written, words)
-    return word
-
-
-def _no_such(what: str, written: Written, words: Iterable[str]) -> QueryError:
-    """The error that a value is none of ``words``."""
-    return written.wrong(f"no such {what} as {written.text!r}", close_words(written.text, words))
+        Raises:
+            QueryError: There is no such value.
+        """
+        passes = self.read(value, facts)
+        return lambda row: any(passes(each) for each in self.values(row, facts))
 
 
-def _is(get: Get, words: Callable[[Lexicon], Words]) -> Read:
-    def read(written: Written, lexicon: Lexicon) -> Test:
-        wanted = _word(written, words(lexicon))
-        return lambda row: get(row) == wanted
-
-    return read
+def _attribute(name: str) -> Values:
+    """A value that a row has once, or does not state."""
+    get = attrgetter(name)
+    return lambda row, _: () if (value := get(row)) is None else (value,)
 
 
-def _severity(written: Written, lexicon: Lexicon) -> Test:
-    """Severities compare by how bad they are: P0 is greater than P1."""
-    ranks = {severity.value: -number for number, severity in enumerate(Severity)}
-    wanted, compare = ranks[_word(written, lexicon.vocabulary.severities)], COMPARE[written.relation]
-    return lambda row: row.severity is not None and compare(ranks[row.severity], wanted)
+FIELDS: Mapping[str, Values] = {
+    **{name: _attribute(name) for name in ("agent", "assignee", "batch", "created", "severity", "status")},
+    "category": lambda row, _: row.categories,
+    "checklist": lambda row, _: range(row.done + row.undone),
+    "domain": lambda row, _: row.domains,
+    "file": lambda row, _: row.files,
+    "related": lambda row, facts: facts.relations.by_id.get(row.id.casefold(), ()),
+    "resolution": _attribute("outcome"),
+    "review": lambda row, _: row.reviews,
+    "summary": _attribute("summary"),
+    "updated": _attribute("updated"),
+    "verifier": lambda row, facts: [row.id] if facts.has_verifier(row) else [],
+}
+"""What a document may state, as ``has:`` and ``no:`` name it; there are no values where it does not."""
+
+_FIELD_WORDS: Words = {
+    **dict.fromkeys(FIELDS, ()),
+    "category": ("categories",),
+    "domain": ("domains",),
+    "file": ("files", "location", "locations"),
+    "related": ("relation", "relations"),
+    "review": ("reviews", "reviewer", "reviewed-by"),
+}
 
 
-def _verdict(written: Written, lexicon: Lexicon) -> Test:
-    wanted, facts = _word(written, VERDICTS), lexicon.facts
-    return lambda row: facts.verdict(row) == wanted
-
-
-def _number(get: Callable[[Row], int | None]) -> Read:
-    def read(written: Written, _lexicon: Lexicon) -> Test:
-        if not _NUMBER.fullmatch(written.text):
-            raise written.wrong(f"{written.key} takes a number, not {written.text!r}")
-        wanted, compare = int(written.text), COMPARE[written.relation]
-        return lambda row: (number := get(row)) is not None and compare(number, wanted)
-
-    return read
-
-
-def _date(get: Get) -> Read:
-    def read(written: Written, lexicon: Lexicon) -> Test:
-        test = date_test(written.relation, written.text, lexicon.today)
-        if test is None:
-            hint = "such as 2025-01-31, 2025-01, today, or <2w for less than two weeks ago"
-            raise written.wrong(f"{written.key} takes a date or an age, not {written.text!r}", hint)
-        return lambda row: (day := date_in(get(row))) is not None and test(day)
+def _word(words: Callable[[Vocabulary], Words]) -> Read:
+    def read(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
+        wanted = value.word(words(facts.config.vocabulary))
+        return lambda word: word == wanted
 
     return read
 
 
-def _agent(written: Written, lexicon: Lexicon) -> Test:
-    is_wanted = _person(written, lexicon)
-    return lambda row: is_wanted(row.agent)
+def _severity(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
+    wanted, compare = _RANKS[value.word(facts.config.vocabulary.severities)], COMPARE[value.relation]
+    # A severity is greater the worse it is, and the worst one ranks first.
+    return lambda severity: compare(wanted, _RANKS[severity])
 
 
-def _reviewed_by(written: Written, lexicon: Lexicon) -> Test:
-    is_wanted = _person(written, lexicon)
-    said = _opinion(written, lexicon)
-    return lambda row: any(is_wanted(reviewer) and said(opinion) for reviewer, opinion in row.reviews)
+def _number(value: QueryValue, _: Facts) -> Callable[[int], bool]:
+    if not _NUMBER.fullmatch(value.text):
+        raise value.wrong(f"{value.key} takes a number, not {value.text!r}")
+    wanted, compare = int(value.text), COMPARE[value.relation]
+    return lambda number: compare(number, wanted)
 
 
-def _person(written: Written, lexicon: Lexicon) -> Callable[[str | None], bool]:
+def _date(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
+    test = date_test(value.relation, value.text, facts.today)
+    if test is None:
+        hint = "such as 2025-01-31, 2025-01, today, or <2w for less than two weeks ago"
+        raise value.wrong(f"{value.key} takes a date or an age, not {value.text!r}", hint)
+    return lambda text: (day := date_in(text)) is not None and test(day)
+
+
+def _person(value: QueryValue, facts: Facts) -> Callable[[str | None], bool]:
     """Whether somebody is the one meant, however either is spelt."""
-    if written.text == ANYBODY:
+    if value.text == ANYBODY:
         return lambda _: True
-    wanted = alike(lexicon.agent(written.text))
-    if wanted not in map(alike, lexicon.agents):
-        raise _no_such("agent", written, lexicon.agents)
-    spellings: dict[str, bool] = {}
+    vocabulary = facts.config.vocabulary
 
-    def is_wanted(name: str | None) -> bool:
-        if name is not None and name not in spellings:
-            spellings[name] = alike(lexicon.agent(name)) == wanted
-        return name is not None and spellings[name]
+    @cache
+    def alike_person(name: str) -> str:
+        word = word_for(name, vocabulary.known_agents)
+        if word is None:
+            # Most names are words; the reader of Markdown is loaded for the others.
+            from finding_tickets.documents.review_tokens import reviewer_word
 
-    return is_wanted
+            word = reviewer_word(name, vocabulary)
+        return _alike(word or name)
 
-
-def _opinion(written: Written, lexicon: Lexicon) -> Callable[[str], bool]:
-    if written.detail is None:
-        return lambda _: True
-    wanted = word_for(written.detail.text, lexicon.opinions)
-    if wanted is None:
-        raise _no_such("opinion", written.detail, lexicon.opinions)
-    return lambda opinion: alike(opinion) == alike(wanted)
+    seen = [row.agent for row in facts.rows] + [who for row in facts.rows for who, _ in row.reviews]
+    agents = _with(vocabulary.known_agents, seen)
+    wanted = alike_person(value.text)
+    if wanted not in map(_alike, agents):
+        raise value.unknown(agents, "agent")
+    return lambda name: name is not None and alike_person(name) == wanted
 
 
-def _assignee(written: Written, _lexicon: Lexicon) -> Test:
-    wanted = folded(written.text)
-    return lambda row: row.assignee is not None and folded(row.assignee) == wanted
+def _review(value: QueryValue, facts: Facts) -> Callable[[tuple[str | None, str]], bool]:
+    is_wanted = _person(value, facts)
+    if value.detail is None:
+        return lambda review: is_wanted(review[0])
+    said = [opinion for row in facts.rows for _, opinion in row.reviews]
+    wanted = _alike(value.detail.word(_with(facts.config.vocabulary.opinions, said), "opinion"))
+    return lambda review: is_wanted(review[0]) and _alike(review[1]) == wanted
 
 
-def _category(written: Written, lexicon: Lexicon) -> Test:
+def _category(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
     """A category, or a part of its name."""
-    word = word_for(written.text, lexicon.vocabulary.categories)
-    wanted = alike(word or written.text)
-    if not any(wanted in alike(category) for category in lexicon.categories):
-        raise _no_such("category", written, lexicon.categories)
-    return lambda row: any(wanted in alike(category) for category in row.categories)
+    known = facts.config.vocabulary.categories
+    wanted = _alike(word_for(value.text, known) or value.text)
+    categories = _with(known, (category for row in facts.rows for category in row.categories))
+    if not any(wanted in _alike(category) for category in categories):
+        raise value.unknown(categories)
+    return lambda category: wanted in _alike(category)
 
 
-def _domain(written: Written, lexicon: Lexicon) -> Test:
+def _domain(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
     """A domain, or one that lies below it."""
-    wanted = (word_for(written.text, lexicon.vocabulary.domains) or written.text).casefold().rstrip("/")
+    known = facts.config.vocabulary.domains
+    wanted = (word_for(value.text, known) or value.text).casefold().rstrip("/")
+    domains = _with(known, (domain for row in facts.rows for domain in row.domains))
 
-    def within(domains: Iterable[str]) -> bool:
-        return any(f"{domain.casefold()}/".startswith(f"{wanted}/") for domain in domains)
+    def is_within(domain: str) -> bool:
+        return f"{domain.casefold()}/".startswith(f"{wanted}/")
 
-    if not within(lexicon.domains):
-        raise _no_such("domain", written, lexicon.domains)
-    return lambda row: within(row.domains)
-
-
-def _id(written: Written, lexicon: Lexicon) -> Test:
-    wanted = written.text.casefold()
-    if not is_pattern(wanted) and wanted not in lexicon.ids:
-        hint = close_words(written.text, lexicon.ids.values(), "quote it to search for it")
-        raise written.wrong(f"no document has the ID {written.text!r}", hint)
-    return lambda row: fnmatchcase(row.id.casefold(), wanted)
+    if not any(map(is_within, domains)):
+        raise value.unknown(domains)
+    return is_within
 
 
-def _related(written: Written, lexicon: Lexicon) -> Test:
+def _id(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
+    wanted = value.text.casefold()
+    if not is_pattern(wanted) and wanted not in facts.ids:
+        hint = close_words(value.text, facts.ids.values(), "quote it to search for it")
+        raise value.wrong(f"no document has the ID {value.text!r}", hint)
+    return lambda document_id: fnmatchcase(document_id.casefold(), wanted)
+
+
+def _related(value: QueryValue, facts: Facts) -> Callable[[tuple[str, Relationship]], bool]:
     """Related to an ID, whichever of the two says so; a detail is what the row says or would say."""
-    wanted, known = written.text.casefold(), {**lexicon.ids, **lexicon.named}
-    if not is_pattern(wanted) and wanted not in known:
-        hint = close_words(written.text, known.values())
-        raise written.wrong(f"no document has or names the ID {written.text!r}", hint)
-    facts, how = lexicon.facts, None
-    if written.detail is not None:
-        how = word_for(written.detail.text, RELATIONSHIPS)
-        if how is None:
-            raise _no_such("relationship", written.detail, RELATIONSHIPS)
-    return lambda row: any(
-        fnmatchcase(other, wanted) and how in {None, relationship}
-        for other, relationship in facts.relations.by_id.get(row.id.casefold(), ())
-    )
+    wanted = value.text.casefold()
+    if not is_pattern(wanted) and wanted not in facts.ids and wanted not in facts.relations.by_id:
+        named = (name for edge in facts.relations.edges for name in (edge.source, edge.target))
+        hint = close_words(value.text, [*facts.ids.values(), *named])
+        raise value.wrong(f"no document has or names the ID {value.text!r}", hint)
+    how = value.detail.word(_RELATIONSHIPS, "relationship") if value.detail else None
+    return lambda relation: fnmatchcase(relation[0], wanted) and how in {None, relation[1]}
 
 
-def _file(written: Written, _lexicon: Lexicon) -> Test:
+def _file(value: QueryValue, _: Facts) -> Callable[[str], bool]:
     """Whole components of a path, one after another: ``src``, ``x.py`` or ``src/x.py`` of ``/a/src/x.py``."""
-    wanted = [part for part in written.text.casefold().split("/") if part not in {"", "."}]
+    wanted = [part for part in value.text.casefold().split("/") if part not in {"", "."}]
     if not wanted:
-        raise written.wrong(f"file takes a path, not {written.text!r}")
+        raise value.wrong(f"file takes a path, not {value.text!r}")
 
-    def within(path: str) -> bool:
+    def is_part_of(path: str) -> bool:
         parts = path.casefold().split("/")
-        return any(
-            all(map(fnmatchcase, parts[first:], wanted)) for first in range(len(parts) - len(wanted) + 1)
-        )
+        starts = range(len(parts) - len(wanted) + 1)
+        return any(all(map(fnmatchcase, parts[start:], wanted)) for start in starts)
 
-    return lambda row: any(map(within, row.files))
-
-
-def _title(written: Written, _lexicon: Lexicon) -> Test:
-    wanted = folded(written.text)
-    return lambda row: wanted in folded(row.title)
+    return is_part_of
 
 
-def _has(written: Written, lexicon: Lexicon) -> Test:
-    facet = word_for(written.text, {word: spellings for word, (spellings, _) in FACETS.items()})
-    if facet is None:
-        hint = close_words(written.text, FACETS)
-        raise written.wrong(f"{written.key} takes what a document may state, not {written.text!r}", hint)
-    (_, states), facts = FACETS[facet], lexicon.facts
-    return lambda row: states(row, facts)
+def _assignee(value: QueryValue, _: Facts) -> Callable[[str], bool]:
+    wanted = folded(value.text)
+    return lambda assignee: folded(assignee) == wanted
 
 
-def _no(written: Written, lexicon: Lexicon) -> Test:
-    has = _has(written, lexicon)
-    return lambda row: not has(row)
+def _title(value: QueryValue, _: Facts) -> Callable[[str], bool]:
+    wanted = folded(value.text)
+    return lambda title: wanted in folded(title)
+
+
+def _states(expected: bool) -> Read:
+    def read(value: QueryValue, facts: Facts) -> Callable[[Row], bool]:
+        values = FIELDS[value.word(_FIELD_WORDS, "field")]
+        return lambda row: bool(values(row, facts)) is expected
+
+    return read
+
+
+def _with(words: Words, seen: Iterable[str | None]) -> Words:
+    """The words of a vocabulary, and what else documents say."""
+    return {**dict.fromkeys((word for word in seen if word), ()), **words}
+
+
+def _alike(text: str) -> str:
+    """What spellings of one name have in common, in any script."""
+    return squeeze(text) or folded(text)
 
 
 def is_pattern(text: str) -> bool:
@@ -228,77 +242,46 @@ def is_pattern(text: str) -> bool:
     return not {"*", "?", "["}.isdisjoint(text)
 
 
-FACETS: Mapping[str, tuple[tuple[str, ...], Callable[[Row, Facts], bool]]] = {
-    "agent": ((), lambda row, _: row.agent is not None),
-    "assignee": ((), lambda row, _: row.assignee is not None),
-    "batch": ((), lambda row, _: row.batch is not None),
-    "category": (("categories",), lambda row, _: bool(row.categories)),
-    "checklist": ((), lambda row, _: row.done + row.undone > 0),
-    "created": ((), lambda row, _: row.created is not None),
-    "domain": (("domains",), lambda row, _: bool(row.domains)),
-    "file": (("files", "location", "locations"), lambda row, _: bool(row.files)),
-    "related": (
-        ("relation", "relations"),
-        lambda row, facts: row.id.casefold() in facts.relations.by_id,
-    ),
-    "resolution": ((), lambda row, _: row.outcome is not None),
-    "review": (("reviews", "reviewer", "reviewed-by"), lambda row, _: bool(row.reviews)),
-    "severity": ((), lambda row, _: row.severity is not None),
-    "status": ((), lambda row, _: row.status is not None),
-    "summary": ((), lambda row, _: row.summary is not None),
-    "updated": ((), lambda row, _: row.updated is not None),
-    "verifier": ((), lambda row, facts: facts.has_verifier(row)),
-}
-"""What ``has:`` and ``no:`` ask for: the other spellings, and whether a document states it."""
-
-
 KEYS: Mapping[str, QueryKey] = {
-    "id": QueryKey(_id),
-    "kind": QueryKey(_is(lambda row: row.kind, lambda _: KINDS)),
-    "title": QueryKey(_title),
-    "severity": QueryKey(_severity, ordered=True),
-    "status": QueryKey(_is(lambda row: row.status, lambda lexicon: lexicon.vocabulary.statuses)),
-    "resolution": QueryKey(_is(lambda row: row.outcome, lambda lexicon: lexicon.vocabulary.outcomes)),
-    "verdict": QueryKey(_verdict, cost=OF_EVIDENCE),
-    "batch": QueryKey(_number(lambda row: row.batch), ordered=True),
-    "agent": QueryKey(_agent),
-    "assignee": QueryKey(_assignee),
-    "domain": QueryKey(_domain),
-    "category": QueryKey(_category),
-    "file": QueryKey(_file),
-    "reviewed-by": QueryKey(_reviewed_by, detailed=True),
-    "related": QueryKey(_related, detailed=True),
-    "created": QueryKey(_date(lambda row: row.created), ordered=True),
-    "updated": QueryKey(_date(lambda row: row.updated), ordered=True),
-    "done": QueryKey(_number(lambda row: row.done), ordered=True),
-    "undone": QueryKey(_number(lambda row: row.undone), ordered=True),
-    "has": QueryKey(_has),
-    "no": QueryKey(_no),
+    "id": QueryKey(_attribute("id"), _id),
+    "kind": QueryKey(_attribute("kind"), _word(lambda _: _KINDS)),
+    "title": QueryKey(_attribute("title"), _title),
+    "severity": QueryKey(FIELDS["severity"], _severity, ordered=True),
+    "status": QueryKey(FIELDS["status"], _word(lambda vocabulary: vocabulary.statuses)),
+    "resolution": QueryKey(FIELDS["resolution"], _word(lambda vocabulary: vocabulary.outcomes)),
+    "verdict": QueryKey(
+        lambda row, facts: [facts.verdict(row)], _word(lambda _: _VERDICTS), cost=OF_EVIDENCE
+    ),
+    "batch": QueryKey(FIELDS["batch"], _number, ordered=True),
+    # `agent:*` is anybody, and nobody as well.
+    "agent": QueryKey(lambda row, _: [row.agent], _person),
+    "assignee": QueryKey(FIELDS["assignee"], _assignee),
+    "domain": QueryKey(FIELDS["domain"], _domain),
+    "category": QueryKey(FIELDS["category"], _category),
+    "file": QueryKey(FIELDS["file"], _file),
+    "reviewed-by": QueryKey(FIELDS["review"], _review, detailed=True),
+    "related": QueryKey(FIELDS["related"], _related, detailed=True),
+    "created": QueryKey(FIELDS["created"], _date, ordered=True),
+    "updated": QueryKey(FIELDS["updated"], _date, ordered=True),
+    "done": QueryKey(_attribute("done"), _number, ordered=True),
+    "undone": QueryKey(_attribute("undone"), _number, ordered=True),
+    "has": QueryKey(lambda row, _: [row], _states(True)),
+    "no": QueryKey(lambda row, _: [row], _states(False)),
 }
 
-By = Callable[[Row], Any]
-"""What of a row is compared: anything with an order, or None where the document does not state it."""
-
-
-def _place(get: Get, words: Iterable[str]) -> By:
-    """The place of a word in the order of its vocabulary."""
-    places = {word: number for number, word in enumerate(words)}
-    return lambda row: None if (word := get(row)) is None else places[word]
-
-
-SORTS: Mapping[str, Callable[[Facts], By]] = {
-    "id": lambda _: lambda row: natural(row.id),
-    "path": lambda _: lambda row: row.path,
-    "title": lambda _: lambda row: row.title.casefold(),
-    "severity": lambda _: _place(lambda row: row.severity, Severity),
-    "status": lambda _: _place(lambda row: row.status, Status),
-    "verdict": lambda facts: _place(facts.verdict, Verdict),
-    "batch": lambda _: lambda row: row.batch,
-    "agent": lambda _: lambda row: row.agent and row.agent.casefold(),
-    "assignee": lambda _: lambda row: row.assignee and row.assignee.casefold(),
-    "created": lambda _: lambda row: date_in(row.created),
-    "updated": lambda _: lambda row: date_in(row.updated),
-    "done": lambda _: lambda row: row.done,
-    "undone": lambda _: lambda row: row.undone,
+SORTS: Mapping[str, Callable[[Row, Facts], Any]] = {
+    "id": lambda row, _: natural(row.id),
+    "path": lambda row, _: row.path,
+    "title": lambda row, _: row.title.casefold(),
+    "severity": lambda row, _: row.severity,
+    "status": lambda row, _: _RANKS.get(row.status or ""),
+    "verdict": lambda row, facts: _RANKS[facts.verdict(row)],
+    "batch": lambda row, _: row.batch,
+    "agent": lambda row, _: row.agent and row.agent.casefold(),
+    "assignee": lambda row, _: row.assignee and row.assignee.casefold(),
+    "created": lambda row, _: date_in(row.created),
+    "updated": lambda row, _: date_in(row.updated),
+    "done": lambda row, _: row.done,
+    "undone": lambda row, _: row.undone,
 }
 """Severities come from the worst, statuses in the order of a ticket's life, verdicts as documented."""

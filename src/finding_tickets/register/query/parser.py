@@ -18,45 +18,48 @@ document has two. What sorts stands outside of any parentheses and does not say 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
+from typing import Any
 
-from finding_tickets.ground.tokens import DEEPEST_NESTING, Tokens
-from finding_tickets.register.query.facts import Lexicon
-from finding_tickets.register.query.keys import KEYS, SORTS, is_pattern
-from finding_tickets.register.query.tree import (
-    All,
-    Any,
+from finding_tickets.ground.tokens import DEEPEST_NESTING, END, Token, Tokens
+from finding_tickets.register.index import Row
+from finding_tickets.register.query.conditions import (
+    EVERYTHING,
+    OF_TEXT,
     Condition,
-    Node,
-    Not,
     Query,
     QueryError,
-    Sort,
-    TextSearch,
-    Written,
+    QueryValue,
+    all_of,
+    any_of,
     close_words,
-    folded,
+    negated,
 )
+from finding_tickets.register.query.facts import Facts, folded
+from finding_tickets.register.query.keys import KEYS, SORTS, is_pattern
 
 LONGEST_QUERY = 10_000
 SORT = "sort"
-EVERYTHING = All(())
 
-# White space ends a condition, so that it is a token of its own.
-_SPACE = re.compile(r"(?P<space>\s+)")
-_MARK = re.compile(r"(?P<mark>[-(),])")
-_OPERATOR = re.compile(r'(?P<operator>(?:AND|OR|NOT)(?![^\s()"]))')
-_KEY = re.compile(r"(?P<key>[A-Za-z][A-Za-z_-]*:)")
-_RELATION = re.compile(r"(?P<relation>>=|<=|>|<|=)")
-_QUOTED = r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<open>")'
-_WORD = re.compile(rf'{_QUOTED}|(?P<word>[^\s()"]+)', re.DOTALL)
-_VALUE = re.compile(rf'{_QUOTED}|(?P<word>[^\s()",=]+)', re.DOTALL)
+_QUOTED = r'(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<unclosed>")'
+# Where a term may begin: an operator is a whole word, and a minus only negates in front of one.
+_TERM = re.compile(
+    r'\s*(?:(?P<OR>OR(?![^\s()"]))|(?P<AND>AND(?![^\s()"]))|(?P<NOT>NOT(?![^\s()"]))'
+    rf"|(?P<minus>-)|(?P<opening>\()|(?P<closing>\))|(?P<key>[A-Za-z][A-Za-z_-]*:)|{_QUOTED}"
+    r'|(?P<word>[^\s()"]+))',
+    re.DOTALL,
+)
+# Within a condition white space ends it: nothing here passes over any.
+_SIGN = re.compile(r"(?P<sign>>=|<=|[<>=,-])")
+_WORD = re.compile(rf'{_QUOTED}|(?P<word>[^\s()",=]*)', re.DOTALL)
+_END_OF_CONDITION = re.compile(r"[\s)]|\Z")
 _ESCAPE = re.compile(r'\\(["\\])')
 
 
-def parse(text: str, lexicon: Lexicon) -> Query:
+def parse(text: str, facts: Facts) -> Query:
     """The query that ``text`` states; without any word it means every document.
 
     Raises:
@@ -64,191 +67,156 @@ def parse(text: str, lexicon: Lexicon) -> Query:
     """
     if len(text) > LONGEST_QUERY:
         raise QueryError(f"more than {LONGEST_QUERY} characters", f"{text[:40]}...", LONGEST_QUERY)
-    parser = _QueryParser(text, lexicon)
-    tree = parser.query()
-    # The IDs that a query consists of, if it has nothing else.
-    parts = tree.parts if isinstance(tree, Any) else (tree,)
-    ids = [part.value.casefold() for part in parts if isinstance(part, Condition) and _is_exact_id(part)]
-    return Query(tree, tuple(parser.sorting), tuple(ids) if len(ids) == len(parts) else ())
+    return _QueryParser(text, facts).query()
 
 
 class _QueryParser:
-    """One method for each rule of the grammar; each leaves off where the next word begins."""
+    """One method for each rule of the grammar."""
 
-    def __init__(self, text: str, lexicon: Lexicon) -> None:
-        self.tokens = Tokens(text, _MARK)
-        self.lexicon = lexicon
+    def __init__(self, text: str, facts: Facts) -> None:
+        self.tokens = Tokens(text, _TERM)
+        self.facts = facts
         self.depth = 0
-        self.sorting: list[Sort] = []
-        self.skip()
+        self.sorting: list[tuple[Callable[[Row], Any], bool]] = []
 
-    @property
-    def next(self) -> str:
-        """The character that comes next, or nothing at the end."""
-        return self.tokens.text[self.tokens.at : self.tokens.at + 1]
+    def query(self) -> Query:
+        condition = EVERYTHING if self.tokens.peek().kind == END else self.either()
+        if self.tokens.peek().kind != END:
+            raise self.wrong("a parenthesis without its partner", self.tokens.peek().position)
+        return Query(condition, tuple(self.sorting))
 
-    def query(self) -> Node:
-        if not self.next:
-            return EVERYTHING
-        tree = self.either()
-        if self.next:
-            raise self.wrong("a parenthesis without its partner")
-        return tree
-
-    def either(self) -> Node:
+    def either(self) -> Condition:
         parts = [self.every()]
-        while self.operator("OR"):
+        while self.comes("OR"):
             parts.append(self.every())
         if len(parts) > 1 and EVERYTHING in parts:
-            raise self.wrong("a condition is missing on one side of OR")
-        return Any(_cheapest_first(parts)) if len(parts) > 1 else parts[0]
+            raise self.wrong("a condition is missing on one side of OR", self.tokens.at)
+        return any_of(parts)
 
-    def every(self) -> Node:
+    def every(self) -> Condition:
         runs = [[self.term()]]
-        while self.next not in {"", ")"} and self.tokens.peek(_OPERATOR).text != "OR":
-            if self.operator("AND"):
+        while self.tokens.peek().kind not in {END, "OR", "closing"}:
+            if self.comes("AND"):
                 runs.append([])
             runs[-1].append(self.term())
-        parts: list[Node] = []
+        parts: list[Condition] = []
         for run in runs:
             # IDs side by side are alternatives; what only sorts is left out.
-            conditions = (term for term in run if term != EVERYTHING)
-            for exact, together in groupby(conditions, key=_is_exact_id):
-                nodes = tuple(together)
-                parts += (Any(nodes),) if exact and len(nodes) > 1 else nodes
-        return parts[0] if len(parts) == 1 else All(_cheapest_first(parts))
+            terms = (term for term in run if term != EVERYTHING)
+            for is_id, together in groupby(terms, key=lambda term: len(term.ids) == 1):
+                conditions = [*together]
+                parts += [any_of(conditions)] if is_id else conditions
+        return all_of(parts)
 
-    def term(self) -> Node:
-        if self.operator("NOT"):
-            return Not(self.deeper(self.term))
-        start = self.tokens.at
-        if self.tokens.accept("-"):
-            if self.next in {"", "-"} or self.next.isspace():
-                raise self.wrong("nothing to negate after '-'", start)
-            return Not(self.deeper(self.term))
-        if self.tokens.accept("("):
-            self.skip()
-            node = self.deeper(self.either)
-            if not self.tokens.accept(")"):
-                raise self.wrong("a parenthesis without its partner", start)
-        elif self.next in {"", ")"} or self.tokens.peek(_OPERATOR).text in {"AND", "OR", "NOT"}:
-            raise self.wrong("a condition is missing")
-        elif (key := self.tokens.peek(_KEY)).kind == "key":
-            name = key.text[:-1].lower().replace("_", "-")
-            node = self.sort() if name == SORT else self.condition(name)
+    def term(self) -> Condition:
+        token = self.tokens.take()
+        if token.kind == "minus" and not re.match(r"[^\s-]", self.rest()):
+            raise self.wrong("nothing to negate after '-'", token.position)
+        if token.kind in {"NOT", "minus"}:
+            return negated(self.deeper(self.term))
+        if token.kind == "opening":
+            condition = self.deeper(self.either)
+            if not self.comes("closing"):
+                raise self.wrong("a parenthesis without its partner", token.position)
+            return condition
+        if token.kind == "key":
+            return self.condition(token)
+        if token.kind in {"quoted", "unclosed", "word"}:
+            return self.id_or_text(token)
+        raise self.wrong("a condition is missing", token.position)
+
+    def condition(self, token: Token) -> Condition:
+        name = token.text[:-1].lower().replace("_", "-")
+        if name == SORT:
+            if self.depth:
+                message = "sort: is about the whole list and stands outside of any condition"
+                raise self.wrong(message, token.position)
+            read = self.sort
+        elif name in KEYS:
+            read = partial(self.value, name)
         else:
-            node = self.id_or_text()
-        self.skip()
-        return node
-
-    def condition(self, name: str) -> Node:
-        if name not in KEYS:
             hint = close_words(name, [*KEYS, SORT], "quote what is not a key")
-            raise self.wrong(f"no such key as {name!r}", hint=hint)
-        self.tokens.take(_KEY)
-        conditions = [self.value(name)]
-        while self.tokens.accept(","):
-            conditions.append(self.value(name))
-        self.end_of_condition()
-        return conditions[0] if len(conditions) == 1 else Any(tuple(conditions))
+            raise self.wrong(f"no such key as {name!r}", token.position, hint)
+        parts = [read()]
+        while self.tokens.accept(",", pattern=_SIGN):
+            parts.append(read())
+        if not _END_OF_CONDITION.match(self.rest()):
+            message = f"unexpected {self.rest()[0]!r}"
+            raise self.wrong(message, self.tokens.at, "quote a value that has one")
+        return any_of(parts) if name != SORT else EVERYTHING
 
     def value(self, name: str) -> Condition:
         key = KEYS[name]
-        relation = self.tokens.accept(">=", "<=", ">", "<", "=", pattern=_RELATION)
-        sign = relation.text if relation else ""
-        if relation and sign != "=" and not key.ordered:
-            raise self.wrong(f"{name} has no order that {sign!r} could mean", relation.position)
-        written = self.written(name, sign)
-        if self.next == "=":
-            if not key.detailed:
-                raise self.wrong(f"{name} takes one value, without '='", hint="quote a value that has one")
-            self.tokens.take(_RELATION)
-            written = replace(written, detail=self.written(name, ""))
-        return self.tested(written)
+        relation = self.tokens.accept(">=", "<=", ">", "<", "=", pattern=_SIGN)
+        if relation and relation.text != "=" and not key.ordered:
+            raise self.wrong(f"{name} has no order that {relation.text!r} could mean", relation.position)
+        value = self.written(name, relation.text if relation else "")
+        equals = self.tokens.accept("=", pattern=_SIGN)
+        if equals and not key.detailed:
+            hint = "quote a value that has one"
+            raise self.wrong(f"{name} takes one value, without '='", equals.position, hint)
+        return self.tested(replace(value, detail=self.written(name, "")) if equals else value)
 
-    def written(self, name: str, relation: str) -> Written:
-        start = self.tokens.at
-        word = self.word(_VALUE).strip()
-        if not word:
-            raise self.wrong(f"{name} has no value", start)
-        return Written(name, relation, word, start, self.tokens.text)
+    def written(self, name: str, relation: str) -> QueryValue:
+        token = self.tokens.take(_WORD)
+        text = self.plain(token).strip()
+        if not text:
+            raise self.wrong(f"{name} has no value", token.position)
+        return QueryValue(name, relation, text, token.position, self.tokens.text)
 
-    def tested(self, written: Written) -> Condition:
-        key = KEYS[written.key]
-        test = key.read(written, self.lexicon)
-        detail = written.detail.text if written.detail else None
-        return Condition(written.key, written.relation, written.text, detail, test, key.cost)
+    def tested(self, value: QueryValue) -> Condition:
+        key, is_id = KEYS[value.key], value.key == "id" and not is_pattern(value.text)
+        return Condition(key.test(value, self.facts), key.cost, (value.text.casefold(),) if is_id else ())
 
-    def sort(self) -> Node:
-        if self.depth:
-            raise self.wrong("sort: is about the whole list and stands outside of any condition")
-        self.tokens.take(_KEY)
-        more = True
-        while more:
-            backwards, start = self.tokens.accept("-") is not None, self.tokens.at
-            name = self.word(_VALUE).lower()
-            if name not in SORTS:
-                raise self.wrong(f"nothing is sorted by {name!r}", start, close_words(name, SORTS))
-            self.sorting.append(Sort(name, backwards))
-            more = self.tokens.accept(",") is not None
-        self.end_of_condition()
+    def sort(self) -> Condition:
+        backwards = self.tokens.accept("-", pattern=_SIGN) is not None
+        token = self.tokens.take(_WORD)
+        name = self.plain(token).lower()
+        if name not in SORTS:
+            raise self.wrong(f"nothing is sorted by {name!r}", token.position, close_words(name, SORTS))
+        key, facts = SORTS[name], self.facts
+        self.sorting.append((lambda row: key(row, facts), backwards))
         return EVERYTHING
 
-    def id_or_text(self) -> Node:
-        start, quoted = self.tokens.at, self.next == '"'
-        word = self.word(_WORD)
-        if quoted and not word.strip():
-            raise self.wrong("nothing to search for", start)
-        if not quoted and word in {"and", "or", "not"}:
-            hint = f"write {word.upper()}, or quote the word to search for it"
-            raise self.wrong(f"{word!r} is no operator", start, hint)
-        # A shell completes the names of files.
-        document = self.lexicon.paths.get(word.removeprefix("./"), word)
-        if not quoted and self.lexicon.is_id(document):
-            return self.tested(Written("id", "", document, start, self.tokens.text))
-        wanted, facts = folded(word), self.lexicon.facts
-        return TextSearch(word, lambda row: wanted in facts.text(row))
+    def id_or_text(self, token: Token) -> Condition:
+        word, facts = self.plain(token), self.facts
+        if token.kind == "word":
+            if word in {"and", "or", "not"}:
+                hint = f"write {word.upper()}, or quote the word to search for it"
+                raise self.wrong(f"{word!r} is no operator", token.position, hint)
+            # A shell completes the names of files.
+            document = facts.paths.get(word.removeprefix("./"), word)
+            if facts.is_id(document):
+                return self.tested(QueryValue("id", "", document, token.position, self.tokens.text))
+        wanted = folded(word)
+        if not wanted:
+            raise self.wrong("nothing to search for", token.position)
+        return Condition(lambda row: wanted in facts.text(row), OF_TEXT)
 
-    def word(self, pattern: re.Pattern[str]) -> str:
-        """The word that comes next, in quotation marks or without; nothing for no word."""
-        token = self.tokens.take(pattern)
-        if token.kind == "open":
+    def plain(self, token: Token) -> str:
+        """The text of a word, without its quotation marks."""
+        if token.kind == "unclosed":
             raise self.wrong("a quotation mark without its partner", token.position)
-        if token.kind == "quoted":
-            return _ESCAPE.sub(r"\1", token.text)
-        return token.text if token.kind == "word" else ""
+        return _ESCAPE.sub(r"\1", token.text[1:-1]) if token.kind == "quoted" else token.text
 
-    def deeper(self, read: Callable[[], Node]) -> Node:
+    def deeper(self, read: Callable[[], Condition]) -> Condition:
         self.depth += 1
         if self.depth > DEEPEST_NESTING:
-            raise self.wrong("nested too deeply")
-        node = read()
+            raise self.wrong("nested too deeply", self.tokens.at)
+        condition = read()
         self.depth -= 1
-        return node
+        return condition
 
-    def operator(self, word: str) -> bool:
-        """Pass over an operator and the space after it if it comes next."""
-        found = self.tokens.accept(word, pattern=_OPERATOR)
-        self.skip()
-        return found is not None
+    def comes(self, kind: str) -> bool:
+        """Pass over the next token if it is one of this kind."""
+        if self.tokens.peek().kind != kind:
+            return False
+        self.tokens.take()
+        return True
 
-    def skip(self) -> None:
-        """Pass over white space."""
-        self.tokens.take(_SPACE)
+    def rest(self) -> str:
+        return self.tokens.text[self.tokens.at :]
 
-    def end_of_condition(self) -> None:
-        """A condition ends where a space, a parenthesis that closes or nothing follows."""
-        if not (self.next in {"", ")"} or self.next.isspace()):
-            raise self.wrong(f"unexpected {self.next!r}", hint="quote a value that has one")
-
-    def wrong(self, message: str, at: int | None = None, hint: str | None = None) -> QueryError:
-        """The error that something is wrong here, or at another place."""
-        return QueryError(message, self.tokens.text, self.tokens.at if at is None else at, hint)
-
-
-def _is_exact_id(node: Node) -> bool:
-    return isinstance(node, Condition) and node.key == "id" and not is_pattern(node.value)
-
-
-def _cheapest_first(parts: Sequence[Node]) -> tuple[Node, ...]:
-    return tuple(sorted(parts, key=lambda part: part.cost))
+    def wrong(self, message: str, position: int, hint: str | None = None) -> QueryError:
+        """The error that something is wrong at a place of the query."""
+        return QueryError(message, self.tokens.text, position, hint)
