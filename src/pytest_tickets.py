@@ -104,8 +104,8 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
     from finding_tickets.errors import TicketsError
     from finding_tickets.gate.check import broken
     from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.register.config import find_root
     from finding_tickets.register.load import load
-    from finding_tickets.register.root import find_root
     from finding_tickets.verify.plan import verifier_of
 
     chosen = config.getoption("tickets_root")

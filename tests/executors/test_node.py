@@ -24,8 +24,8 @@ from finding_tickets.executors import node
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
 from finding_tickets.executors.pack import FOLDER, packed
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.tasks import SIMULATED_DEVICE
-from finding_tickets.measure.worker import NO_ROOM, VISIBLE_DEVICES
+from finding_tickets.measure.server import NO_ROOM
+from finding_tickets.measure.tasks import SIMULATED_DEVICE, VISIBLE_DEVICES
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.matrix import Cell

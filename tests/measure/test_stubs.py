@@ -16,6 +16,12 @@ USES = {
         "    def __init__(self, n): super().__init__(); self.n = n\n"
         "assert 3 == Callback(3).n"
     ),
+    "two base classes": (
+        "import tracker\n"
+        "class Both(tracker.Callback, tracker.Hook): pass\n"
+        "assert isinstance(Both(), tracker.Hook) and issubclass(Both, tracker.Callback)"
+    ),
+    "an annotation": "import tracker\ndef f(run: tracker.Run | None, or_none: None | tracker.Run): pass",
     "a decorator": "import tracker\n@tracker.timed\ndef f(): return 7\nassert 7 == f()",
     "a decorator with arguments": "import tracker\n@tracker.main(x=None)\ndef f(): return 7\nassert 7 == f()",
     "a context": "import tracker\nwith tracker.run() as run: run.note('x')\nassert not list(tracker.items())",

@@ -12,11 +12,12 @@ from tests.lint.conftest import lint
 from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.verification import Verification
+from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts
-from finding_tickets.verify.evidence import inputs
+from finding_tickets.register.staleness import own_torch
+from finding_tickets.verify.evidence import inputs, write
 from finding_tickets.verify.plan import plan
 
 if TYPE_CHECKING:
@@ -159,6 +160,24 @@ def test_facts_know_its_claims(repository: Repository, measured: Measured) -> No
     document = Facts(listing.root, listing.config, listing.rows).document(listing.rows[0])
     assert document is not None
     assert document == one(repository.load())
+
+
+def test_closing_as_fixed_counts_its_evidence(
+    repository: Repository, measured: Measured, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A verdict of claims that stand beside the ticket is as good as one of claims in it."""
+    document = one(measured(TEXT))
+    repository.ticket(status="open")
+    planned = plan(document, repository.root)
+    assert planned is not None
+    done = _nothing().model_copy(update={"verdict": Verdict.VERIFIED, "torch": own_torch()})
+    write(Evidence(inputs=inputs(planned, document, done), verification=done), repository.root, "evidence")
+    assert 0 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
+    assert "B1-PT-01: closed as fixed" in capsys.readouterr().err
+    repository.write(SIDECAR, TEXT.replace("4*n", "3*n"))
+    repository.ticket(status="open")
+    assert 1 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
+    assert "stale" in capsys.readouterr().err
 
 
 def _nothing() -> Verification:

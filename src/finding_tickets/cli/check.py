@@ -34,7 +34,8 @@ def check(
     base: Annotated[str, option("REV", "What the branch is to be merged into, such as origin/main.")],
     root: Root = HERE,
     accept: Annotated[
-        list[str] | None, option("ID", "A ticket whose changes are meant, or configuration (repeatable).")
+        list[str] | None,
+        option("ID", "Accept the changes to a ticket, or to the configuration (repeatable)."),
     ] = None,
     meter: Meter = None,
     timeout: Timeout = None,

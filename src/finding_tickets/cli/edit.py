@@ -28,6 +28,7 @@ from finding_tickets.register.actions import Step, edit_of, one_line, relating, 
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
+from finding_tickets.register.load import with_sidecar
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
@@ -132,7 +133,7 @@ def close(
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
-        fresh = row_of(current)
+        fresh = row_of(with_sidecar(listing.root, current))
         return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).verdict(fresh)
 
     original = original_of(row, listing.find(of)) if of else None

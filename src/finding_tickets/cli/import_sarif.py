@@ -18,7 +18,7 @@ from finding_tickets.cli.output import Format, counted, say, write_json, write_t
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
-from finding_tickets.register.root import chosen_root
+from finding_tickets.register.config import chosen_root
 from finding_tickets.report.text import single_line
 
 TEMPLATE = "imported.md.j2"

@@ -13,9 +13,8 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
 from finding_tickets.register.adopt import Survey, survey
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, checked_root
 from finding_tickets.register.files import SIDECAR
-from finding_tickets.register.root import checked_root
 
 FIRST = "EXAMPLE"
 VERIFIER = "verifiers/example.py"

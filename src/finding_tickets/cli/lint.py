@@ -40,7 +40,7 @@ def lint(
     root: Root = HERE,
     select: Annotated[list[str] | None, rules_option("Only these rules.")] = None,
     ignore: Annotated[list[str] | None, rules_option("All but these rules.")] = None,
-    fix: Annotated[bool, flag("--fix", "Fix what takes no judgement.")] = False,
+    fix: Annotated[bool, flag("--fix", "Fix problems that need no judgement.")] = False,
     rules: Annotated[bool, flag("--rules", "Print all rules as Markdown and stop.")] = False,
     output_format: Annotated[LintFormat, format_option("How problems are printed.")] = LintFormat.TEXT,
 ) -> ExitCode:

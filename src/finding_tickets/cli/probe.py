@@ -11,8 +11,7 @@ import typer
 from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, Timeout, option, words_of
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.config import read_config
-from finding_tickets.register.root import repository_of
+from finding_tickets.register.config import read_config, repository_of
 
 if TYPE_CHECKING:
     from finding_tickets.verify.probing import Probed, ProbeRequest
@@ -24,7 +23,7 @@ def probe(
     ],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARGUMENT...]", help="What a script, a module or pytest is given."),
+        typer.Argument(metavar="[-- ARGUMENT...]", help="Arguments for the script, module or pytest."),
     ] = None,
     sweep: Annotated[
         list[str] | None, option("NAME=1,2,5", "Call the function with each value (repeatable).")

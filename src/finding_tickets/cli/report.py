@@ -39,13 +39,11 @@ def report(
     output_format: Annotated[
         ReportFormat, format_option("What the report is written as.")
     ] = ReportFormat.MARKDOWN,
-    template: Annotated[
-        str | None, option("NAME", "A template of templates/, or one that the tool brings along.")
-    ] = None,
+    template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
     profile: Annotated[
-        Profile | None, typer.Option(case_sensitive=False, help="What SARIF is for, by default full.")
+        Profile | None, typer.Option(case_sensitive=False, help="The SARIF profile, by default full.")
     ] = None,
-    since: Annotated[str | None, option("REV", "Also what is different from this revision of git.")] = None,
+    since: Annotated[str | None, option("REV", "Also list the changes since this git revision.")] = None,
     summary: Annotated[
         Path | None, option("FILE", "Add counts and open work as Markdown to a file as well.")
     ] = None,

@@ -32,7 +32,7 @@ def show(
     ids: Ids,
     root: Root = HERE,
     history: Annotated[
-        bool, flag("--history", "Add who wrote it when, and the commits that name it, from git.")
+        bool, flag("--history", "Add authors, dates and the commits that name it, from git.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:

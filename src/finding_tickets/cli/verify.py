@@ -82,11 +82,11 @@ def verify(
     meter: Meter = None,
     timeout: Timeout = None,
     at: Annotated[
-        str | None, option("REV", "Measure variants that name no revision at this one; record nothing.")
+        str | None, option("REV", "Measure variants without a revision at this one; record nothing.")
     ] = None,
     base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
     head: Annotated[
-        str | None, option("REV", "Measure the fix, and variants that name none, at this one.")
+        str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
     ] = None,
     sandbox: Sandbox = False,
     executor: Annotated[

@@ -20,7 +20,6 @@ from finding_tickets.ground.git import GitError
 from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.worker import VISIBLE_DEVICES
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
@@ -132,7 +131,7 @@ def _server(order: Order) -> Isolation:
     """
     interpreter = order.cell.interpreter if order.cell else ""
     # Ray gives a process other GPUs each time; a server knows those it began with.
-    kind = (order.sandbox, interpreter, os.environ.get(VISIBLE_DEVICES))
+    kind = (order.sandbox, interpreter, os.environ.get(tasks.VISIBLE_DEVICES))
     if kind not in _servers or _servers[kind].has_ended:
         _end_servers()
         server = Isolation(workers=1, sandbox=order.sandbox, interpreter=interpreter)

@@ -14,8 +14,8 @@ from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import module_of, places_of
 from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.verification import Evidence
+from finding_tickets.register.config import is_repository
 from finding_tickets.register.load import Register, files_of, load
-from finding_tickets.register.root import is_repository
 from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
 from finding_tickets.verify.evidence import current_verdict, digest, read
 

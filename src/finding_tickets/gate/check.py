@@ -13,7 +13,8 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import BEST_FIRST, Outcome, Status, Verdict
-from finding_tickets.register.disposition import outcome_of, status_of
+from finding_tickets.register.disposition import status_of
+from finding_tickets.register.index import outcome_of
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import ABSENT, rank
 from finding_tickets.verify.evidence import digest, dump, name_of

@@ -26,10 +26,9 @@ from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snaps
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Evidence
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.identifiers import hint_for, natural
-from finding_tickets.register.root import is_repository
+from finding_tickets.register.index import hint_for, natural
 from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, NoStatementError, own_torch
 from finding_tickets.verify.evidence import load
 from finding_tickets.verify.plan import Plan, plan

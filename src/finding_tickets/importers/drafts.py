@@ -11,9 +11,9 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary, word_for
+from finding_tickets.register.config import folders_of
 from finding_tickets.register.files import markdown_files, read_file
 from finding_tickets.register.new import Draft, Place
-from finding_tickets.register.root import folders_of
 
 LONGEST_TITLE = 100
 LONGEST_LINE = 300
@@ -84,7 +84,7 @@ def imported_findings(root: Path) -> Mapping[str, str]:
     config, folders = folders_of(root)
     for file in markdown_files(root, folders, problems, largest=config.largest_file):
         content = read_file(file, problems)
-        for match in _FINGERPRINT.findall(content.data) if content else ():
+        for match in _FINGERPRINT.findall(content or b""):
             found.setdefault(match.decode(), file.path)
     for problem in problems:
         if problem.level is Level.ERROR:

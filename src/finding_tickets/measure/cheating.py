@@ -7,8 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -228,29 +229,28 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
 def _change(value: Any) -> tuple[Any, bool]:
     """A value with one thing in it another one, and whether there was anything to change.
 
-    Tensors, modules and containers are changed in place, which costs next to nothing.
+    Tensors, modules and mappings are changed in place, which costs next to nothing and keeps their class.
     """
-    if isinstance(value, torch.Tensor):
-        return value, _spoil(value)
-    if isinstance(value, nn.Module):
-        return value, any(map(_spoil, reversed(_tensors(value))))
-    if isinstance(value, MutableMapping):
-        return value, any(_change_at(value, key) for key in reversed(list(value)))
-    if isinstance(value, list):
-        if not any(_change_at(value, place) for place in reversed(range(len(value)))):
-            value.append(WRONG)
-        return value, True
-    if isinstance(value, tuple):
-        items = list(value)
-        done = any(_change_at(items, place) for place in reversed(range(len(items))))
-        return (type(value)(*items) if hasattr(value, "_fields") else tuple(items)), done
-    if is_dataclass(value):
-        return value, any(_change_at(vars(value), field.name) for field in fields(value))
-    if isinstance(value, bool):
-        return not value, True
-    if isinstance(value, int | float):
-        return type(value)(WRONG), True
-    return (f"{value}?", True) if isinstance(value, str) else (value, False)
+    match value:
+        case torch.Tensor():
+            return value, _spoil(value)
+        case nn.Module():
+            return value, any(map(_spoil, reversed(_tensors(value))))
+        case bool():
+            return not value, True
+        case int() | float():
+            return type(value)(WRONG), True
+        case str():
+            return f"{value}?", True
+    parts = results.parts_of(value) or {}
+    for key in reversed(parts):
+        part, done = _change(parts[key])
+        if done and isinstance(value, MutableMapping):
+            value[key] = part
+            return value, True
+        if done:
+            return results.with_parts(value, {**parts, key: part}), True
+    return ([*value, WRONG], True) if isinstance(value, list) else (value, False)
 
 
 def _spoil(tensor: torch.Tensor) -> bool:
@@ -269,13 +269,8 @@ def _tensors(module: nn.Module) -> list[torch.Tensor]:
     return [each for each in module.state_dict().values() if isinstance(each, torch.Tensor)]
 
 
-def _change_at(container: Any, key: Any) -> bool:
-    container[key], done = _change(container[key])
-    return done
-
-
 def _halve(value: Any) -> Any:
-    """A value without its second half: lists are shorter, mappings too, and elements of tensors are zero."""
+    """A value without its second half: containers are shorter, and elements of tensors are zero."""
     if isinstance(value, torch.Tensor):
         with torch.no_grad():
             if not value.dim():
@@ -287,10 +282,9 @@ def _halve(value: Any) -> Any:
         for each in tensors[len(tensors) // 2 :]:
             each.zero_()
         return value
-    if isinstance(value, Mapping):
-        return dict(list(value.items())[: len(value) // 2])
-    if isinstance(value, list | tuple):
-        return type(value)(value[: len(value) // 2])
+    if isinstance(value, Mapping | list | tuple) and not hasattr(value, "_fields"):
+        parts = results.parts_of(value) or {}
+        return results.with_parts(value, dict(islice(parts.items(), len(parts) // 2)))
     return None
 
 
@@ -298,10 +292,5 @@ def _shape(value: Any) -> str:
     """The kinds and sizes in arguments, without their values."""
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{tuple(value.shape)}{value.device}"
-    if isinstance(value, nn.Module):
-        return _shape(value.state_dict())
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_shape(item)}' for key, item in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_shape, value))}]"
-    return type(value).__name__
+    parts = results.parts_of(value.state_dict() if isinstance(value, nn.Module) else value)
+    return type(value).__name__ if parts is None else str({key: _shape(parts[key]) for key in parts})

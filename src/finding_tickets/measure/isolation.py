@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -25,12 +24,11 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
-from finding_tickets.measure.launch import find_bubblewrap, server_command, server_environment
-from finding_tickets.measure.worker import FOLDER_VARIABLE, LOG, NO_ROOM, RESULT, read_log
+from finding_tickets.measure.server import FOLDER_VARIABLE, LOG, NO_ROOM, RESULT, read_log
 
 K = TypeVar("K", bound=Hashable)
 
-SERVER = "finding_tickets.measure.forkserver"
+SERVER = "finding_tickets.measure.server"
 PRELOADED = ("finding_tickets.measure.run",)
 MARK = "TICKETS_SERVER"
 """The variable by which the processes below a server are known."""
@@ -99,10 +97,13 @@ class Isolation:
     ) -> None:
         self._again = partial(type(self), preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
-        usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-        program = find_bubblewrap() if sandbox else ""
-        server = [SERVER, str(workers or usable), *preload]
-        self._command = server_command(interpreter, program, server)
+        server = [SERVER, str(workers or len(os.sched_getaffinity(0))), *preload]
+        self._command = [sys.executable, "-P", "-m", *server]
+        if interpreter or sandbox:
+            # Most commands need neither.
+            from finding_tickets.measure.launch import server_command
+
+            self._command = server_command(server, interpreter, sandbox=sandbox)
         self._interpreter = interpreter
         self._mark = secrets.token_hex(16)
         self._folder = ""
@@ -170,38 +171,35 @@ class Isolation:
         ``on_start`` is told the name of each task whose process begins. If the server is killed, a new one
         runs those that were at work again, one at a time: whichever kills that one too is to blame.
         """
-        batches = deque([dict(tasks)] if tasks else [])
-        while batches:
-            batch = batches.popleft()
-            running: set[K] = set()
+        waiting, running = dict(tasks), set[K]()
 
-            def begin(name: K, running: set[K] = running) -> None:
-                running.add(name)
-                if on_start:
-                    on_start(name)
+        def begin(name: K) -> None:
+            running.add(name)
+            if on_start:
+                on_start(name)
 
+        while waiting:
             try:
-                for name, outcome in self._run_batch(batch, begin):
+                for name, outcome in self._run_on_server(waiting, begin):
                     running.discard(name)
-                    del batch[name]
+                    del waiting[name]
                     yield name, outcome
             except ServerEndedError as error:
                 self._end()
-                # Code of a ticket runs as the same user as the server, which it can kill by mistake.
                 if not running:
                     # It does not even start.
-                    for name in [name for names in (batch, *batches) for name in names]:
-                        yield name, TaskOutcome(reason=str(error), never_ran=True)
+                    yield from ((name, TaskOutcome(reason=str(error), never_ran=True)) for name in waiting)
                     return
-                if len(running) == 1:
-                    (name,) = running
-                    yield name, TaskOutcome(reason=SERVER_KILLED, never_ran=True)
-                    running.clear()
-                    del batch[name]
-                suspects = [{name: batch.pop(name)} for name in list(batch) if name in running]
-                batches.extendleft(reversed([*suspects, *([batch] if batch else [])]))
+                # Code of a ticket runs as the same user as the server, which it can kill by mistake.
+                suspects = {name: waiting.pop(name) for name in list(waiting) if name in running}
+                running.clear()
+                for name, task in suspects.items():
+                    if len(suspects) > 1:
+                        yield from self.run({name: task}, on_start)
+                    else:
+                        yield name, TaskOutcome(reason=SERVER_KILLED, never_ran=True)
 
-    def _run_batch(
+    def _run_on_server(
         self, tasks: Mapping[K, Task], begin: Callable[[K], None]
     ) -> Iterator[tuple[K, TaskOutcome]]:
         """Run tasks on this server; raises ``ServerEndedError`` when it is gone."""
@@ -216,37 +214,36 @@ class Isolation:
             roots = {"root": str(task.root), "code": str(task.code or task.root)}
             # A server that is gone has closed its output too, which is where that shows.
             with suppress(BrokenPipeError):
-                stdin.write(json.dumps({**asdict(task), **roots, "id": own, "folder": own}).encode() + b"\n")
+                stdin.write(json.dumps({**asdict(task), **roots, "folder": own}).encode() + b"\n")
                 stdin.flush()
             # Of what is done nothing is kept, and the last task was sent before any is done.
             del task
         while names:
             event = json.loads(stdout.readline() or "{}")
-            if "id" not in event:
+            if "folder" not in event:
                 raise ServerEndedError(
                     f"the measuring process ended: {event.get('failure') or self._why_ended()}"
                 )
-            if event["id"] not in names:
-                continue  # left from a run that nobody wanted to see the end of
-            if event["started"]:
-                begin(names[event["id"]])
-            else:
-                yield names.pop(event["id"]), _outcome(Path(event["id"]), event["reason"])
+            own = event["folder"]
+            # Others are left from a run that nobody wanted to see the end of.
+            if own in names and event["started"]:
+                begin(names[own])
+            elif own in names:
+                yield names.pop(own), _outcome(Path(own), event["reason"])
 
     def _start(self) -> subprocess.Popen[bytes]:
-        variables = {
-            **ENVIRONMENT,
-            **server_environment(self._interpreter),
-            FOLDER_VARIABLE: self._folder,
-            MARK: self._mark,
-        }
+        variables = {**os.environ, **ENVIRONMENT, FOLDER_VARIABLE: self._folder, MARK: self._mark}
+        if self._interpreter:
+            from finding_tickets.measure.launch import server_path
+
+            variables["PYTHONPATH"] = server_path()
         try:
             self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **variables},
+                env=variables,
                 # An interrupt from the terminal is for the caller, who ends the server in order.
                 start_new_session=True,
             )
@@ -256,14 +253,11 @@ class Isolation:
 
     def _why_ended(self) -> str:
         """The last line that the server wrote before it ended: to its log, once it has one."""
-        texts = (
-            [cast("IO[bytes]", self._server.stderr).read().decode(errors="replace")] if self._server else []
-        )
+        text = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace") if self._server else ""
         if self._folder:
-            texts.insert(0, read_log(Path(self._folder) / LOG))
-        return next(
-            (line for text in texts for line in reversed(text.split("\n")) if line), "it said nothing"
-        )
+            text += f"\n{read_log(Path(self._folder) / LOG)}"
+        lines = [line for line in text.split("\n") if line]
+        return lines[-1] if lines else "it said nothing"
 
     def _end(self) -> None:
         """End the server and wait for it; where it was killed, what it has left is killed here."""
@@ -279,19 +273,22 @@ class Isolation:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
-        if server.returncode:
-            # Its workers died with it, and what they had started belongs to nobody now.
-            mark = f"{MARK}={self._mark}\0".encode()
-            deadline = time.monotonic() + SHUTDOWN_SECONDS
-            is_left = True
-            while is_left and time.monotonic() < deadline:
-                is_left = False
-                for file in Path("/proc").glob("[0-9]*/environ"):
-                    # Those of other users cannot be read, and one that has just ended has none.
-                    with suppress(OSError):
-                        if mark in file.read_bytes():
-                            is_left = True
-                            os.kill(int(file.parent.name), signal.SIGKILL)
+        # Its workers died with it, and what they had started belongs to nobody now.
+        deadline = time.monotonic() + SHUTDOWN_SECONDS
+        while server.returncode and self._kill_marked() and time.monotonic() < deadline:
+            pass
+
+    def _kill_marked(self) -> bool:
+        """Kill the processes that came from this server, and say whether there was any."""
+        mark = f"{MARK}={self._mark}\0".encode()
+        was_any = False
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            # Those of other users cannot be read, and one that has just ended has none.
+            with suppress(OSError):
+                if mark in file.read_bytes():
+                    was_any = True
+                    os.kill(int(file.parent.name), signal.SIGKILL)
+        return was_any
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:

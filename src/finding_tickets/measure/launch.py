@@ -12,13 +12,13 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from finding_tickets.errors import UnreachableError, UsageError
-from finding_tickets.ground.cache import cache_folder, make_folder
-from finding_tickets.measure.worker import FOLDER_VARIABLE
+from finding_tickets.ground.cache import make_folder
+from finding_tickets.measure.server import FOLDER_VARIABLE
 
+SOURCE = Path(__file__).parents[2]
 PACKAGES = ("finding_tickets", "simcuda")
 LINKS_KEPT = 8
 OLDEST = (3, 11)
@@ -52,63 +52,46 @@ rm -rf -- "$folder"
 """The folder is made and removed outside: from inside, its place cannot be written."""
 
 
-def find_bubblewrap() -> str:
-    """Where bubblewrap is.
+def server_command(server: Sequence[str], python: str, *, sandbox: bool) -> list[str]:
+    """The command that runs a module of ours with its arguments (``server``).
+
+    ``python`` is the interpreter, the tool's own if empty. In a ``sandbox`` the module can write nothing but
+    its own folder.
 
     Raises:
-        UsageError: This system has none.
+        UsageError: This system has nothing to make a sandbox with.
     """
+    command = [python, "-c", START, *server] if python else [sys.executable, "-P", "-m", *server]
+    if not sandbox:
+        return command
     program = shutil.which(PROGRAM)
     if program is None:
         raise UsageError(
             f"--sandbox needs bubblewrap, and there is no {PROGRAM} on PATH",
             hint="install bubblewrap, or run in a container of your own and leave the option out",
         )
-    return program
-
-
-def server_command(python: str, program: str, server: Sequence[str]) -> list[str]:
-    """The command that runs a module of ours with its arguments (``server``).
-
-    ``python`` is the interpreter, the tool's own if empty. ``program`` is bubblewrap where the module runs in
-    a sandbox, in which it can write nothing but its own folder, and else empty.
-    """
-    command = [python, "-c", START] if python else [sys.executable, "-P", "-m"]
-    command += server
-    if not program:
-        return command
     # The sandbox has a /dev of its own, without GPUs.
     gpus = sorted(map(str, Path("/dev").glob("nvidia*")))
     visible = [argument for gpu in gpus for argument in ("--dev-bind", gpu, gpu)]
     return ["/bin/sh", "-c", IN_SANDBOX, "sh", program, *visible, "--", *command]
 
 
-def server_environment(python: str) -> dict[str, str]:
-    """The variables by which an interpreter finds what measures; the tool's own needs none.
+def server_path() -> str:
+    """The ``PYTHONPATH`` by which another Python finds what measures.
 
     Raises:
         UnreachableError: There is no folder for the links.
     """
-    if not python:
-        return {}
-    places = {}
-    for name in PACKAGES:
-        # The package is not imported for that.
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            raise UnreachableError(f"there is no package {name}")
-        places[name] = str(Path(spec.origin).parent)
+    places = {name: str(SOURCE / name) for name in PACKAGES}
 
     def write(folder: Path) -> None:
         for name, place in places.items():
             (folder / name).symlink_to(place, target_is_directory=True)
 
-    if cache_folder() is None:
-        raise UnreachableError("there is no cache folder, through which another Python finds what measures")
     digest = hashlib.sha256("\n".join(places.values()).encode()).hexdigest()
     try:
         links = make_folder("packages", digest, write, LINKS_KEPT)
     except OSError as error:
-        raise UnreachableError(f"the links to what measures cannot be made: {error.strerror}") from None
-    inherited = os.environ.get("PYTHONPATH")
-    return {"PYTHONPATH": os.pathsep.join([str(links), *([inherited] if inherited else [])])}
+        why = error.strerror or error
+        raise UnreachableError(f"cannot link what measures for another Python: {why}") from None
+    return os.pathsep.join(filter(None, [str(links), os.environ.get("PYTHONPATH")]))

@@ -20,8 +20,7 @@ from finding_tickets.claims.laws import CountedRun, Place
 from finding_tickets.measure.loading import unpatched
 from finding_tickets.measure.places import describe, is_out_of_host_memory, portable
 from finding_tickets.measure.results import detach, to_host
-from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, At, CannotMeasureError
-from finding_tickets.measure.worker import VISIBLE_DEVICES
+from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
 from simcuda.ledger import ChangedCountsError

@@ -13,7 +13,7 @@ import os
 import runpy
 import sys
 from collections import Counter
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ import torch
 
 import simcuda
 from finding_tickets.claims.check import at_text
-from finding_tickets.claims.laws import Place
+from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
 from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
-from finding_tickets.measure.meter import Function, Meter, VariantRun, choose
+from finding_tickets.measure.meter import Function, Meter, VariantRun, choose, torch_version
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.measure.run import JobReport, run
 from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, WrongTargetError
@@ -89,46 +89,37 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     root = Path(order.root)
     import_from(root)
     meter = choose(order.meter)
+    form, positional = "", True
     if order.kind == "function":
         function = _load(order, root)
         report = _run_sweep(order, function, root, meter)
-        # Tickets name a function by its file where that is the repository's own, else by its module.
-        module, _, name = order.name.rpartition(":")
-        file = getattr(sys.modules.get(module), "__file__", None)
-        is_own = file and belongs_to(root, Path(file))
-        form = f"{portable(file, root)}:{name}" if file and is_own else order.name
-        positional = _is_positional(function, order)
+        form, positional = _form(order.name, root), _is_positional(function, order)
     else:
-        report, form, positional = _run_once(order, root, meter), "", True
+        report = _run_once(order, root, meter)
     runs = report.runs[NAME]
-    measured = report.to_json()
-    variant = measured["variants"][NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
+    fits = fit_metrics(runs) if has_laws else {}
     # In this process, all output goes to one file.
     sys.stdout.flush()
     sys.stderr.flush()
     return {
         "kind": order.kind,
         "meter": report.meter,
-        "torch": measured["torch"],
+        "torch": torch_version(),
         "device": report.device,
         "points": [each.at for each in runs],
         "metrics": {
-            name: {
-                "values": [each.metrics[name] for each in runs],
-                "law": variant["laws"].get(name) if has_laws else None,
-                "growth": variant["growth"].get(name) if has_laws else None,
-            }
+            name: _cost([each.metrics[name] for each in runs], fits.get(name))
             for name in (runs[0].metrics if runs else ())
         },
-        "sites": _sites(runs, variant["sites"] if has_laws else (), root),
+        "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root),
         "errors": [
             f"at {at_text(each.at)}: {each.error}" if has_laws else each.error for each in runs if each.error
         ],
         "not_measured": [f"{at_text(each['at'])}: {each['why']}" for each in report.not_measured],
-        "unknown": variant["unknown"],
-        "approximate": variant["approximate"],
+        "unknown": sorted({name for each in runs for name in each.unknown}),
+        "approximate": sorted({name for each in runs for name in each.approximate}),
         "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
         "function": form,
         "positional": positional,
@@ -138,44 +129,39 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
 
 def _load(order: ProbeOrder, root: Path) -> Function:
     """The function of an order, which can be called as the order says."""
-    path = FunctionPath(*order.name.rsplit(":", 1))
-    if not path.module.endswith(".py"):
-        _check_module(path.module)
     try:
-        function = load_function(path, root)
+        function = load_function(FunctionPath(*order.name.rsplit(":", 1)), root)
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
-    if order.verifier:
-        return function
-    try:
-        signature = inspect.signature(function)
-    except ValueError:
-        return function  # Without a signature it says itself what is wrong when it is called.
-    try:
-        signature.bind(**(order.sweep[0] if order.sweep else {}))
-    except TypeError as error:
-        names = [name for name, each in signature.parameters.items() if each.default is each.empty]
-        needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
-        raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
+    # One without a signature says itself what is wrong when it is called.
+    if not order.verifier and (signature := _signature(function)):
+        try:
+            signature.bind(**(order.sweep[0] if order.sweep else {}))
+        except TypeError as error:
+            names = [name for name, each in signature.parameters.items() if each.default is each.empty]
+            needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
+            raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
     return function
 
 
-def _check_module(name: str) -> None:
+def _signature(function: Function) -> inspect.Signature | None:
     try:
-        known = importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError as error:
-        known = not f"{name}.".startswith(f"{error.name}.")
-    if not known:
-        raise WrongTargetError(f"there is no module {name}")
+        return inspect.signature(function)
+    except ValueError:
+        return None
+
+
+def _form(name: str, root: Path) -> str:
+    """How a ticket names a function: by its file where that is the repository's own, else by its module."""
+    module, _, function = name.rpartition(":")
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return f"{portable(file, root)}:{function}" if file and belongs_to(root, Path(file)) else name
 
 
 def _is_positional(function: Function, order: ProbeOrder) -> bool:
     """Whether the names of the sweep are the first parameters of a function, in this order."""
-    names = list(order.sweep[0]) if order.sweep else []
-    try:
-        first = list(inspect.signature(function).parameters.values())[: len(names)]
-    except ValueError:
-        return not names
+    names, signature = list(order.sweep[0]) if order.sweep else [], _signature(function)
+    first = list(signature.parameters.values())[: len(names)] if signature else []
     return [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == names
 
 
@@ -202,44 +188,58 @@ def _run_once(order: ProbeOrder, root: Path, meter: Meter) -> JobReport:
         if order.kind == "test":
             done = run_node(gpu, order.name, order.arguments, root)
         else:
-            # Both are found where ``python script.py`` and ``python -m module`` would find them.
-            if order.kind == "module":
-                sys.path.insert(0, str(Path.cwd()))
-                _check_module(order.name)
-            else:
-                sys.path.insert(0, str(Path(order.name).parent))
-            sys.argv = [order.name, *order.arguments]
-            error: str | None = None
+            run_program = _program(order)
             before = gpu.live_bytes()
             with gpu.measure() as counted:
-                try:
-                    if order.kind == "module":
-                        runpy.run_module(order.name, run_name="__main__", alter_sys=True)
-                    else:
-                        runpy.run_path(order.name, run_name="__main__")
-                except SystemExit as end:
-                    # Many programs end well in a call of sys.exit.
-                    if end.code not in (None, 0):
-                        error = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
-                except Exception as caught:
-                    if is_out_of_host_memory(caught):
-                        raise
-                    error = describe(caught, root)
+                error = _ending(run_program, root)
             done = VariantRun.of(counted, gpu.live_bytes() - before, root, at=ONCE, error=error)
     return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
 
 
-def _sites(
-    runs: Sequence[VariantRun], fitted: Collection[Mapping[str, Any]], root: Path
-) -> list[dict[str, Any]]:
+def _program(order: ProbeOrder) -> Callable[[], object]:
+    """What runs a script or a module as ``python script.py`` and ``python -m module`` would."""
+    is_module = order.kind == "module"
+    sys.path.insert(0, str(Path.cwd() if is_module else Path(order.name).parent))
+    sys.argv = [order.name, *order.arguments]
+    if not is_module:
+        return lambda: runpy.run_path(order.name, run_name="__main__")
+    try:
+        known = importlib.util.find_spec(order.name) is not None
+    except ModuleNotFoundError as error:
+        # What is missing may also be something that a package on the way imports, which then says so itself.
+        known = not f"{order.name}.".startswith(f"{error.name}.")
+    if not known:
+        raise WrongTargetError(f"there is no module {order.name}")
+    return lambda: runpy.run_module(order.name, run_name="__main__", alter_sys=True)
+
+
+def _ending(run_program: Callable[[], object], root: Path) -> str | None:
+    """How a program ended that did not end well."""
+    try:
+        run_program()
+    except SystemExit as end:
+        # Many programs end well in a call of sys.exit.
+        return (
+            f"{place(end, root) or 'it'} called sys.exit({end.code!r})" if end.code not in (None, 0) else None
+        )
+    except Exception as caught:
+        if is_out_of_host_memory(caught):
+            raise
+        return describe(caught, root)
+    return None
+
+
+def _cost(values: Sequence[int], fit: Fit | None) -> dict[str, Any]:
+    return {"values": values, "law": fit.law if fit else None, "growth": fit.growth if fit else None}
+
+
+def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) -> list[dict[str, Any]]:
     """Every line with its counts: first what stops the host, then what is wrong, then what moves or makes."""
-    counts = [each.sites for each in runs]
-    laws = {(each["file"], each["line"], each["function"], each["what"]): each for each in fitted}
+    # A portable path leads below the root, or to what is installed.
+    folders = [root, *(Path(entry) for entry in sys.path if entry)]
     sites = []
-    for key in sorted({key for of_run in counts for key in of_run}):
+    for key in sorted({key for each in runs for key in each.sites}):
         file, line, function, what = key
-        # A portable path leads below the root, or to what is installed.
-        folders = [root, *(Path(entry) for entry in sys.path if entry)]
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         sites.append(
             {
@@ -248,11 +248,7 @@ def _sites(
                 "function": function,
                 "what": what,
                 "text": linecache.getline(str(source), line).strip() if source else "",
-                "cost": {
-                    "values": [of_run.get(key, 0) for of_run in counts],
-                    "law": laws[key]["law"] if key in laws else None,
-                    "growth": laws[key]["growth"] if key in laws else None,
-                },
+                "cost": _cost([each.sites.get(key, 0) for each in runs], fits.get(key)),
             }
         )
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))
@@ -274,25 +270,25 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
     skipped: list[str] = []
 
     class CountingPlugin:
-        """Counts every test, and keeps how those ended that failed."""
+        """Counts every test, and keeps how those ended that failed or were skipped."""
 
         @pytest.hookimpl(wrapper=True)  # type: ignore[untyped-decorator]  # pytest is loaded by its name
         def pytest_runtest_call(self) -> Generator[None, object, object]:
-            """Count the test itself."""
+            """Count the test itself; what it raises is raised when counting has ended."""
             before = gpu.live_bytes()
-            counted: simcuda.Measurement | None = None
-            error: str | None = "raised"
-            try:
-                with gpu.measure() as counted:
+            result: object = None
+            raised: BaseException | None = None
+            with gpu.measure() as counted:
+                try:
                     result = yield
-                error = None
-            except pytest.skip.Exception:
-                counted = None
-                raise
-            finally:
-                if counted is not None:
-                    retained = gpu.live_bytes() - before
-                    runs.append(VariantRun.of(counted, retained, root, at=ONCE, error=error))
+                except BaseException as error:
+                    raised = error
+            if not isinstance(raised, pytest.skip.Exception):
+                retained = gpu.live_bytes() - before
+                ending = "raised" if raised else None
+                runs.append(VariantRun.of(counted, retained, root, at=ONCE, error=ending))
+            if raised:
+                raise raised
             return result
 
         def pytest_exception_interact(self, call: Any) -> None:
@@ -320,7 +316,7 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
             for name in runs[0].metrics
         },
         sites=dict(sites),
-        unknown=tuple(sorted({name for each in runs for name in each.unknown})),
-        approximate=tuple(sorted({name for each in runs for name in each.approximate})),
+        unknown=tuple({name for each in runs for name in each.unknown}),
+        approximate=tuple({name for each in runs for name in each.approximate}),
         error=next(iter(failures), None),
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from copy import copy
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -29,20 +30,42 @@ LAZY: dict[str, type] = {
 """Promises of work that has not run yet, and whose cost nothing has counted."""
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
+# The name of a class among its fields: no field can be called that.
+KIND = "class"
 
 
-@dataclass(frozen=True)
-class SavedFields:
-    """A dataclass or a named tuple: the name of its class, and its fields, which are attributes here too."""
+class SavedFields(SimpleNamespace):
+    """A dataclass or a named tuple without its class: its fields, and under ``KIND`` what it was."""
 
-    kind: str
-    values: dict[str, Any]
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.values[name]
-        except KeyError:
-            raise AttributeError(f"{self.kind} has no field {name!r}") from None
+def parts_of(value: Any) -> dict[Any, Any] | None:
+    """What a container or a dataclass holds, by key, place or name; None for anything else."""
+    # What a class makes of looking at it happens here: neither dict() nor vars() would run it.
+    if isinstance(value, Mapping):
+        return dict(value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return dict(zip(value._fields, value, strict=True))
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value))
+    if isinstance(value, SavedFields):
+        return {name: item for name, item in vars(value).items() if name != KIND}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return None
+
+
+def with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:
+    """The same kind of value as one that has parts, with others; of containers the plain kind."""
+    if isinstance(value, Mapping):
+        return dict(parts)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*parts.values())
+    if isinstance(value, list | tuple):
+        return (list if isinstance(value, list) else tuple)(parts.values())
+    changed = copy(value)
+    for name, item in parts.items():
+        object.__setattr__(changed, name, item)  # a frozen dataclass refuses setattr
+    return changed
 
 
 def to_host(value: Any) -> Any:
@@ -58,22 +81,10 @@ def detach(value: Any) -> Any:
 def _map_tensors(value: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
         return function(value)
-    if isinstance(value, Mapping):
-        return {key: _map_tensors(item, function) for key, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_map_tensors(item, function) for item in value))
-    if isinstance(value, list | tuple):
-        return (list if isinstance(value, list) else tuple)(_map_tensors(item, function) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = copy(value)
-        for name, item in _map_tensors(_fields_of(value), function).items():
-            object.__setattr__(changed, name, item)  # a frozen dataclass refuses setattr
-        return changed
-    return value
-
-
-def _fields_of(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    parts = parts_of(value)
+    if parts is None:
+        return value
+    return with_parts(value, {key: _map_tensors(item, function) for key, item in parts.items()})
 
 
 def find_lazy(result: Any) -> str | None:
@@ -81,40 +92,28 @@ def find_lazy(result: Any) -> str | None:
     for kind, type_ in LAZY.items():
         if isinstance(result, type_):
             return kind
-    parts: list[Any] = []
-    if isinstance(result, Mapping):
-        parts = list(result.values())
-    elif isinstance(result, list | tuple):
-        parts = list(result)
-    elif is_dataclass(result) and not isinstance(result, type):
-        parts = list(_fields_of(result).values())
-    return next(filter(None, map(find_lazy, parts)), None)
+    return next(filter(None, map(find_lazy, (parts_of(result) or {}).values())), None)
 
 
 def compare_results(
     workload: Workload, point: Point, pair: ResultPair, ended: Mapping[str, tuple[Any, str | None]]
 ) -> dict[str, Any]:
-    """Compare two variants at a point, given the result or the error of each variant there.
-
-    Returns:
-        What a ``ResultCheck`` is made of, as JSON can carry it.
+    """What a ``ResultCheck`` is made of: how two variants compare, given each one's result or error there.
 
     Raises:
         TypeError: The workload's own comparison returned something else than a text or None.
     """
     (expected, target_error), (actual, error) = ended[pair.target], ended[pair.variant]
-    found: dict[str, Any] = {**asdict(pair), "at": dict(point), "difference": None, "skipped": False}
-    if target_error:
-        return {**found, "skipped": True}
-    if error:
-        return {**found, "difference": f"raised {error}"}
-    # A tolerance in the claim is about our comparison, not about the workload's own.
-    if workload.same is None or pair.tolerance is not None:
-        return {**found, "difference": difference(expected, actual, pair.tolerance)}
-    answer = workload.same(expected, actual)
-    if answer is not None and not isinstance(answer, str):
-        raise TypeError(f"same must return None or the difference in words, not {answer!r}")
-    return {**found, "difference": answer}
+    found = None
+    if error and not target_error:
+        found = f"raised {error}"
+    elif not target_error:
+        # A tolerance in the claim is about our comparison, not about the workload's own.
+        own = workload.same if pair.tolerance is None else None
+        found = own(expected, actual) if own else difference(expected, actual, pair.tolerance)
+        if found is not None and not isinstance(found, str):
+            raise TypeError(f"same must return None or the difference in words, not {found!r}")
+    return {**asdict(pair), "at": dict(point), "difference": found, "skipped": bool(target_error)}
 
 
 def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
@@ -150,32 +149,30 @@ def difference(expected: Any, actual: Any, tolerance: float | None = None) -> st
 def _differences(expected: Any, actual: Any, tolerance: float | None, path: str) -> Iterator[str]:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
         yield from _tensor_differences(expected, actual, tolerance, path)
-    elif type(expected) is not type(actual) and not (
-        # Two dataclasses may differ in nothing but the revision that their module was imported from.
-        is_dataclass(expected) and is_dataclass(actual) and _class_name(expected) == _class_name(actual)
-    ):
-        yield f"{path}: {type(actual).__name__} instead of {type(expected).__name__}"
-    elif isinstance(expected, SavedFields):
-        if expected.kind != actual.kind:
-            yield f"{path}: {actual.kind} instead of {expected.kind}"
-        else:
-            yield from _differences(expected.values, actual.values, tolerance, path)
-    elif isinstance(expected, Mapping):
-        for key in [*expected, *(key for key in actual if key not in expected)]:
-            if key not in expected or key not in actual:
-                yield f"{path}[{key!r}]: {'missing' if key in expected else 'not expected'}"
+        return
+    kind, other_kind = _kind(expected), _kind(actual)
+    if kind != other_kind:
+        yield f"{path}: {other_kind.rpartition('.')[2]} instead of {kind.rpartition('.')[2]}"
+        return
+    parts, others = parts_of(expected), parts_of(actual)
+    if parts is None or others is None:
+        if not _is_same_value(expected, actual, tolerance):
+            yield f"{path}: {actual!r} instead of {expected!r}"
+    elif isinstance(expected, list | tuple) and len(parts) != len(others):
+        yield f"{path}: {len(others)} items instead of {len(parts)}"
+    else:
+        for key in dict.fromkeys([*parts, *others]):
+            if key not in parts or key not in others:
+                yield f"{path}[{key!r}]: {'missing' if key in parts else 'not expected'}"
             else:
-                yield from _differences(expected[key], actual[key], tolerance, f"{path}[{key!r}]")
-    elif isinstance(expected, list | tuple):
-        if len(expected) != len(actual):
-            yield f"{path}: {len(actual)} items instead of {len(expected)}"
-            return
-        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
-            yield from _differences(one, other, tolerance, f"{path}[{index}]")
-    elif is_dataclass(expected):
-        yield from _differences(_fields_of(expected), _fields_of(actual), tolerance, path)
-    elif not _is_same_value(expected, actual, tolerance):
-        yield f"{path}: {actual!r} instead of {expected!r}"
+                yield from _differences(parts[key], others[key], tolerance, f"{path}[{key!r}]")
+
+
+def _kind(value: Any) -> str:
+    """The full name of the class; one that was imported from two revisions is the same."""
+    if isinstance(value, SavedFields):
+        return str(vars(value)[KIND])
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _is_same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
@@ -186,10 +183,6 @@ def _is_same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
     if tolerance is None or not (math.isfinite(expected) and math.isfinite(actual)):
         return False
     return bool(abs(actual - expected) <= tolerance * max(abs(actual), abs(expected)))
-
-
-def _class_name(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _tensor_differences(
@@ -224,50 +217,31 @@ def save_result(folder: Path, variant: str, place: int, result: Any) -> None:
         CannotMeasureError: It returned something other than tensors, numbers, texts, containers of them and
             dataclasses.
     """
-    torch.save(_to_plain(result), _result_file(folder, variant, place))
+    torch.save(_without_classes(result), _result_file(folder, variant, place))
 
 
 def load_result(folder: Path, variant: str, place: int) -> Any:
-    """What ``save_result`` has written."""
-    return _from_plain(torch.load(_result_file(folder, variant, place), weights_only=True))
+    """What ``save_result`` has written; no code runs, whoever wrote the file."""
+    with torch.serialization.safe_globals([SavedFields]):
+        return torch.load(_result_file(folder, variant, place), weights_only=True)
 
 
 def _result_file(folder: Path, variant: str, place: int) -> Path:
     return folder / f"{place}-{variant.encode().hex()}.pt"
 
 
-def _to_plain(value: Any) -> Any:
-    """A value as pairs of a kind and its content, which ``torch.load`` reads without running any code."""
+def _without_classes(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return "plain", value.detach().cpu().clone()
-    if is_dataclass(value) and not isinstance(value, type):
-        return "fields", (type(value).__qualname__, _plain_items(_fields_of(value)))
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        named = dict(zip(value._fields, value, strict=True))
-        return "fields", (type(value).__qualname__, _plain_items(named))
-    if isinstance(value, Mapping):
-        return "dict", _plain_items(value)
-    if isinstance(value, list | tuple):
-        return "list" if isinstance(value, list) else "tuple", [_to_plain(item) for item in value]
-    if type(value) in PLAIN:
-        return "plain", value
-    raise CannotMeasureError(
-        f"returned a {_class_name(value)}, which cannot be compared with the result of another revision; "
-        "give the workload a read that returns its tensors and numbers"
-    )
-
-
-def _plain_items(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    return [(_to_plain(key), _to_plain(value)) for key, value in mapping.items()]
-
-
-def _from_plain(saved: Any) -> Any:
-    kind, content = saved
-    if kind == "fields":
-        return SavedFields(content[0], {_from_plain(key): _from_plain(value) for key, value in content[1]})
-    if kind == "dict":
-        return {_from_plain(key): _from_plain(value) for key, value in content}
-    if kind in ("list", "tuple"):
-        items = [_from_plain(item) for item in content]
-        return items if kind == "list" else tuple(items)
-    return content
+        return value.detach().cpu().clone()
+    parts = parts_of(value)
+    if parts is None:
+        if type(value) not in PLAIN:
+            raise CannotMeasureError(
+                f"returned a {_kind(value)}, which cannot be compared with the result of another revision; "
+                "give the workload a read that returns its tensors and numbers"
+            )
+        return value
+    parts = {_without_classes(key): _without_classes(item) for key, item in parts.items()}
+    if is_dataclass(value) or hasattr(value, "_fields"):
+        return SavedFields(**parts, **{KIND: type(value).__qualname__})
+    return with_parts(value, parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +59,9 @@ class JobReport:
 
     def to_json(self) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
-        return {
-            "meter": self.meter,
-            "torch": torch_version(),
-            "device": self.device,
-            "sweep": self.sweep,
-            "variants": {name: variant_json(runs) for name, runs in self.runs.items()},
-            "agreements": self.agreements,
-            "not_measured": self.not_measured,
-            "files": self.files,
-            "imported": self.imported,
-            "timed_on": self.timed_on,
-        }
+        rest = {name: value for name, value in vars(self).items() if name != "runs"}
+        variants = {name: variant_json(runs) for name, runs in self.runs.items()}
+        return {**rest, "torch": torch_version(), "variants": variants}
 
 
 def variant_json(runs: Sequence[VariantRun]) -> dict[str, Any]:
@@ -84,14 +75,7 @@ def variant_json(runs: Sequence[VariantRun]) -> dict[str, Any]:
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
         "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
         "sites": [
-            {
-                "file": file,
-                "line": line,
-                "function": function,
-                "what": what,
-                "law": fit.law,
-                "growth": fit.growth,
-            }
+            {"file": file, "line": line, "function": function, "what": what, **asdict(fit)}
             for (file, line, function, what), fit in fit_sites(runs).items()
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),

@@ -23,6 +23,8 @@ DEVICES = "finding_tickets.measure.meter:gpu_names"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
 
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+"""Read by CUDA when it starts, which is after the fork."""
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}

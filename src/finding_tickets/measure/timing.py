@@ -11,7 +11,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import comb
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -55,6 +55,10 @@ Pair = tuple[str, str]
 """The subject, whose time is divided, and the reference."""
 
 
+UNKNOWN = {"ratio": None, "low": None, "high": None, "rounds": 0}
+"""Stands in an answer where an interval does."""
+
+
 class VariantRaisedError(Exception):
     """A variant ended a run with an exception: which one, where, and what that says."""
 
@@ -79,13 +83,10 @@ def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) -> list[dict[str, Any]]:
-    """Time what a job asks for.
+    """What a ``Timing`` is made of, for each question of a job.
 
     ``prepare`` is called in each process before any code is loaded. It returns what may give other functions
     for variants, once they are.
-
-    Returns:
-        What a ``Timing`` is made of, for each question.
 
     Raises:
         CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
@@ -114,63 +115,46 @@ def answer_questions(
     for place, questions in enumerate(at_point.values()):
         now = clock()
         deadline = now + (end - now) / (len(at_point) - place)
-        at, ask = questions[0].at, timers[questions[0].subject]
-        pairs = [(each.subject, each.reference) for each in questions]
-        found: dict[Pair, RatioInterval | str]
-        if why := ask("cannot_time", at):
-            found = dict.fromkeys(pairs, str(why))
-        else:
-
-            def run(variant: str, number: int, at: At = at) -> float:
-                return float(timers[variant]("run", variant, at, number))
-
-            try:
-                found = compare_times(
-                    run, pairs, doubt=doubt, empty=ask("empty", at), deadline=deadline, clock=clock
-                )
-            except VariantRaisedError as error:
-                found = dict.fromkeys(pairs, str(error))
+        at, pairs = questions[0].at, [(each.subject, each.reference) for each in questions]
+        try:
+            found = compare_times(timers, at, pairs, doubt=doubt, deadline=deadline, clock=clock)
+        except VariantRaisedError as error:
+            found = dict.fromkeys(pairs, str(error))
         for (subject, reference), answer in found.items():
-            known = answer if isinstance(answer, RatioInterval) else None
-            yield {
-                "variant": subject,
-                "reference": reference,
-                "at": at,
-                "device": job.device_name,
-                "ratio": known.ratio if known else None,
-                "low": known.low if known else None,
-                "high": known.high if known else None,
-                "rounds": known.rounds if known else 0,
-                "text": str(answer),
-            }
+            known = asdict(answer) if isinstance(answer, RatioInterval) else UNKNOWN
+            about = {"variant": subject, "reference": reference, "at": at, "device": job.device_name}
+            yield {**about, **known, "text": str(answer)}
 
 
 def compare_times(
-    run: Callable[[str, int], float],
+    timers: Mapping[str, Ask],
+    at: At,
     pairs: Collection[Pair],
     *,
     doubt: float,
-    empty: float,
     deadline: float,
     clock: Clock,
 ) -> dict[Pair, RatioInterval | str]:
-    """How the times of each pair compare, or why that is not known.
+    """How the times of each pair compare at a point, or why that is not known.
 
     Every round runs each variant once, on data of its own, and in the opposite order of the round before, so
     that what else the machine does falls on all alike. No round begins after the ``deadline`` by ``clock``.
-    ``run`` runs a variant on the data of a round and returns its seconds, and ``empty`` are those that a run
-    of nothing takes. ``doubt`` is how likely each interval may miss.
+    ``doubt`` is how likely each interval may miss.
     """
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    ask = timers[names[0]]
+    if why := ask("cannot_time", at):
+        return dict.fromkeys(pairs, str(why))
+    empty = float(ask("empty", at))
     for number in range(WARM_UPS):
         for name in names:
-            run(name, -1 - number)
+            timers[name]("run", name, at, -1 - number)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(ROUNDS):
         if clock() > deadline:
             break
         for name in names if number % 2 == 0 else reversed(names):
-            seconds[name].append(run(name, number))
+            seconds[name].append(float(timers[name]("run", name, at, number)))
     return {pair: _ratio(seconds, pair, doubt, empty) for pair in pairs}
 
 
@@ -316,24 +300,27 @@ def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) ->
 
 def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> None:
     """Load the code and do what is asked for, until nothing is."""
-    root, folder = Path(job.root), Path(code.folder)
     timer: LocalTimer | None = None
     while order := connection.recv():
         answer: tuple[Any, Exception | None]
         try:
-            if timer is None:
-                # One thread, as in counting: what else runs on this machine disturbs one less than all.
-                torch.set_num_threads(1)
-                replace_functions = prepare() if prepare else dict
-                workload = load_workload(job.verifier, root, folder)
-                loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
-                gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
-                # A GPU goes on while the host waits, so that nothing can be taken off there.
-                waited = waiting() if job.device == "cpu" else float
-                timer = LocalTimer(workload, replace_functions(loaded), job.device, folder, waited=waited)
+            timer = timer or _load_timer(job, code, prepare)
             answer = timer.ask(*order), None
         except (VariantRaisedError, CannotMeasureError) as error:
             answer = None, error
         except Exception as error:
-            answer = None, CannotMeasureError(describe(error, root, folder))
+            answer = None, CannotMeasureError(describe(error, Path(job.root), Path(code.folder)))
         connection.send(answer)
+
+
+def _load_timer(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> LocalTimer:
+    folder = Path(code.folder)
+    # One thread, as in counting: what else runs on this machine disturbs one less than all.
+    torch.set_num_threads(1)
+    replace_functions = prepare() if prepare else dict
+    workload = load_workload(job.verifier, Path(job.root), folder)
+    loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
+    gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
+    # A GPU goes on while the host waits, so that nothing can be taken off there.
+    waited = waiting() if job.device == "cpu" else float
+    return LocalTimer(workload, replace_functions(loaded), job.device, folder, waited=waited)

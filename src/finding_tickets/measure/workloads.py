@@ -91,35 +91,37 @@ class Workload:
             raise ValueError(f"timed_on must be one of {', '.join(TIMED_ON)}, not {self.timed_on!r}")
 
 
-class StandInType(type):
-    """Makes classes whose attributes are such classes too."""
+class StandIn:
+    """Can be called, entered, iterated over and derived from, has every attribute, and does nothing."""
 
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _named(f"{cls.__qualname__}.{name}")
-
-
-class StandIn(metaclass=StandInType):
-    """Can be made, called, entered, iterated over and derived from, and does nothing."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - takes whatever it is given
-        super().__init__()
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A stand-in, or the function that it is to decorate."""
-        if cls.__module__ == __name__ and len(args) == 1 and not kwargs and callable(args[0]):
-            return args[0]
-        return super().__new__(cls)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take whatever it is given."""
 
     def __getattr__(self, name: str) -> Any:
+        # What Python itself looks for, a version or a way to copy, is not there.
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(self)()
+        return StandIn()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Nothing again, or the function that it is to decorate."""
-        return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else type(self)()
+        return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else StandIn()
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        """What a class derives from that names this as a base: of several each needs a class of its own."""
+        return (type("StandIn", (StandIn,), {}),)
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, StandIn)
+
+    def __subclasscheck__(self, kind: type) -> bool:
+        return issubclass(kind, StandIn)
+
+    def __or__(self, other: object) -> Any:
+        """An annotation such as ``Run | None``."""
+        return self
+
+    __ror__ = __or__
 
     def __enter__(self) -> Any:
         return self
@@ -133,23 +135,15 @@ class StandIn(metaclass=StandInType):
     def __len__(self) -> int:
         return 0
 
-    def __bool__(self) -> bool:
-        return False
-
-
-def _named(name: str) -> type:
-    return StandInType(name.rpartition(".")[2], (StandIn,), {"__module__": __name__, "__qualname__": name})
-
 
 class StandInModule(ModuleType):
-    """A module in which every name is something inert."""
+    """A module in which every name is a stand-in."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = _named(f"{self.__name__}.{name}")
-        setattr(self, name, made)
-        return made
+        setattr(self, name, StandIn())
+        return getattr(self, name)
 
 
 class StandInFinder(MetaPathFinder, Loader):

@@ -15,7 +15,8 @@ from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
 from finding_tickets.register.config import is_configured, read_config
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.identifiers import natural, numbered
+from finding_tickets.register.identifiers import numbered
+from finding_tickets.register.index import natural
 
 MOST_SHAPES = 4
 _UNFIT = "id-form"
@@ -95,7 +96,7 @@ def _read(files: Iterable[File], vocabulary: Vocabulary) -> tuple[list[Document]
     documents, problems = list[Document](), list[Problem]()
     for file in files:
         content = read_file(file, [])
-        document, found = read_document(content.data, file.path, vocabulary) if content else (None, ())
+        document, found = read_document(content, file.path, vocabulary) if content is not None else (None, ())
         documents += [document] if document else []
         problems += found if document else ()
     return documents, problems

@@ -9,22 +9,15 @@ from datetime import date
 from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.edit.splices import Splices
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.section_kinds import SectionKind
-from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
 from finding_tickets.register.actions import KEYS, MetadataKey, Step, ticking, write_row
-from finding_tickets.register.disposition import (
-    REOPENED_AS,
-    SETTLED_AS,
-    check_transition,
-    outcome_of,
-    status_of,
-)
+from finding_tickets.register.disposition import REOPENED_AS, SETTLED_AS, check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched
-from finding_tickets.register.index import Row
+from finding_tickets.register.index import Row, outcome_of
 
 _WORDS = {
     Outcome.FIXED: "Fixed",

@@ -1,33 +1,30 @@
-"""The configuration of a register: tickets.toml, or ``[tool.tickets]`` in pyproject.toml.
+"""Where a register is, and its configuration: tickets.toml, or ``[tool.tickets]`` in pyproject.toml.
 
-A file is validated once: what came of it is kept in the user's cache by the digest of its content, so that
-neither TOML nor the model of the table is needed to read it again.
+A file is validated once: the configuration that came of it is kept in the user's cache by the digest of the
+content, so that neither TOML nor pydantic is needed to read it again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from finding_tickets.errors import BadDataError
+import msgspec
+
+from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.ground.version import __version__
-from finding_tickets.model.vocabulary import Vocabulary, squeeze
+from finding_tickets.model.vocabulary import Vocabulary
 
 CONFIG_FILE = "tickets.toml"
 PROJECT_FILE = "pyproject.toml"
-SIMULATED, CUDA = METERS = ("simulated", "cuda")
+SIMULATED, CUDA = "simulated", "cuda"
 
 _CACHE = "config"
 _KEEP = 64
-_FORM = 1
-"""Of what is kept: another form has other digests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +83,8 @@ def read_config(root: Path) -> Config:
     Raises:
         BadDataError: The file cannot be read, has an unknown key or a value of the wrong type.
     """
-    for name in (CONFIG_FILE, PROJECT_FILE):
-        if is_file(root / name) and (config := _config(root, name, _content(root / name))):
-            return config
-    return Config()
+    name = is_configured(root)
+    return config_from(root, {name: _content(root / name)} if name else {})
 
 
 def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
@@ -99,8 +94,17 @@ def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
         BadDataError: As ``read_config`` does.
     """
     for name in (CONFIG_FILE, PROJECT_FILE):
-        if name in texts and (config := _config(root, name, texts[name])):
-            return config
+        if name not in texts or not (config := _config(root / name, texts[name])):
+            continue
+        # Where a link leads can change while the text stays, so this is checked each time.
+        inside = os.path.realpath(root)
+        folders = {"tickets": config.tickets, "evidence": [config.evidence], "templates": [config.templates]}
+        for key, paths in folders.items():
+            for path in paths:
+                # Unlike Path.resolve, realpath does not fail where links lead in a circle.
+                if not Path(os.path.realpath(root / path)).is_relative_to(inside):
+                    raise BadDataError(f"{key}: {path} leaves the repository", file=str(root / name))
+        return config
     return Config()
 
 
@@ -110,16 +114,77 @@ def is_configured(root: Path) -> str | None:
     Raises:
         BadDataError: The pyproject.toml cannot be read, or has a mistake.
     """
-    if is_file(root / CONFIG_FILE):
+    # Path.is_file and is_dir raise below a folder that may not be entered.
+    if os.path.isfile(root / CONFIG_FILE):  # noqa: PTH113
         return CONFIG_FILE
     project = root / PROJECT_FILE
-    has_table = is_file(project) and _values(project, _content(project)) is not None
+    has_table = os.path.isfile(project) and _config(project, _content(project)) is not None  # noqa: PTH113
     return PROJECT_FILE if has_table else None
 
 
-def is_file(path: Path) -> bool:
-    """Whether there is a file, as far as one may look."""
-    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises below a folder that may not be entered
+def is_repository(folder: Path) -> bool:
+    """Whether ``folder`` is configured for a register or has a folder of tickets."""
+    return os.path.isdir(folder / Config.tickets[0]) or is_configured(folder) is not None  # noqa: PTH112
+
+
+def find_root(start: Path) -> Path:
+    """The nearest repository with a register, from ``start`` upwards.
+
+    Raises:
+        UsageError: There is none.
+    """
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if is_repository(folder):
+            return folder
+    hint = "tickets init makes one, --root names one"
+    raise UsageError(f"no register in {start} or above it", hint=hint)
+
+
+def chosen_root(root: Path | None) -> Path:
+    """The root that the user names, else (or for the current directory) the nearest register upwards.
+
+    Raises:
+        UsageError: There is no such folder, or no register.
+    """
+    return find_root(Path.cwd()) if root is None or root == Path() else checked_root(root)
+
+
+def checked_root(root: Path) -> Path:
+    """A root that the user names.
+
+    Raises:
+        UsageError: It is not a folder.
+    """
+    if not root.is_dir():
+        raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
+    return root.resolve()
+
+
+def repository_of(root: Path) -> Path:
+    """The folder that the user names; for the current directory the register it is in, else git's work tree.
+
+    Outside of both it is the current directory itself.
+
+    Raises:
+        UsageError: It is not a folder.
+    """
+    if root != Path():
+        return checked_root(root)
+    try:
+        return find_root(Path.cwd())
+    except UsageError:
+        # Most folders are in a register, and git is not asked.
+        from finding_tickets.ground.git import work_tree
+
+        return work_tree(Path.cwd()) or Path.cwd()
+
+
+def folders_of(root: Path) -> tuple[Config, tuple[Path, ...]]:
+    """The configuration at ``root`` and the folders that hold its documents: itself for a bare folder."""
+    config = read_config(root)
+    folders = tuple(root / folder for folder in config.tickets)
+    return config, folders if is_repository(root) else (root,)
 
 
 def _content(path: Path) -> bytes:
@@ -129,80 +194,19 @@ def _content(path: Path) -> bytes:
         raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
 
 
-def _values(path: Path, content: bytes) -> dict[str, Any] | None:
-    """A value for each key, as JSON has it; None where a pyproject.toml has no table for the tool."""
-    name = hashlib.sha256(f"{_FORM} {__version__} {path.name}\n".encode() + content).hexdigest()
-    kept = read_entry(_CACHE, f"{name}.json")
-    if kept is None:
-        kept = _validated(path, content)
-        write_entry(_CACHE, f"{name}.json", kept, _KEEP)
-    try:
-        values = json.loads(kept)
-    except ValueError:
-        # A damaged entry is made anew.
-        values = json.loads(_validated(path, content))
-    return values if isinstance(values, dict) else None
+def _config(path: Path, content: bytes) -> Config | None:
+    """What a file says; None for a pyproject.toml without a table for the tool."""
+    # With other defaults, words or keys the same file makes another configuration.
+    depends_on = f"{__version__} {Config()} {path.name}\n".encode() + content
+    name = f"{hashlib.sha256(depends_on).hexdigest()}.json"
+    if kept := read_entry(_CACHE, name):
+        try:
+            return msgspec.json.decode(kept, type=Config | None)
+        except msgspec.MsgspecError:
+            # A damaged entry is made anew below.
+            pass
+    from finding_tickets.register.config_schema import parse_config
 
-
-def _validated(path: Path, content: bytes) -> bytes:
-    import tomllib
-
-    try:
-        table = tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"at line (\d+)", str(error))
-        number = int(line[1]) if line else None
-        raise BadDataError(f"not TOML: {error}", file=str(path), line=number) from error
-    if path.name == PROJECT_FILE:
-        tool = table.get("tool", {})
-        if not isinstance(tool, dict) or "tickets" not in tool:
-            return b"null"
-        table = tool["tickets"]
-        if not isinstance(table, dict):
-            raise BadDataError("tool.tickets must be a table", file=str(path))
-    from finding_tickets.register.config_schema import validate
-
-    return validate(table, str(path))
-
-
-def _config(root: Path, name: str, content: bytes) -> Config | None:
-    values = _values(root / name, content)
-    if values is None:
-        return None
-    usual = Vocabulary()
-    words: dict[str, Any] = {}
-    for key in ("severities", "statuses", "outcomes", "opinions"):
-        more = values.pop(key, {})
-        # A spelling of one word that the register gives to another one is that one's alone.
-        given = {squeeze(each) for others in more.values() for each in others}
-        words[key] = {
-            word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
-            for word, others in getattr(usual, key).items()
-        }
-    for key in ("agents", "domains", "categories"):
-        if (own := values.pop(key, None)) is not None:
-            words[key] = {word: tuple(others) for word, others in own.items()}
-    if "id_pattern" in values:
-        words["id_pattern"] = values.pop("id_pattern")
-    if "matrix" in values:
-        axes = _tuples(values["matrix"])
-        axes.setdefault("meters", METERS if axes.get("gpus") else (SIMULATED,))
-        values["matrix"] = MatrixConfig(**axes)
-    if "ray" in values:
-        values["ray"] = values["ray"].get("resources", {})
-    config = Config(**_tuples(values), vocabulary=Vocabulary(**words))
-    # Where a link leads can change while the text stays, so that this is looked at each time.
-    inside = os.path.realpath(root)
-    folders = {"tickets": config.tickets, "evidence": [config.evidence], "templates": [config.templates]}
-    for key, paths in folders.items():
-        for path in paths:
-            # Unlike Path.resolve, this raises nothing where links lead in a circle.
-            if not Path(os.path.realpath(root / path)).is_relative_to(inside):
-                raise BadDataError(f"{key}: {path} leaves the repository", file=str(root / name))
-    return config
-
-
-def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    kept = msgspec.json.encode(parse_config(path, content, is_project=path.name == PROJECT_FILE))
+    write_entry(_CACHE, name, kept, _KEEP)
+    return msgspec.json.decode(kept, type=Config | None)

@@ -6,39 +6,34 @@ Each field's description ends the sentence "KEY must be ...", by which a wrong v
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
+    ByteSize,
     ConfigDict,
+    Field,
     StringConstraints,
     ValidationError,
     model_validator,
 )
-from pydantic import Field as Key
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.paths import safe_name
-from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
-_SIZE = re.compile(r"(?P<number>\d{1,18})\s*(?P<unit>B|[KMGT]i?B)?", re.IGNORECASE)
-_POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")
 _OF_RAY = {"CPU", "GPU", "memory", "object_store_memory"}
-
-
-def _size(value: Any) -> Any:
-    """``8589934592`` or ``"8GiB"`` as bytes; ``GB`` is a thousand million."""
-    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    match = _SIZE.fullmatch(text)
-    if match is None or int(match["number"]) == 0:
-        return None
-    unit = (match["unit"] or "B").upper()
-    return int(match["number"]) * int((1024 if "I" in unit else 1000) ** _POWERS[unit[0]])
+_MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions")
+_OWN_WORDS = ("id_pattern", "agents", "domains", "categories")
+_TABLES = {"ray", "matrix"}
+_AXES = ("meters", "torch", "gpus", "revisions")
 
 
 def _pattern(value: str) -> str:
@@ -95,125 +90,130 @@ def _table(value: Any) -> Any:
     return dict.fromkeys(value, ()) if are_texts else value
 
 
+def key(must_be: str, name: str | None = None) -> Any:
+    """A key that need not be there; what is not stated has the default of ``Config``."""
+    return Field(default=None, description=must_be, alias=name)
+
+
+Text = Annotated[str, StringConstraints(min_length=1)]
 Texts = tuple[str, ...]
 Words = Annotated[dict[str, Texts], BeforeValidator(_table)]
-Path = Annotated[str, StringConstraints(min_length=1)]
-Paths = Annotated[
-    tuple[Path, ...],
-    Key(min_length=1),
+Folders = Annotated[
+    tuple[Text, ...],
+    Field(min_length=1),
     BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
 ]
-Size = Annotated[int, BeforeValidator(_size)]
-Amounts = Annotated[dict[str, Annotated[float, Key(strict=True)]], AfterValidator(_amounts)]
-Seconds = Annotated[float, Key(gt=0, allow_inf_nan=False, strict=True)]
-Meters = tuple[Literal["simulated", "cuda"], ...]
+# Fewer bytes hold nothing; and for pydantic, true is the number 1.
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+Size = Annotated[ByteSize, Field(ge=1024)]
+Amounts = Annotated[dict[str, Annotated[float, Field(strict=True)]], AfterValidator(_amounts)]
+Meters = Annotated[tuple[Literal["simulated", "cuda"], ...], Field(min_length=1), AfterValidator(_once)]
+Revisions = Annotated[Texts, AfterValidator(_once), AfterValidator(_folders_apart)]
+Gpus = dict[Annotated[str, StringConstraints(pattern=r"\S")], Amounts]
+BYTES = "a number of bytes such as '8GiB'"
 WORDS = "a list of words or a table of their spellings"
 
 
-class StrictTable(BaseModel):
-    """A table of the configuration: other keys are refused, and values are not converted."""
+class ConfigTable(BaseModel):
+    """The whole configuration; keys of the tables ``ray`` and ``matrix`` are joined with their names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-
-class RayTable(StrictTable):
-    """``ray``: what is asked of a Ray cluster."""
-
-    resources: Amounts | None = Key(default=None, description="a table of names and amounts")
-
-
-class MatrixTable(StrictTable):
-    """``matrix``: on what tickets are measured beside the tool's own environment."""
-
-    meters: Annotated[Meters, Key(min_length=1), AfterValidator(_once)] | None = Key(
-        default=None, description="a list of simulated and cuda"
+    tickets: Folders = key("a path or a list of at least one")
+    evidence: Text = key("a path")
+    templates: Text = key("a path")
+    meter: Literal["auto", "simulated", "cuda"] = key("one of auto, simulated, cuda")
+    timeout: Seconds = key("a number of seconds above 0")
+    memory: Size = key(BYTES)
+    largest_file: Size = key(BYTES)
+    lint_select: Texts = key("a list of names")
+    lint_ignore: Texts = key("a list of names")
+    ray: Amounts = key("a table of names and amounts", "ray.resources")
+    meters: Meters = key("a list of simulated and cuda", "matrix.meters")
+    torch: Annotated[dict[str, Text], AfterValidator(_versions)] = key(
+        "a table of versions, in quotes, and paths of a Python", "matrix.torch"
     )
-    torch: Annotated[dict[str, Path], AfterValidator(_versions)] | None = Key(
-        default=None, description="a table of versions, in quotes, and paths of a Python"
-    )
-    gpus: dict[Annotated[str, StringConstraints(pattern=r"\S")], Amounts] | None = Key(
-        default=None, description="a table of names and resources"
-    )
-    revisions: Annotated[Texts, AfterValidator(_once), AfterValidator(_folders_apart)] | None = Key(
-        default=None, description="a list of texts"
-    )
+    gpus: Gpus = key("a table of names and resources", "matrix.gpus")
+    revisions: Revisions = key("a list of texts", "matrix.revisions")
+    id_pattern: Annotated[str, AfterValidator(_pattern)] = key("a regular expression")
+    severities: Words = key(WORDS)
+    statuses: Words = key(WORDS)
+    outcomes: Words = key(WORDS)
+    opinions: Words = key(WORDS)
+    agents: Words = key(WORDS)
+    domains: Words = key(WORDS)
+    categories: Words = key(WORDS)
 
     @model_validator(mode="after")
-    def _cuda_has_gpus(self) -> MatrixTable:
+    def _fits_together(self) -> ConfigTable:
         if self.meters and ("cuda" in self.meters) != bool(self.gpus):
-            raise ValueError(
-                "the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}"
-            )
-        return self
-
-
-class ConfigTable(StrictTable):
-    """The whole configuration, key by key; what is not stated has the default of ``Config``."""
-
-    tickets: Paths | None = Key(default=None, description="a path or a list of at least one")
-    evidence: Path | None = Key(default=None, description="a path")
-    templates: Path | None = Key(default=None, description="a path")
-    meter: Literal["auto", "simulated", "cuda"] | None = Key(
-        default=None, description="one of auto, simulated, cuda"
-    )
-    timeout: Seconds | None = Key(default=None, description="a number of seconds above 0")
-    memory: Size | None = Key(default=None, description="a number of bytes such as '8GiB'")
-    largest_file: Size | None = Key(default=None, description="a number of bytes such as '8GiB'")
-    lint_select: Texts | None = Key(default=None, description="a list of names")
-    lint_ignore: Texts | None = Key(default=None, description="a list of names")
-    ray: RayTable | None = Key(default=None, description="a table with nothing but resources")
-    matrix: MatrixTable | None = Key(default=None, description="a table")
-    id_pattern: Annotated[str, AfterValidator(_pattern)] | None = Key(
-        default=None, description="a regular expression"
-    )
-    severities: Words | None = Key(default=None, description=WORDS)
-    statuses: Words | None = Key(default=None, description=WORDS)
-    outcomes: Words | None = Key(default=None, description=WORDS)
-    opinions: Words | None = Key(default=None, description=WORDS)
-    agents: Words | None = Key(default=None, description=WORDS)
-    domains: Words | None = Key(default=None, description=WORDS)
-    categories: Words | None = Key(default=None, description=WORDS)
-
-    @model_validator(mode="after")
-    def _known_words(self) -> ConfigTable:
-        usual = Vocabulary()
-        for key in ("severities", "statuses", "outcomes", "opinions"):
-            known: Mapping[str, Texts] = getattr(usual, key)
-            for word in getattr(self, key) or ():
+            together = "the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}"
+            raise ValueError(f"matrix: {together}")
+        for name in _MORE_SPELLINGS:
+            known = getattr(Vocabulary(), name)
+            for word in getattr(self, name) or ():
                 if word not in known:
-                    raise ValueError(f"{key}: no such word as {word!r}; the words are {', '.join(known)}")
+                    raise ValueError(f"{name}: no such word as {word!r}; the words are {', '.join(known)}")
         return self
 
 
-def validate(table: Mapping[str, Any], file: str) -> bytes:
-    """The configuration that a table states, as JSON with a value for each key that it has.
+def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, Any] | None:
+    """The attributes of the ``Config`` in a file; None for a project's file without a table for the tool.
 
     Raises:
-        BadDataError: A key is unknown or a value wrong; the message names file and key.
+        BadDataError: It is no TOML, a key is unknown or a value wrong; the message names file and key.
     """
     try:
-        return ConfigTable.model_validate(table).model_dump_json(exclude_unset=True).encode()
+        table = tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise BadDataError(f"cannot be read: {error}", file=str(path)) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        number = int(line[1]) if line else None
+        raise BadDataError(f"not TOML: {error}", file=str(path), line=number) from error
+    if is_project:
+        tool = table.get("tool", {})
+        if not isinstance(tool, dict) or "tickets" not in tool:
+            return None
+        table = tool["tickets"]
+        if not isinstance(table, dict):
+            raise BadDataError("tool.tickets must be a table", file=str(path))
+    flat = {name: value for name, value in table.items() if name not in _TABLES}
+    for name in _TABLES & table.keys():
+        if not isinstance(table[name], dict):
+            raise BadDataError(f"{name}: must be a table, not {table[name]!r}", file=str(path))
+        flat |= {f"{name}.{inner}": value for inner, value in table[name].items()}
+    try:
+        values = ConfigTable.model_validate(flat).model_dump(exclude_unset=True)
     except ValidationError as error:
-        # Only what is meant to be a table can have unknown keys, so these come first.
-        wrong = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    # The keys of the models on the way to the wrong value, and what stands there.
-    model: type[BaseModel] = ConfigTable
-    keys: list[str] = []
-    must_be, stated = "a table", table
-    location = list(map(str, wrong["loc"]))
-    while location and location[0] in model.model_fields:
-        key = location.pop(0)
-        keys.append(key)
-        must_be, stated = model.model_fields[key].description or must_be, stated[key]
-        if key not in {"ray", "matrix"}:
-            break
-        model = RayTable if key == "ray" else MatrixTable
-    place = f"{'.'.join(keys)}: " if keys else ""
-    if wrong["type"] == "extra_forbidden" and location:
-        close = get_close_matches(location[0], model.model_fields, n=1)
-        known = f"known keys are {', '.join(model.model_fields)}"
-        hint = f"did you mean {close[0]!r}?" if close else known
-        raise BadDataError(f"{place}unknown key {location[0]!r}", file=file, hint=hint)
+        raise _mistake(error, flat, str(path)) from None
+    matrix = {name: values.pop(name) for name in _AXES if name in values}
+    if "matrix" in table:
+        # Who names GPUs and no meter means both.
+        usual = ("simulated", "cuda") if matrix.get("gpus") else ("simulated",)
+        values["matrix"] = {"meters": usual, **matrix}
+    words = {name: values.pop(name) for name in _OWN_WORDS if name in values}
+    for name in _MORE_SPELLINGS:
+        more: Mapping[str, Texts] = values.pop(name, {})
+        # A spelling of one word that the register gives to another one is that one's alone.
+        given = {squeeze(each) for others in more.values() for each in others}
+        words[name] = {
+            word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
+            for word, others in getattr(Vocabulary(), name).items()
+        }
+    return {**values, "vocabulary": words}
+
+
+def _mistake(error: ValidationError, table: Mapping[str, Any], file: str) -> BadDataError:
+    """The first mistake in a table, in words of the configuration and not of pydantic."""
+    wrong = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    name = str(wrong["loc"][0]) if wrong["loc"] else ""
+    known = {each.alias or name: each.description for name, each in ConfigTable.model_fields.items()}
+    if wrong["type"] == "extra_forbidden":
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(known)}"
+        return BadDataError(f"unknown key {name!r}", file=file, hint=hint)
     if wrong["type"] == "value_error":
-        raise BadDataError(f"{place}{wrong['ctx']['error']}", file=file)
-    raise BadDataError(f"{place}must be {must_be}, not {stated!r}", file=file)
+        why = str(wrong["ctx"]["error"])
+        return BadDataError(f"{name}: {why}" if name else why, file=file)
+    return BadDataError(f"{name}: must be {known[name]}, not {table[name]!r}", file=file)

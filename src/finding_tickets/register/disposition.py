@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.errors import UsageError
 from finding_tickets.model.vocabulary import Outcome, Status, Vocabulary, word_for
+from finding_tickets.register.index import outcome_of
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -56,15 +57,6 @@ def status_of(document: Document) -> Status | None:
     """Where a finding stands; None for a review and where it is not understood."""
     field = document.status if document.kind == "finding" else None
     return field.value if field else None
-
-
-def outcome_of(document: Document) -> Outcome | None:
-    """How a finding was resolved: by its metadata, else by its section Resolution."""
-    if document.kind != "finding":
-        return None
-    if document.outcome and document.outcome.value:
-        return document.outcome.value
-    return document.resolution.outcome if document.resolution else None
 
 
 def disposition(document: Document) -> str:

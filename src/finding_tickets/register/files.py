@@ -1,23 +1,27 @@
-"""The files of a register: finding them, reading their bytes, and which belong together."""
+"""The files of a register: finding them, reading their bytes, and knowing those that have not changed."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from finding_tickets.ground.paths import relative
 from finding_tickets.model.problem import Level, Problem
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
+UNREADABLE = "unreadable"
+"""The rule of problems with files and folders that cannot be read."""
 ATTEMPTS = 3
 
 _SECOND = 10**9
 _FINE_TICK = _SECOND // 20
 _COARSE_TICK = 2 * _SECOND
+T = TypeVar("T")
 
 
 class State(NamedTuple):
@@ -33,7 +37,7 @@ class State(NamedTuple):
 
 
 class File(NamedTuple):
-    """A Markdown file: its path from the register's root, and where that is.
+    """A file: its path from the register's root, and where that is.
 
     ``state`` is None for what is not a regular file or is gone already; reading it tells which.
     """
@@ -43,11 +47,29 @@ class File(NamedTuple):
     state: State | None
 
 
-class Content(NamedTuple):
-    """The bytes of a file, and the state in which it had them."""
+class KnownFiles(Generic[T]):
+    """What was made of files, which counts as long as each is in the state in which it was read.
 
-    data: bytes
-    state: State
+    ``before`` is what an earlier run has kept, ``kept`` what this one has asked for and a later one may use.
+    """
+
+    def __init__(self, before: Mapping[str, tuple[State, T]]) -> None:
+        self._before = before
+        self.kept: dict[str, tuple[State, T]] = {}
+
+    def get(self, file: File, make: Callable[[File], T]) -> T:
+        """What ``make`` makes of a file, unless that is known from before."""
+        known = self._before.get(file.path)
+        if known and known[0] == file.state:
+            self.kept[file.path] = known
+            return known[1]
+        now = time.time_ns()
+        made = make(file)
+        is_unchanged = file.state and is_settled(file.state, now) and state_of(file.place) == file.state
+        # A name that is no text can be written nowhere.
+        if file.state and is_unchanged and file.path.isprintable():
+            self.kept[file.path] = file.state, made
+        return made
 
 
 def is_settled(state: State, now: int) -> bool:
@@ -96,24 +118,23 @@ def markdown_files(
                     sidecars.append(File(path, entry.path, state))
 
 
-def read_file(file: File, problems: list[Problem]) -> Content | None:
+def read_file(file: File, problems: list[Problem]) -> bytes | None:
     """The bytes of a file; None where it cannot be read, which is reported."""
     path = Path(file.place)
     try:
         for _ in range(ATTEMPTS):
             before = _state(path.stat())
             if before is None:
-                problems.append(_problem(file.path, "unreadable", Level.ERROR, "not a regular file"))
+                problems.append(_problem(file.path, UNREADABLE, Level.ERROR, "not a regular file"))
                 return None
             with path.open("rb") as stream:
                 data = stream.read()
-                after = _state(os.fstat(stream.fileno()))
-            if before == after:
-                return Content(data, before)
+                if before == _state(os.fstat(stream.fileno())):
+                    return data
         reason = "it changes while it is read"
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    problems.append(_problem(file.path, "unreadable", Level.ERROR, reason))
+    problems.append(_problem(file.path, UNREADABLE, Level.ERROR, reason))
     return None
 
 
@@ -127,7 +148,7 @@ def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError as error:
             reason = f"cannot be read: {error.strerror or error}"
-            problems.append(_problem(prefix.rstrip("/") or ".", "unreadable", Level.ERROR, reason))
+            problems.append(_problem(prefix.rstrip("/") or ".", UNREADABLE, Level.ERROR, reason))
             continue
         folders = {entry.name: entry for entry in entries if _is_folder(entry)}
         for name in (each for each, entry in folders.items() if entry.is_symlink()):

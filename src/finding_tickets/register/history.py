@@ -22,11 +22,9 @@ from finding_tickets.ground.git import (
 )
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.ground.paths import relative
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, folders_of
 from finding_tickets.register.files import SUFFIX
-from finding_tickets.register.identifiers import natural
-from finding_tickets.register.index import Row, row_of
-from finding_tickets.register.root import folders_of
+from finding_tickets.register.index import Row, natural, row_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,40 +8,37 @@ index, files are then read as if there were none.
 from __future__ import annotations
 
 import os
+import re
 import sys
-import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.ground.version import __version__
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.config import Config
-from finding_tickets.register.disposition import outcome_of
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.vocabulary import Outcome, Vocabulary
+from finding_tickets.register.config import Config, chosen_root, folders_of
 from finding_tickets.register.files import (
     SIDECAR,
+    UNREADABLE,
     File,
+    KnownFiles,
     State,
-    is_settled,
     markdown_files,
     pair_sidecars,
     read_file,
 )
-from finding_tickets.register.identifiers import IdPlace, duplicates, find, natural
-from finding_tickets.register.root import chosen_root, folders_of
 from finding_tickets.register.staleness import (
     CodeInputs,
     CurrentVerdict,
-    KnownFiles,
     RecordedEvidence,
     Verdicts,
     code_inputs,
@@ -49,7 +46,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.remediation import Claim
+    from finding_tickets.model.remediation import Claim, Remediation
     from finding_tickets.model.ticket import Ticket
 
 CACHE = "index"
@@ -59,6 +56,9 @@ _READERS = ("documents", "model", "register", "lint", "lint/rules")
 _PARSER = "pyromark"
 _CHECKSUM = 4
 """Bytes in front of an index that find out where it was damaged."""
+_NAMED = 3
+_SUGGESTIONS = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +150,18 @@ Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple[Problem, ...], t
 
 
 class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
-    """What was read of a file in a state: a document, the remediation beside one, or problems alone.
+    """What was read of a file: a document, the remediation beside one, or problems alone.
 
-    ``line`` is that of the ID. ``extras`` are None where nobody asked for them.
+    Attributes:
+        line: That of the ID of a document.
+        section: The line of its Remediation section; 0 without one.
+        code: What verifying a ticket depends on by the remediation that stands beside it.
+        extras: None where nobody asked for them.
     """
 
-    state: State | None
     row: Row | None = None
     line: int = 0
+    section: int = 0
     problems: tuple[Problem, ...] = ()
     code: CodeInputs | None = None
     extras: IndexExtras | None = None
@@ -167,7 +171,7 @@ class IndexFile(msgspec.Struct, array_like=True):
     """All that is kept for a register, by the paths of files from its root; ``key`` says how it was read."""
 
     key: str
-    entries: dict[str, IndexEntry] = {}
+    entries: dict[str, tuple[State, IndexEntry]] = {}
     evidence: dict[str, tuple[State, RecordedEvidence]] = {}
     digests: dict[str, tuple[State, str]] = {}
 
@@ -176,7 +180,8 @@ class IndexFile(msgspec.Struct, array_like=True):
 class Listing:
     """The rows of a register, sorted by ID as people count, with the problems met in reading them.
 
-    ``verdicts`` and ``extras`` are by the path of the document, for those that have some, where they were
+    ``sidecars`` are the files of remediations that stand beside their documents, by the paths of these.
+    ``verdicts`` and ``extras`` are by the path of the document too, for those that have some, where they were
     asked for.
     """
 
@@ -184,6 +189,7 @@ class Listing:
     config: Config
     rows: tuple[Row, ...]
     problems: tuple[Problem, ...]
+    sidecars: Mapping[str, str] = field(default_factory=dict)
     verdicts: Mapping[str, CurrentVerdict] | None = None
     extras: Mapping[str, IndexExtras] = field(default_factory=dict)
 
@@ -198,12 +204,18 @@ class Listing:
 
 
 def list_rows(
-    root: Path | None = None, *, indexed: bool = True, measured: bool = False, examine: Examine | None = None
+    root: Path | None = None,
+    *,
+    indexed: bool = True,
+    measured: bool = False,
+    examine: Examine | None = None,
+    parsed: dict[str, Document | Remediation] | None = None,
 ) -> Listing:
     """The rows of the register at ``root``, which is chosen as ``load`` chooses it.
 
     With ``indexed``, what an earlier call has read of a file that is still the same is not read again.
-    With ``measured`` the verdicts are there, and with ``examine`` the extras.
+    With ``measured`` the verdicts are there, and with ``examine`` the extras. What is read of a file is added
+    to ``parsed`` by its path.
 
     Raises:
         UsageError: There is no such folder, or no register.
@@ -213,43 +225,81 @@ def list_rows(
     config, folders = folders_of(place)
     problems: list[Problem] = []
     sidecars: list[File] = []
-    largest = config.largest_file
-    files = list(markdown_files(place, folders, problems, largest=largest, sidecars=sidecars))
+    files = list(markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars))
     # Two registers may have one name.
     name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
-    known = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
-    entries: dict[str, IndexEntry] = {}
-    for file in [*files, *sidecars]:
-        # An entry without extras is no use to whoever asks for them, and has all that others ask for.
-        entry = known.entries.get(file.path)
-        complete = entry and (examine is None or entry.extras is not None)
-        if not entry or entry.state != file.state or not complete:
-            entry = _read(file, config.vocabulary, examine)
-        entries[file.path] = entry
-    problems += (problem for file in files for problem in entries[file.path].problems)
+    index = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
+    # An entry without extras is no use to whoever asks for them, and has all that others ask for.
+    useful = {
+        path: known for path, known in index.entries.items() if not examine or known[1].extras is not None
+    }
+    known = KnownFiles(useful)
+    read = _Reader(config.vocabulary, examine, {} if parsed is None else parsed)
+    entries = {file.path: known.get(file, read) for file in [*files, *sidecars]}
     found = [(row, entries[file.path]) for file in files if (row := entries[file.path].row)]
-    problems += duplicates(IdPlace(row.id, row.path, entry.line) for row, entry in found)
-    beside = {file.path: entries[file.path] for file in sidecars}
-    pairs = pair_sidecars(((row.path, row.id) for row, _ in found), beside, problems)
-    problems += (problem for name in pairs.values() for problem in beside[name].problems)
+    problems += (problem for file in files for problem in entries[file.path].problems)
+    problems += _duplicates(found)
+    documents = [(row.path, row.id) for row, _ in found]
+    pairs = pair_sidecars(documents, [file.path for file in sidecars], problems)
     rows, extras = [], {}
     for row, entry in found:
-        sidecar = beside[pairs[row.path]] if row.path in pairs else None
-        rows.append(replace(row, code=row.code or sidecar.code) if sidecar else row)
-        own = entry.extras or IndexExtras()
-        other = (sidecar.extras if sidecar else None) or IndexExtras()
+        beside = entries[pairs[row.path]] if row.path in pairs else IndexEntry()
+        problems += beside.problems
+        problems += _both(row.path, entry.section, pairs)
+        rows.append(replace(row, code=row.code or beside.code))
+        own, other = entry.extras or IndexExtras(), beside.extras or IndexExtras()
         if (both := own._replace(claims=own.claims or other.claims)) != IndexExtras() and examine:
             extras[row.path] = both
     rows.sort(key=lambda row: (natural(row.id), row.path))
-    learned = KnownFiles(place, known.digests, known.evidence)
-    verdicts = _verdicts(rows, Verdicts(place, config.evidence, learned)) if measured else None
+    verdicts = Verdicts(place, config.evidence, index.digests, index.evidence)
+    current = _current(rows, verdicts) if measured else None
+    # What could not be read may be readable the next time although nothing shows in its state.
+    unread = {problem.file for problem in problems if problem.rule == UNREADABLE}
+    entries_kept = {path: entry for path, entry in known.kept.items() if path not in unread}
+    kept = IndexFile(index.key, entries_kept, index.evidence, index.digests)
     if measured:
-        learned.forget_unused()
-    # Entries of files that are gone, or may change once more unseen, are not kept.
-    kept = {path: entry for path, entry in entries.items() if entry.state}
-    if indexed and (learned.has_learned or kept != known.entries):
-        _write_index(name, IndexFile(known.key, kept, learned.evidence, learned.digests))
-    return Listing(place, config, tuple(rows), tuple(problems), verdicts, extras)
+        kept.evidence, kept.digests = verdicts.evidence.kept, verdicts.digests.kept
+    if indexed and kept != index:
+        _write_index(name, kept)
+    return Listing(place, config, tuple(rows), tuple(problems), pairs, current, extras)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads files into entries; what it makes of them whole is added to ``parsed`` by their paths."""
+
+    vocabulary: Vocabulary
+    examine: Examine | None
+    parsed: dict[str, Document | Remediation]
+
+    def __call__(self, file: File) -> IndexEntry:
+        # Nothing that parses is imported where nothing has changed.
+        from finding_tickets.documents.reading import read_document
+
+        problems: list[Problem] = []
+        data = read_file(file, problems)
+        if file.path.lower().endswith(SIDECAR):
+            from finding_tickets.documents.remediation import read_sidecar
+
+            # One that cannot be read has said so, and is still the remediation of its ticket.
+            remediation, found = read_sidecar(data or b"", file.path)
+            problems += found if data is not None else ()
+            self.parsed[file.path] = remediation
+            beside = IndexExtras(claims=tuple(map(stated_claim, remediation.claims)))
+            return IndexEntry(problems=tuple(problems), code=code_inputs(remediation), extras=beside)
+        if data is None:
+            return IndexEntry(problems=tuple(problems), extras=IndexExtras())
+        document, found = read_document(data, file.path, self.vocabulary)
+        if document is None:
+            return IndexEntry(problems=found, extras=IndexExtras())
+        self.parsed[file.path] = document
+        section = document.remediation
+        extras = None
+        if self.examine:
+            claims = tuple(map(stated_claim, section.claims)) if section else ()
+            extras = IndexExtras(*self.examine(document, data, self.vocabulary), claims)
+        line = section.span.line if section else 0
+        return IndexEntry(row_of(document), document.id.span.line, line, found, extras=extras)
 
 
 def row_of(document: Document) -> Row:
@@ -277,6 +327,15 @@ def stated_claim(claim: Claim) -> StatedClaim:
     """A claim without what only a measurement needs."""
     where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
     return StatedClaim(claim.variant, claim.metric, claim.value, where)
+
+
+def outcome_of(document: Document) -> Outcome | None:
+    """How a finding was resolved: by its metadata, else by its section Resolution."""
+    if document.kind != "finding":
+        return None
+    if document.outcome and document.outcome.value:
+        return document.outcome.value
+    return document.resolution.outcome if document.resolution else None
 
 
 def _with_finding(row: Row, ticket: Ticket) -> Row:
@@ -310,39 +369,52 @@ def _once(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))
 
 
-def _read(file: File, vocabulary: Vocabulary, examine: Examine | None) -> IndexEntry:
-    """What is read of one file, with its state where a change of it would show in that."""
-    # Nothing that parses is imported where nothing has changed.
-    from finding_tickets.documents.reading import read_document
-
-    problems: list[Problem] = []
-    now = time.time_ns()
-    content = read_file(file, problems)
-    if content is None:
-        return IndexEntry(None, problems=tuple(problems))
-    state = content.state if is_settled(content.state, now) else None
-    if file.path.lower().endswith(SIDECAR):
-        from finding_tickets.documents.remediation import read_sidecar
-
-        remediation, found = read_sidecar(content.data, file.path)
-        beside = IndexExtras(claims=tuple(map(stated_claim, remediation.claims)))
-        return IndexEntry(state, problems=tuple(found), code=code_inputs(remediation), extras=beside)
-    document, found = read_document(content.data, file.path, vocabulary)
-    if document is None:
-        return IndexEntry(state, problems=found, extras=IndexExtras())
-    extras = None
-    if examine:
-        stated = document.remediation.claims if document.remediation else ()
-        extras = IndexExtras(*examine(document, content.data, vocabulary), tuple(map(stated_claim, stated)))
-    return IndexEntry(state, row_of(document), document.id.span.line, found, extras=extras)
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts numbers within text by their value, however long: ``B2`` before ``B10``."""
+    pieces = re.split(r"([0-9]+)", text.upper())
+    # Of two numbers without zeros in front the longer one is greater.
+    bare = (piece.lstrip("0") if at % 2 else piece for at, piece in enumerate(pieces))
+    return tuple((len(piece) if at % 2 else 0, piece) for at, piece in enumerate(bare))
 
 
-def _verdicts(rows: Iterable[Row], verdicts: Verdicts) -> dict[str, CurrentVerdict]:
+def find(named: Iterable[tuple[str, str, T]], document_id: str) -> T:
+    """What has this ID, in any case, or this path; ``named`` are IDs, paths and what they belong to.
+
+    Raises:
+        UsageError: There is none; the hint names those that come close.
+        BadDataError: There are several; the message names their files.
+    """
+    known = list(named)
+    wanted = document_id.strip().casefold()
+    path = document_id.strip().removeprefix("./")
+    found = [each for each in known if each[0].casefold() == wanted or each[1] == path]
+    if len(found) > 1:
+        files = ", ".join(path for _, path, _ in found)
+        raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}")
+    if not found:
+        hint = hint_for([name for name, _, _ in known], wanted)
+        raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
+    return found[0][2]
+
+
+def hint_for(ids: Sequence[str], wanted: str) -> str:
+    """What to say where no document has an ID: those of ``ids`` that begin as it does, or resemble it."""
+    if not ids:
+        return "the register is empty"
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in ids}
+    begin = [name for name in folded if wanted and name.startswith(wanted)]
+    close = begin or get_close_matches(wanted, folded, n=_SUGGESTIONS)
+    names = [folded[name] for name in close[:_SUGGESTIONS]]
+    return f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
+
+
+def _current(rows: Sequence[Row], verdicts: Verdicts) -> dict[str, CurrentVerdict]:
     """The verdict on each document that there is evidence on."""
     found: dict[str, CurrentVerdict] = {}
-    measured = [row for row in rows if verdicts.has_evidence(row.id)]
-    verdicts.resolve(row.code for row in measured if row.code)
-    for row in measured:
+    verdicts.resolve(dict.fromkeys(name for row in rows if row.code for name in row.code.revisions))
+    for row in rows:
         try:
             current = verdicts.current(row.id, row.code)
         except BadDataError as error:
@@ -350,6 +422,35 @@ def _verdicts(rows: Iterable[Row], verdicts: Verdicts) -> dict[str, CurrentVerdi
         if current.evidence or current.problem:
             found[row.path] = current
     return found
+
+
+def _both(path: str, section: int, sidecars: Mapping[str, str]) -> Iterator[Problem]:
+    """A problem for a ticket that has two remediations, of which nobody knows which one counts."""
+    if section and path in sidecars:
+        message = f"the ticket has a Remediation section, and {sidecars[path]} beside it is one too"
+        yield Problem(
+            level=Level.ERROR,
+            rule="remediation-sidecar",
+            file=path,
+            line=section,
+            message=message,
+            hint="keep one of the two",
+        )
+
+
+def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[Problem]:
+    """A problem for every ID that another document has too, in any case; it says where else."""
+    named: dict[str, list[tuple[Row, int]]] = {}
+    for row, entry in found:
+        named.setdefault(row.id.casefold(), []).append((row, entry.line))
+    for sharing in named.values():
+        for row, line in sharing if len(sharing) > 1 else ():
+            # Of many places the first few, so that the problems do not grow as a square.
+            others = [(other, at) for other, at in sharing[: _NAMED + 1] if other is not row][:_NAMED]
+            more = len(sharing) - 1 - len(others)
+            shown = ", ".join(f"{other.path}:{at}" for other, at in others)
+            message = f"{row.id} is also the ID of {shown}{f' and {more} more' if more else ''}"
+            yield Problem(level=Level.ERROR, rule="duplicate-id", file=row.path, line=line, message=message)
 
 
 def _key(root: Path, vocabulary: Vocabulary) -> str:
@@ -376,10 +477,9 @@ def _read_index(name: str, key: str) -> IndexFile:
 
 
 def _write_index(name: str, index: IndexFile) -> None:
-    # Of a file whose name is no text nothing can be kept.
-    index.entries = {path: entry for path, entry in index.entries.items() if path.isprintable()}
     try:
         content = msgspec.msgpack.encode(index)
     except UnicodeEncodeError:
+        # A message may name a file whose name is no text.
         return
     write_entry(CACHE, name, zlib.crc32(content).to_bytes(_CHECKSUM) + content, _KEEP)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.documents.remediation import read_sidecar
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.remediation import Remediation
 from finding_tickets.register.config import Config
-from finding_tickets.register.files import File, markdown_files, pair_sidecars, read_file, sidecar_names
-from finding_tickets.register.identifiers import IdPlace, duplicates, find, natural
-from finding_tickets.register.root import chosen_root, folders_of
+from finding_tickets.register.files import File, read_file, sidecar_names
+from finding_tickets.register.index import find, list_rows
 from finding_tickets.register.staleness import CurrentVerdict, Verdicts, code_inputs
 
 
@@ -62,27 +63,14 @@ def load(root: Path | str | None = None) -> Register:
         UsageError: There is no such folder, or no register.
         BadDataError: The configuration is wrong.
     """
-    place = chosen_root(None if root is None else Path(root))
-    config, folders = folders_of(place)
-    problems: list[Problem] = []
-    documents: list[Document] = []
-    sidecars: list[File] = []
-    found_files = markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars)
-    for file in list(found_files):
-        content = read_file(file, problems)
-        if content is not None:
-            document, found = read_document(content.data, file.path, config.vocabulary)
-            problems.extend(found)
-            documents.extend([document] if document else [])
-    beside = {file.path: file for file in sidecars}
-    pairs = pair_sidecars(((each.path, each.id.value) for each in documents), beside, problems)
-    documents = [
-        _with_sidecar(each, beside[pairs[each.path]], problems) if each.path in pairs else each
-        for each in documents
-    ]
-    problems.extend(duplicates(IdPlace(each.id.value, each.path, each.id.span.line) for each in documents))
-    documents.sort(key=lambda each: (natural(each.id.value), each.path))
-    return Register(place, config, tuple(documents), tuple(problems))
+    parsed: dict[str, Document | Remediation] = {}
+    listing = list_rows(None if root is None else Path(root), indexed=False, parsed=parsed)
+    documents = []
+    for row in listing.rows:
+        document, beside = parsed[row.path], parsed.get(listing.sidecars.get(row.path, ""))
+        if not isinstance(document, Remediation):
+            documents.append(_with(document, beside if isinstance(beside, Remediation) else None))
+    return Register(listing.root, listing.config, tuple(documents), listing.problems)
 
 
 def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
@@ -94,9 +82,6 @@ def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
         UsageError: There is no such folder, or no register.
         BadDataError: The configuration is wrong.
     """
-    # The index derives its rows from documents, which it loads this module for.
-    from finding_tickets.register.index import list_rows
-
     listing = list_rows(root)
     wanted = {name.strip().casefold() for name in ids}
     rows = [row for row in listing.rows if row.id.casefold() in wanted]
@@ -116,13 +101,17 @@ def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
 def read_one(root: Path, path: str, config: Config, data: bytes) -> Document | None:
     """The document in the file ``path``, which has these bytes, with the remediation beside it, if one is."""
     document, _ = read_document(data, path, config.vocabulary)
-    names = sidecar_names(path, document.id.value) if document else ()
-    beside = next((name for name in names if (root / name).is_file()), None)
-    return (
-        _with_sidecar(document, File(beside, str(root / beside), None), [])
-        if document and beside
-        else document
-    )
+    return with_sidecar(root, document) if document else None
+
+
+def with_sidecar(root: Path, document: Document) -> Document:
+    """A document with the remediation that stands beside it, if one does."""
+    places = ((name, root / name) for name in sidecar_names(document.path, document.id.value))
+    beside = next((File(name, str(place), None) for name, place in places if place.is_file()), None)
+    if beside is None:
+        return document
+    remediation, _ = read_sidecar(read_file(beside, []) or b"", beside.path)
+    return _with(document, remediation)
 
 
 def files_of(document: Document) -> frozenset[str]:
@@ -130,24 +119,9 @@ def files_of(document: Document) -> frozenset[str]:
     return frozenset([document.path, *([document.remediation.path] if document.remediation else [])])
 
 
-def _with_sidecar(document: Document, file: File, problems: list[Problem]) -> Document:
-    if document.remediation is None:
-        from finding_tickets.documents.remediation import read_sidecar
-
-        content = read_file(file, problems)
-        remediation, found = read_sidecar(content.data if content else b"", file.path)
-        # A file that cannot be read has said so, and is not empty for that.
-        problems += found if content else ()
-        return document.model_copy(update={"remediation": remediation})
-    message = f"the ticket has a Remediation section, and {file.path} beside it is one too"
-    problems.append(
-        Problem(
-            level=Level.ERROR,
-            rule="remediation-sidecar",
-            file=document.path,
-            line=document.remediation.span.line,
-            message=message,
-            hint="keep one of the two",
-        )
+def _with(document: Document, beside: Remediation | None) -> Document:
+    return (
+        document
+        if document.remediation or not beside
+        else document.model_copy(update={"remediation": beside})
     )
-    return document

@@ -11,20 +11,19 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from time import time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.version import __version__
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
-from finding_tickets.register.files import State, is_settled, state_of
+from finding_tickets.register.files import File, KnownFiles, State, state_of
 
 if TYPE_CHECKING:
     from finding_tickets.model.remediation import Remediation
@@ -45,17 +44,17 @@ class CodeInputs(NamedTuple):
     Attributes:
         digest: The SHA-256 of the Remediation.
         verifier: The file that it names, if it names one.
-        variants: The name, module and revision of each variant that it names.
-        claimed: Names in claims, which are variants if the usual folder has such files.
+        modules: The files and dotted names of variants that it names without a revision.
+        revisions: The revisions of the others, in the order in which a plan resolves them.
+        claimed: Names in claims, which are variants if the usual folder has such files; None where it names
+            no variant, so that all files of the usual folder are variants.
     """
 
     digest: str = ABSENT
     verifier: str | None = None
-    variants: tuple[tuple[str, str, str | None], ...] = ()
-    claimed: tuple[str, ...] = ()
-
-
-NO_REMEDIATION = CodeInputs()
+    modules: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
+    claimed: tuple[str, ...] | None = None
 
 
 class RecordedEvidence(NamedTuple):
@@ -65,7 +64,6 @@ class RecordedEvidence(NamedTuple):
         ran: Whether a variant was measured; else nobody knows what would have been imported.
         is_timed: Whether a claim was decided by times.
         inputs: The name, kind (``version``, ``file`` or ``commit``) and value of each input.
-        importable: Where nothing ran, all paths that the code of the inputs could import.
     """
 
     verdict: Verdict
@@ -76,7 +74,6 @@ class RecordedEvidence(NamedTuple):
     ran: bool
     is_timed: bool
     inputs: tuple[tuple[str, str, str], ...]
-    importable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,122 +118,24 @@ class CurrentVerdict:
             raise BadDataError(f"is no evidence: {error}", file=self.file) from None
 
 
-class KnownFiles:
-    """Digests of files and what evidence says, by the states of the files; ``root`` is what paths start from.
+class Verdicts:
+    """The verdicts on the documents of the register at ``root``, from its folder of evidence.
 
-    ``digests`` and ``evidence`` are what was known before; ``has_learned`` says whether more is known now.
+    ``digests`` and ``evidence`` are what an earlier run knew of files, by their paths.
     """
 
     def __init__(
         self,
         root: Path,
+        folder: str,
         digests: Mapping[str, tuple[State, str]] | None = None,
         evidence: Mapping[str, tuple[State, RecordedEvidence]] | None = None,
     ) -> None:
-        self.root = root
-        self.digests = dict(digests or {})
-        self.evidence = dict(evidence or {})
-        self.has_learned = False
-        self._now: dict[str, str] = {}
-        self._read: set[str] = set()
-        self._commits: dict[str, str | None] = {}
-
-    def digest(self, path: str) -> str:
-        """The SHA-256 of a file now, that of nothing where there is none."""
-        if path not in self._now:
-            now, state, known = time_ns(), state_of(f"{self.root}/{path}"), self.digests.get(path)
-            if state is None:
-                self._now[path] = ABSENT
-            elif known and known[0] == state:
-                self._now[path] = known[1]
-            else:
-                try:
-                    content = (self.root / path).read_bytes()
-                except OSError as error:
-                    raise BadDataError(f"cannot be read: {error.strerror}", file=path) from None
-                self._now[path] = hashlib.sha256(content).hexdigest()
-                if is_settled(state, now) and state_of(f"{self.root}/{path}") == state:
-                    self.digests[path] = state, self._now[path]
-                    self.has_learned = True
-        return self._now[path]
-
-    def exists(self, path: str) -> bool:
-        """Whether there is a file now, which may be empty."""
-        return state_of(f"{self.root}/{path}") is not None
-
-    def recorded(self, path: str, code: CodeInputs) -> RecordedEvidence:
-        """What a file of evidence says of a document with this code.
-
-        Raises:
-            BadDataError: It is no evidence, or was edited.
-        """
-        self._read.add(path)
-        now, state, known = time_ns(), state_of(f"{self.root}/{path}"), self.evidence.get(path)
-        if known and known[0] == state:
-            return known[1]
-        try:
-            recorded = read_recorded((self.root / path).read_bytes())
-        except (OSError, ValueError) as error:
-            hint = "restore it, or remove it and verify again"
-            raise BadDataError(f"is no evidence: {error}", file=path, hint=hint) from None
-        if not recorded.ran:
-            files = {name: value for name, kind, value in recorded.inputs if kind == "file"}
-            files.pop(REMEDIATION, None)
-            if any(self.digest(name) != value for name, value in files.items()):
-                # What other code could import says nothing; it is stale as it is.
-                return recorded
-            recorded = recorded._replace(importable=_importable(self.root, files, code))
-        if state and is_settled(state, now) and state_of(f"{self.root}/{path}") == state:
-            self.evidence[path] = state, recorded
-            self.has_learned = True
-        return recorded
-
-    def forget_unused(self) -> None:
-        """Know no more than what was asked for, so that files that are gone are forgotten."""
-        digests = {path: known for path, known in self.digests.items() if path in self._now}
-        evidence = {path: known for path, known in self.evidence.items() if path in self._read}
-        self.has_learned |= len(digests) < len(self.digests) or len(evidence) < len(self.evidence)
-        self.digests, self.evidence = digests, evidence
-
-    def resolve(self, revisions: Iterable[str]) -> None:
-        """Ask git once for the commits of all these revisions."""
-        unknown = [name for name in revisions if name not in self._commits]
-        if unknown:
-            from finding_tickets.ground.checkouts import resolve_commits
-
-            found = resolve_commits(self.root, unknown)
-            self._commits |= {name: found.get(name) for name in unknown}
-
-    def commit(self, revision: str) -> str | None:
-        """The commit that a revision names now; None where it names none, or several."""
-        self.resolve([revision])
-        return self._commits[revision]
-
-
-class Verdicts:
-    """The verdicts on the documents of a register, from its folder of evidence."""
-
-    def __init__(self, root: Path, folder: str, files: KnownFiles | None = None) -> None:
         self._root, self._folder = root, folder
-        self._files = files or KnownFiles(root)
-
-    @cached_property
-    def _with_evidence(self) -> Collection[str] | None:
-        """The folders that hold evidence, each named after an ID; None where they cannot be listed."""
-        try:
-            return frozenset(os.listdir(self._root / self._folder))  # noqa: PTH208 - names are all it takes
-        except (FileNotFoundError, NotADirectoryError):
-            return frozenset()
-        except OSError:
-            return None
-
-    def has_evidence(self, document_id: str) -> bool:
-        """Whether there is, or may be, a folder of evidence on a document."""
-        return self._with_evidence is None or safe_name(document_id) in self._with_evidence
-
-    def resolve(self, codes: Iterable[CodeInputs]) -> None:
-        """Ask git once for all revisions that documents name, for which it is asked one by one otherwise."""
-        self._files.resolve({stated for code in codes for _, _, stated in code.variants if stated})
+        self.digests, self.evidence = KnownFiles(digests or {}), KnownFiles(evidence or {})
+        self._commits: dict[str, str | None] = {}
+        # Many tickets share helpers.
+        self._digest = cache(self._digest_now)
 
     def current(self, document_id: str, code: CodeInputs | None) -> CurrentVerdict:
         """The verdict on a document from its evidence.
@@ -279,28 +178,40 @@ class Verdicts:
         if not self.has_evidence(document_id):
             return []
         place = "/".join([self._folder, safe_name(document_id), *([safe_name(revision)] if revision else [])])
-        try:
-            names = sorted(os.listdir(f"{self._root}/{place}"))  # noqa: PTH208 - names are all it takes
-        except OSError as error:
-            if isinstance(error, FileNotFoundError | NotADirectoryError):
-                return []
-            raise BadDataError(f"cannot be read: {error.strerror}", file=place) from None
-        paths = [f"{place}/{each}" for each in names if each.endswith(".json")]
         found = []
-        for path in paths:
-            evidence = self._files.recorded(path, code or NO_REMEDIATION)
-            changed = tuple(self._changed(evidence, document_id, code or NO_REMEDIATION, any_torch))
-            found.append((f"{self._root}/{path}", evidence, changed))
+        for name in sorted(self._names(place)):
+            if name.endswith(".json"):
+                file = self._file(f"{place}/{name}")
+                evidence = self.evidence.get(file, _read_recorded)
+                changed = self._changed(evidence, document_id, code or CodeInputs(), any_torch)
+                found.append((file.place, evidence, changed))
         return sorted(found, key=lambda each: each[1].meter != "cuda")
+
+    def has_evidence(self, document_id: str) -> bool:
+        """Whether there is a folder of evidence on a document.
+
+        Raises:
+            BadDataError: The folder of all evidence cannot be read.
+        """
+        return safe_name(document_id) in self._with_evidence
+
+    def resolve(self, revisions: Iterable[str]) -> None:
+        """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
+        if unknown := [name for name in revisions if name not in self._commits]:
+            from finding_tickets.ground.checkouts import resolve_commits
+
+            found = resolve_commits(self._root, unknown)
+            self._commits |= {name: found.get(name) for name in unknown}
 
     def _changed(
         self, evidence: RecordedEvidence, document_id: str, code: CodeInputs, any_torch: bool
-    ) -> Iterator[str]:
-        """The names of the inputs of a verification that are others now, or gone, or new; none if fresh."""
-        if not code.verifier and not self._files.exists(verifier_path(document_id)):
-            yield "the verifier, which is gone"
-            return
+    ) -> tuple[str, ...]:
+        """The names of the inputs of a verification that are others now, or gone, or new; none if fresh.
+
+        Where the Remediation is the same, the files that it names are among those that were recorded.
+        """
         before = {(name, kind): value for name, kind, value in evidence.inputs}
+        recorded = [name for name, kind in before if kind == "file" and name != REMEDIATION]
         # What is simulated depends on the torch here; a GPU may be on another machine, with its own.
         own = evidence.meter == "simulated" and not any_torch
         now = {
@@ -308,43 +219,86 @@ class Verdicts:
             (TORCH, "version"): own_torch() if own else evidence.torch,
             (REMEDIATION, "file"): code.digest,
         }
-        known, named = _code_of(self._root, document_id, code, evidence.revision)
-        for place, (revision, module) in enumerate(named, 1):
-            commit = self._files.commit(revision)
+        at = evidence.revision
+        for revision in (*code.revisions, *([at] if at and (code.modules or not code.revisions) else [])):
+            self.resolve([revision])
+            commit = self._commits[revision]
+            # A plan ends at the first revision that names no commit.
             if commit is None:
                 break
             now[revision, "commit"] = commit
-            # A variant whose file is not there ends a plan: evidence knows nothing of those behind it.
-            is_last = all((behind, "commit") in before for behind, _ in named[place:])
-            if not is_last and module.endswith(".py") and not _has(self._root, revision, commit, module):
-                break
-        recorded = [name for name, kind, _ in evidence.inputs if kind == "file" and name != REMEDIATION]
-        files = {*known, *recorded}
-        if not evidence.ran:
-            files |= {path for path in evidence.importable if self._files.exists(path)}
-        now |= {(name, "file"): self._files.digest(name) for name in sorted(files)}
-        yield from (key[0] for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key))
-        for file in recorded:
-            # Python would import a package in the place of a module of the same name beside it.
-            package = f"{file.removesuffix('.py')}/__init__.py"
-            if file not in known and file.endswith(".py") and self._files.exists(package):
-                yield package
+        usual = [] if at else self._usual_variants(document_id, code)
+        now |= {(name, "file"): self._digest(name) for name in sorted({*recorded, *usual})}
+        changed = [key[0] for key in {**before, **now} if before.get(key) != now.get(key)]
+        # Python would import a package in the place of a module of the same name beside it. What a plan names
+        # is loaded by its path.
+        by_path = {code.verifier or verifier_path(document_id), *code.modules, *usual}
+        modules = (name.removesuffix(".py") for name in recorded if name not in by_path)
+        changed += filter(self._exists, (f"{module}/__init__.py" for module in modules))
+        if not evidence.ran and not changed:
+            new = (path for path in self._importable(recorded, code) if path not in recorded)
+            changed += filter(self._exists, new)
+        return tuple(changed)
+
+    def _usual_variants(self, document_id: str, code: CodeInputs) -> list[str]:
+        """The files of the usual folder that are variants of a document without being named as such."""
+        folder = fixes_folder(document_id)
+        if code.claimed is not None:
+            return list(filter(self._exists, (f"{folder}/{name}.py" for name in code.claimed)))
+        names = (name for name in self._names(folder) if name.endswith(".py"))
+        return [f"{folder}/{name}" for name in names if not name.startswith("_")]
+
+    def _importable(self, files: Iterable[str], code: CodeInputs) -> tuple[str, ...]:
+        """All paths that code could import, whether or not something is there."""
+        from finding_tickets.ground.imports import reach
+
+        def read(path: str) -> bytes | None:
+            return (self._root / path).read_bytes() if self._exists(path) else None
+
+        return reach(read, files, (module for module in code.modules if not module.endswith(".py")))
+
+    @cached_property
+    def _with_evidence(self) -> Collection[str]:
+        """The folders that hold evidence, each named after an ID."""
+        return frozenset(self._names(self._folder))
+
+    def _names(self, folder: str) -> list[str]:
+        """What is in a folder of the register; nothing where there is no such folder."""
+        try:
+            return os.listdir(f"{self._root}/{folder}")  # noqa: PTH208 - names are all it takes
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise BadDataError(f"cannot be read: {error.strerror}", file=folder) from None
+
+    def _file(self, path: str) -> File:
+        place = f"{self._root}/{path}"
+        return File(path, place, state_of(place))
+
+    def _exists(self, path: str) -> bool:
+        return self._file(path).state is not None
+
+    def _digest_now(self, path: str) -> str:
+        """The SHA-256 of a file, that of nothing where there is none."""
+        file = self._file(path)
+        return self.digests.get(file, _sha256) if file.state else ABSENT
 
 
 def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
     """What verifying a document depends on; None for one without a Remediation."""
     if remediation is None:
         return None
+    variants = remediation.variants
     names: dict[str, None] = {}
     for claim in remediation.claims:
         compared = claim.metric in {SAME_RESULT, SECONDS}
         names |= dict.fromkeys([claim.variant, *(re.findall(r"\w+", claim.value) if compared else ())])
-    variants = remediation.variants
     return CodeInputs(
         remediation.digest,
         remediation.verifier,
-        tuple((name, ref.module, ref.revision) for name, ref in variants.items()),
-        tuple(name for name in names if name not in variants),
+        tuple(dict.fromkeys(ref.module for ref in variants.values() if not ref.revision)),
+        tuple(dict.fromkeys(ref.revision for ref in variants.values() if ref.revision)),
+        tuple(name for name in names if name not in variants) if variants else None,
     )
 
 
@@ -372,16 +326,34 @@ def read_statement(content: bytes) -> dict[str, Any]:
     return statement
 
 
-def read_recorded(content: bytes) -> RecordedEvidence:
-    """What evidence says that decides whether it counts.
+def content_digest(statement: Mapping[str, Any]) -> str:
+    """The SHA-256 of a Statement without the digest that it carries itself."""
+    plain = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(plain.encode()).hexdigest()
 
-    Raises:
-        NoStatementError: It is none, or it was edited.
-    """
-    statement = read_statement(content)
+
+def input_of(resource: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Name, kind and value of a resource descriptor."""
+    if "annotations" in resource:
+        return resource["name"], "version", resource["annotations"]["version"]
+    kind = "commit" if "gitCommit" in resource["digest"] else "file"
+    return resource["name"], kind, resource["digest"]["gitCommit" if kind == "commit" else "sha256"]
+
+
+def _sha256(file: File) -> str:
     try:
+        return hashlib.sha256(Path(file.place).read_bytes()).hexdigest()
+    except OSError as error:
+        raise BadDataError(f"cannot be read: {error.strerror}", file=file.path) from None
+
+
+def _read_recorded(file: File) -> RecordedEvidence:
+    """What a file of evidence says that decides whether it counts."""
+    try:
+        statement = read_statement(Path(file.place).read_bytes())
         predicate = statement["predicate"]
         done = predicate["verification"]
+        claims = [(claim["metric"], claim["holds"]) for claim in done["claims"]]
         return RecordedEvidence(
             verdict=Verdict(done["verdict"]),
             meter=done["meter"],
@@ -389,19 +361,16 @@ def read_recorded(content: bytes) -> RecordedEvidence:
             device=done["device"],
             revision=done.get("revision"),
             ran=bool(done["variants"]),
-            is_timed=any(
-                claim["metric"] == SECONDS and claim["holds"] is not None for claim in done["claims"]
-            ),
+            is_timed=any(metric == SECONDS and holds is not None for metric, holds in claims),
             inputs=tuple(map(input_of, [*statement["subject"], *predicate["configuration"]])),
         )
+    except (OSError, ValueError) as error:
+        why = str(error)
     except (LookupError, TypeError, AttributeError):
-        raise NoStatementError(NO_STATEMENT) from None
-
-
-def content_digest(statement: Mapping[str, Any]) -> str:
-    """The SHA-256 of a Statement without the digest that it carries itself."""
-    plain = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(plain.encode()).hexdigest()
+        why = NO_STATEMENT
+    raise BadDataError(
+        f"is no evidence: {why}", file=file.path, hint="restore it, or remove it and verify again"
+    )
 
 
 def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
@@ -422,57 +391,6 @@ def own_torch() -> str:
     from importlib import metadata
 
     return metadata.version(TORCH).split("+")[0]
-
-
-def input_of(resource: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Name, kind and value of a resource descriptor."""
-    if "annotations" in resource:
-        return resource["name"], "version", resource["annotations"]["version"]
-    kind = "commit" if "gitCommit" in resource["digest"] else "file"
-    return resource["name"], kind, resource["digest"]["gitCommit" if kind == "commit" else "sha256"]
-
-
-def _code_of(
-    root: Path, document_id: str, code: CodeInputs, at: str | None
-) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """The files of the work tree that are run, and the revisions of the other variants with their modules.
-
-    ``at`` is the revision of variants that name none; None for the work tree.
-    """
-    usual, folder = verifier_path(document_id), fixes_folder(document_id)
-    variants = list(code.variants)
-    if variants:
-        paths = ((name, f"{folder}/{name}.py") for name in code.claimed)
-        variants += [(name, path, None) for name, path in paths if os.path.isfile(root / path)]  # noqa: PTH113
-    else:
-        try:
-            names = sorted(os.listdir(f"{root}/{folder}"))  # noqa: PTH208 - names are all it takes
-        except OSError:
-            names = []
-        public = (each for each in names if each.endswith(".py") and not each.startswith("_"))
-        variants = [(each, f"{folder}/{each}", None) for each in public]
-    files = dict.fromkeys([code.verifier or usual])
-    files |= {module: None for _, module, stated in variants if not (stated or at) and module.endswith(".py")}
-    named = [(stated or at or "", module) for _, module, stated in variants if stated or at]
-    return tuple(files), list(dict.fromkeys(named))
-
-
-def _has(root: Path, revision: str, commit: str, file: str) -> bool:
-    from finding_tickets.ground.checkouts import Checkouts, Revision
-
-    return Checkouts(root).has(Revision(revision, commit), file)
-
-
-def _importable(root: Path, files: Iterable[str], code: CodeInputs) -> tuple[str, ...]:
-    """All paths that code could import, whether or not something is there."""
-    from finding_tickets.ground.imports import reach
-
-    def read(path: str) -> bytes | None:
-        file = root / path
-        return file.read_bytes() if file.is_file() else None
-
-    modules = (module for _, module, stated in code.variants if not stated and not module.endswith(".py"))
-    return reach(read, files, modules)
 
 
 def _disagreement(fresh: Collection[RecordedEvidence]) -> str | None:

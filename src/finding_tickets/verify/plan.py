@@ -248,9 +248,10 @@ def _resolve(
     found: dict[str, Revision] = {}
     for name, text in named.items():
         try:
-            revision = found[name] = checkouts.revision(text)
+            found[name] = checkouts.revision(text)
         except RevisionError as error:
             return found, f"{name}: {error}"
+    for name, revision in found.items():
         file = variants[name].module
         if not file.endswith(".py") or checkouts.has(revision, file):
             continue

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.server import NO_ROOM
 from finding_tickets.measure.tasks import (
     CALLED,
     CHOICE,
@@ -33,7 +34,6 @@ from finding_tickets.measure.tasks import (
     Question,
     TimeJob,
 )
-from finding_tickets.measure.worker import NO_ROOM
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredTicket,

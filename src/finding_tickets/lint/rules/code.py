@@ -18,7 +18,8 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span, Text
 from finding_tickets.model.ticket import CodeBlock, LineRange
 from finding_tickets.model.vocabulary import Outcome, Status
-from finding_tickets.register.disposition import outcome_of, status_of
+from finding_tickets.register.disposition import status_of
+from finding_tickets.register.index import outcome_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 # Beside a place: that what follows is not what stands there.

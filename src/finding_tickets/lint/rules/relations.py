@@ -8,7 +8,8 @@ from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Relation, Ticket
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.disposition import differ, disposition, outcome_of, status_of
+from finding_tickets.register.disposition import differ, disposition, status_of
+from finding_tickets.register.index import outcome_of
 
 
 @check(

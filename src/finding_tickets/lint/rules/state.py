@@ -13,7 +13,8 @@ from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Relationship, Status, Verdict, squeeze, word_for
-from finding_tickets.register.disposition import UNSETTLED, filed_as, is_fixed, outcome_of, status_of
+from finding_tickets.register.disposition import UNSETTLED, filed_as, is_fixed, status_of
+from finding_tickets.register.index import outcome_of
 
 FITTING = {
     Status.CLOSED: set(Outcome),

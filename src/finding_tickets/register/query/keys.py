@@ -20,8 +20,7 @@ from finding_tickets.model.vocabulary import (
     squeeze,
     word_for,
 )
-from finding_tickets.register.identifiers import natural
-from finding_tickets.register.index import Row
+from finding_tickets.register.index import Row, natural
 from finding_tickets.register.query.conditions import OF_EVIDENCE, OF_ROW, QueryValue, close_words
 from finding_tickets.register.query.dates import COMPARE, date_in, date_test
 from finding_tickets.register.query.facts import Facts, folded
@@ -131,7 +130,7 @@ def _person(value: QueryValue, facts: Facts) -> Callable[[str | None], bool]:
         word = word_for(name, vocabulary.known_agents)
         if word is None:
             # Most names are words; the reader of Markdown is loaded for the others.
-            from finding_tickets.documents.review_tokens import reviewer_word
+            from finding_tickets.documents.cross_reviews import reviewer_word
 
             word = reviewer_word(name, vocabulary)
         return _alike(word or name)

@@ -262,7 +262,7 @@ TOPIC = (
         id="shorten-rows",
         ops=("aten.embedding_renorm_",),
         counts=_shorten,
-        source="ATen/native/cuda/Embedding.cu: how many indices are unique stays on the device",
+        source="ATen/native/cuda/Embedding.cu: the number of unique indices stays on the device",
         example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
         approximate=True,
     ),

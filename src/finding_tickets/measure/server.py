@@ -1,9 +1,11 @@
-"""The process that has torch loaded and forks a worker for every task; started by ``isolation.py``.
+"""The process that has torch loaded, and the worker that it forks for every task; ``isolation.py`` starts it.
 
 It says on the first line of stdout where its folder for temporary files is. Then it reads a task as a line of
 JSON from stdin and writes a line to stdout when one begins and when it has ended. Tasks begin in the order in
 which they came, each on a GPU of its own if it needs one. It runs no torch op itself: a process forked after
 a parallel op hangs in the next one.
+
+A worker is bounded in memory and silent, and has one way to return: the file ``RESULT`` in its own folder.
 
 When stdin ends, because the caller is done or was killed, everything below this process ends and its folder
 goes away.
@@ -11,10 +13,13 @@ goes away.
 
 from __future__ import annotations
 
+import ctypes
+import faulthandler
 import gc
 import json
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -29,28 +34,29 @@ from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from traceback import format_exception_only
-from typing import Any
+from typing import Any, NoReturn
 
-from finding_tickets.measure.worker import (
-    FOLDER_VARIABLE,
-    LOG,
-    NO_ROOM,
-    RESULT,
-    UNWRITABLE,
-    adopt_orphans,
-    read_log,
-    work,
-)
+from finding_tickets.measure.places import describe, is_out_of_host_memory, place
+from finding_tickets.measure.tasks import VISIBLE_DEVICES, CannotMeasureError
 
+RESULT, LOG = "result.json", "output.log"
+LARGEST_FILE = 1 << 30
+FOLDER_VARIABLE = "TICKETS_FOLDER"
+"""Tells a server its folder for temporary files, where that is made already."""
+NO_ROOM = "there is no room for its temporary files"
+UNWRITABLE = 74
+"""The exit code for what cannot be written, EX_IOERR of sysexits.h."""
 CHUNK = 1 << 16
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+# Of linux/prctl.h.
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(most: int, preload: Sequence[str]) -> None:
     """Load modules and serve one caller, at most ``most`` tasks at a time."""
-    adopt_orphans()
+    _set_process(PR_SET_CHILD_SUBREAPER, 1)
     # It is taken out, so that a server started by the code of a ticket makes a folder of its own.
     folder = os.environ.pop(FOLDER_VARIABLE, "")
     try:
@@ -75,9 +81,9 @@ def main(most: int, preload: Sequence[str]) -> None:
         gc.freeze()
         ForkServer(most).serve()
     except Exception as error:
-        tell(failure=format_exception_only(error)[-1].strip())
+        _tell(failure=format_exception_only(error)[-1].strip())
     finally:
-        kill_children()
+        _kill_children()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -137,9 +143,9 @@ class ForkServer:
         poll.register(woken, select.POLLIN)
         unread = b""
         while True:
-            deadlines = [task.deadline for task in self._running.values()]
-            seconds = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-            for file, _ in poll.poll(None if seconds is None else 1 + int(seconds * 1000)):
+            deadline = min((task.deadline for task in self._running.values()), default=None)
+            wait = None if deadline is None else 1 + int(max(0.0, deadline - time.monotonic()) * 1000)
+            for file, _ in poll.poll(wait):
                 chunk = os.read(file, CHUNK)
                 if file != woken:
                     if not chunk:
@@ -165,12 +171,12 @@ class ForkServer:
         server = os.getpid()
         if worker := os.fork():
             self._running[worker] = RunningTask(order, gpus, time.monotonic() + float(order["timeout"]))
-            tell(id=order["id"], started=True)
+            _tell(folder=order["folder"], started=True)
             return
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            work({**order, "gpus": gpus}, server)
+            work(order, gpus, server)
         finally:
             os._exit(1)
 
@@ -181,23 +187,25 @@ class ForkServer:
             if ended or time.monotonic() >= task.deadline:
                 del self._running[worker]
                 # Also the worker itself, where its time is up.
-                kill_children(but=self._running)
-                reason = why_it_ended(status if ended else None, task.order)
-                tell(id=task.order["id"], started=False, reason=reason)
+                _kill_children(but=self._running)
+                reason = _why_it_ended(status if ended else None, task.order)
+                _tell(folder=task.order["folder"], started=False, reason=reason)
 
 
-def tell(**event: object) -> None:
+def _set_process(option: int, value: int) -> None:
+    """Set an attribute of this process that Python has no function for."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _tell(**event: object) -> None:
     """Write an event for the caller, as a line of JSON."""
     # A caller that is gone has closed stdin too, which is where that shows.
     with suppress(BrokenPipeError):
         print(json.dumps(event), flush=True)
 
 
-def kill_children(but: Collection[int] = ()) -> None:
-    """Kill every child of this process, but for some, and what its death hands over, until there is none.
-
-    On systems without ``/proc`` none are found.
-    """
+def _kill_children(but: Collection[int] = ()) -> None:
+    """Kill every child of this process, but for some, and what its death hands over, until there is none."""
     own = str(os.getpid())
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -217,7 +225,7 @@ def kill_children(but: Collection[int] = ()) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def why_it_ended(status: int | None, order: dict[str, Any]) -> str:
+def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
     """Why a worker left no result, from its exit status or None where its time was up; empty if it did."""
     if status is None:
         return f"still running after {order['timeout']:g} s"
@@ -236,12 +244,112 @@ def why_it_ended(status: int | None, order: dict[str, Any]) -> str:
     # Where the interpreter was when it crashed: the innermost frame in the caller's own files.
     _, _, trace = read_log(folder / LOG).rpartition("Fatal Python error")
     for frame in FRAME.finditer(trace):
-        for root in (Path(order["root"]), Path(order["code"])):
-            if Path(frame["file"]).is_relative_to(root):
-                return (
-                    f"killed by {name} at {Path(frame['file']).relative_to(root).as_posix()}:{frame['line']}"
-                )
+        file = Path(frame["file"])
+        for root in (order["root"], order["code"]):
+            if file.is_relative_to(root):
+                return f"killed by {name} at {file.relative_to(root).as_posix()}:{frame['line']}"
     return f"killed by {name}"
+
+
+def read_log(log: Path) -> str:
+    """What a log says: nothing where code of a ticket has removed it, or put a pipe without end there."""
+    try:
+        return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    except OSError:
+        return ""
+
+
+def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
+    """Call a task's target with its payload and write what it returns, or why it failed; never returns.
+
+    ``server`` is the process that forked this one; this one dies with it.
+    """
+    _set_process(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server:
+        os._exit(1)
+    # The server gets the orphans of this task when it has ended, and so can tell them from those of others.
+    _set_process(PR_SET_CHILD_SUBREAPER, 1)
+    os.setsid()
+    # What is measured is left as it was, also where caches of compiled files are not ignored by git.
+    sys.dont_write_bytecode = True
+    folder = Path(order["folder"])
+    with _exit_if_unwritable():
+        folder.mkdir()
+        _silence(folder / LOG)
+        # Temporary files are made where they go away with the task.
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    # CUDA has not started: the server asks for no GPU.
+    if gpus:
+        os.environ[VISIBLE_DEVICES] = ",".join(gpus)
+    _limit_resources(int(order["memory"]))
+    module, _, function = order["target"].partition(":")
+    outcome: dict[str, Any]
+    try:
+        outcome = {"value": getattr(import_module(module), function)(order["payload"])}
+    except BaseException as error:
+        outcome = {"error": _failure(error, order)}
+    # Messages and names may hold what no encoding has, such as half a surrogate pair.
+    content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
+    with _exit_if_unwritable():
+        aside = folder / f"{RESULT}.part"
+        aside.write_bytes(content)
+        aside.replace(folder / RESULT)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _failure(error: BaseException, order: dict[str, Any]) -> str:
+    roots = [Path(root) for root in dict.fromkeys([order["root"], order["code"]])]
+    who = place(error, *roots) or "it"
+    if is_out_of_host_memory(error):
+        return f"{who} needs more memory than the {int(order['memory']) >> 20} MiB allowed"
+    if isinstance(error, CannotMeasureError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"{who} called sys.exit({error.code!r})"
+    return describe(error, *roots)
+
+
+@contextmanager
+def _exit_if_unwritable() -> Iterator[None]:
+    """End this process where there is no room, or no leave to write."""
+    try:
+        yield
+    except OSError:
+        os._exit(UNWRITABLE)
+
+
+def _silence(log: Path) -> None:
+    """Send all output to a file, where a crash leaves its traceback too; there is nothing to read."""
+    output = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in [(nothing, 0), (output, 1), (output, 2)]:
+        os.dup2(source, target)
+    # Whoever keeps a pipe of the server makes it wait. Of numbers that a file may have there are a thousand
+    # million in some containers, so that only those that are open are looked at.
+    for file in list(Path("/dev/fd").iterdir()):
+        if (descriptor := int(file.name)) > 2:
+            # That of the list is closed by now.
+            with suppress(OSError):
+                os.close(descriptor)
+    faulthandler.enable(file=2)
+
+
+def _limit_resources(memory: int) -> None:
+    """No core dumps, no file without end, and ``memory`` bytes beyond what is in use."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    largest = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    # Private writable memory: a limit on address space would break OpenMP. Not every system tells it.
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmData"):
+                limit = (int(line.split()[1]) << 10) + memory
+                resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 if __name__ == "__main__":
