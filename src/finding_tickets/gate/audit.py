@@ -21,8 +21,8 @@ from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.times import cannot_time, take_times
 from finding_tickets.verify.verify import Settings, measured_of
 
+# Metrics that a cheat is not held to: the compiler sees its wrapper.
 NOT_TRIED = frozenset({"graph_breaks"})
-"""Metrics that a cheat is not held to: the compiler sees its wrapper."""
 
 
 class Fate(StrEnum):

@@ -49,8 +49,8 @@ class ChangeKind(StrEnum):
     REMOVED = "removed"
 
 
+# What no branch needs to name: all that was demanded before still is.
 HARMLESS = frozenset({ChangeKind.ADDED, ChangeKind.TIGHTENED})
-"""What no branch needs to name: all that was demanded before still is."""
 
 
 @dataclass(frozen=True)

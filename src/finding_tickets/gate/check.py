@@ -22,16 +22,17 @@ from finding_tickets.verify.evidence import digest, dump, name_of
 from finding_tickets.verify.verify import Settings, Verified, verify
 
 GUARDED = ("tickets", "evidence", "meter", "largest_file")
+# Settings that decide which tickets there are and which are closed, what counts, and where evidence is.
 GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
-"""Settings that decide which tickets there are and which are closed, what counts, and where evidence is."""
 
+# Modules that Python runs before any other, where it finds them.
 STARTUP = ("sitecustomize", "usercustomize")
-"""Modules that Python runs before any other, where it finds them."""
 
 AGAIN = "tickets verify {id}, and commit the evidence"
 NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
 ACCEPT = "where that is meant: --accept {id}"
 
+# What a branch must not do, by name, and what to do where it does; docs/ci.md explains each.
 RULES = {
     "gate-unmeasured": AGAIN,
     "gate-worse": ACCEPT,
@@ -44,21 +45,20 @@ RULES = {
     "gate-changed": NAME_IT,
     "gate-gone": ACCEPT,
 }
-"""What a branch must not do, by name, and what to do where it does; docs/ci.md explains each."""
 
+# The rules that ``--accept`` turns into warnings; measuring again mends the others.
 ACCEPTABLE = frozenset(rule for rule, hint in RULES.items() if hint is not AGAIN)
-"""The rules that ``--accept`` turns into warnings; measuring again mends the others."""
 
+# The exit code of a rule that is not ``GATE_FAILED``.
 CODES: Mapping[str, ExitCode] = {
     "gate-unmeasured": ExitCode.BAD_DATA,
     "gate-unread": ExitCode.BAD_DATA,
     "gate-unchecked": ExitCode.INCONCLUSIVE,
     "gate-inconclusive": ExitCode.INCONCLUSIVE,
 }
-"""The exit code of a rule that is not ``GATE_FAILED``."""
 
+# A rule, and what is to be said.
 Said = Iterator[tuple[str, str]]
-"""A rule, and what is to be said."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from finding_tickets.register.staleness import code_inputs
 if TYPE_CHECKING:
     from finding_tickets.ground.checkouts import Revision
 
+# Stands for all variants that name no revision themselves.
 EVERY = "*"
-"""Stands for all variants that name no revision themselves."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
     refs, code = remediation.variants, code_inputs(remediation)
     found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
-    for name in code.claimed if code else ():
+    for name in (code and code.claimed) or ():
         usual = f"{folder}/{name}.py"
         if (root / usual).is_file():
             found[name] = FunctionPath(usual, function)

@@ -20,8 +20,8 @@ from finding_tickets.model.verification import MeasuredTicket, Times, Timing
 from finding_tickets.verify.judge import HOST, answer_of
 from finding_tickets.verify.plan import Plan
 
+# The part of the time-out that rounds may take; the rest is for loading and for the round at work.
 TIMING_SHARE = 0.5
-"""The part of the time-out that rounds may take; the rest is for loading and for the round at work."""
 
 _TIMINGS = TypeAdapter(tuple[Timing, ...])
 
