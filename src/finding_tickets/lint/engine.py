@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from finding_tickets.documents.blocks import parse, walk
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source, code_spans
+from finding_tickets.documents.source import Source, code_spans, parse, walk
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM, UNUSED, is_within

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 
-from finding_tickets.documents.blocks import parse, walk
 from finding_tickets.documents.edit.splices import Splice
-from finding_tickets.documents.source import Source, code_spans
+from finding_tickets.documents.source import Source, code_spans, parse, walk
 from finding_tickets.lint.rules.rule import Fix, Rule, add
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
