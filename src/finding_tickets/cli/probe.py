@@ -104,6 +104,7 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
         probed=probed,
         site=site_of(probed, site),
         root=writer.register.root,
+        templates=writer.register.root / writer.register.config.templates,
         command=" ".join(["tickets probe", wanted.target, *options, *arguments]),
         verifier=wanted.verifier_path,
         revision=commit_containing(writer.register.root, set(probed.files) - {wanted.verifier_path}),

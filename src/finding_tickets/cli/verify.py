@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -30,6 +30,7 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import (
     Format,
     Progress,
+    columns,
     counted,
     is_terminal,
     progress,
@@ -50,7 +51,7 @@ from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
-from finding_tickets.report.text import circumstances, verification_lines
+from finding_tickets.report.text import circumstances, summary_lines, verification_lines
 
 if TYPE_CHECKING:
     from finding_tickets.register.staleness import CurrentVerdict
@@ -269,14 +270,18 @@ def _show(
         write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
         return
     if packs and is_terminal(sys.stdout):
-        from finding_tickets.report.terminal import VerificationView, summary
+        from rich.text import Text
+
         from finding_tickets.report.text import Sources
 
-        # The work tree is not what was measured at another revision.
-        here = None if settings.overrides else Sources(settings.root).line
-        views = (VerificationView(each, None if each.revision else here) for each in map(unpack, packs))
-        parts = (part for view in views for part in (view, ""))
-        write_rich(chain(parts, [summary(map(unpack, packs))]))
+        width, lines = columns(sys.stdout), Sources(settings.root).line
+        pages = (
+            # The work tree is not what was measured at another revision.
+            verification_lines(each, style, width, None if settings.overrides or each.revision else lines)
+            for each in map(unpack, packs)
+        )
+        blocks = chain(pages, [summary_lines(map(unpack, packs), style, width)])
+        write_rich(Text.from_ansi("\n".join([*block, ""])) for block in blocks)
     else:
         texts = ("\n".join(verification_lines(each, style)) for each in map(unpack, packs))
         write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
@@ -304,9 +309,13 @@ def _by_cell(
     documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
 ) -> list[Batch]:
     """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.matrix import labels
+    from finding_tickets.verify.matrix import in_cells, labels
 
-    known = {document.path: _recorded(document, settings, cells) for document in documents if stale}
+    known: dict[str, Mapping[Cell, CurrentVerdict]] = {}
+    for document in documents if stale else ():
+        # Evidence that cannot be read is measured anew; the matrix says so afterwards.
+        with suppress(BadDataError):
+            known[document.path] = in_cells(document, settings.root, settings.evidence, cells)
 
     def is_wanted(document: Document, cell: Cell) -> bool:
         recorded = known.get(document.path)
@@ -324,29 +333,10 @@ def _matrix(
     cells: Sequence[Cell],
     verifications: Iterable[Verification],
 ) -> VerdictMatrix:
-    """The matrix of documents by their evidence, and by verifications of this run that left none."""
-    from finding_tickets.register.staleness import CurrentVerdict
-    from finding_tickets.report.matrix import verdict_matrix
+    """The matrix of documents; evidence that cannot be read is said."""
+    from finding_tickets.report.matrix import matrix_of_documents
 
-    now: dict[str, dict[Cell, CurrentVerdict]] = {document.id.value: {} for document in documents}
-    for each in verifications:
-        now[each.ticket].update(
-            {cell: CurrentVerdict(each.verdict, each) for cell in cells if cell.has(each)}
-        )
-    recorded = {document.id.value: _recorded(document, settings, cells) for document in documents}
-    return verdict_matrix(
-        cells, {name: None if known is None else {**known, **now[name]} for name, known in recorded.items()}
-    )
-
-
-def _recorded(
-    document: Document, settings: Settings, cells: Sequence[Cell]
-) -> Mapping[Cell, CurrentVerdict] | None:
-    """The evidence of each cell; None where it cannot be read, which is said."""
-    from finding_tickets.verify.matrix import in_cells
-
-    try:
-        return in_cells(document, settings.root, settings.evidence, cells)
-    except BadDataError as error:
-        say(str(error))
-        return None
+    made = matrix_of_documents(documents, cells, settings.root, settings.evidence, verifications)
+    for problem in made.problems:
+        say(str(problem))
+    return made
