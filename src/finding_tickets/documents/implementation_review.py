@@ -21,7 +21,7 @@ from finding_tickets.documents.source import (
     walk,
     words_of,
 )
-from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _NOT_CODE = (SectionKind.REMEDIATION, SectionKind.RESOLUTION)
@@ -233,11 +233,13 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 def _of_table(table: MarkdownTable, *, planned: bool) -> Iterator[Values]:
     requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
-    # Tables without a status only list what was asked for.
     status = table.column(_STATUS, requirement)
+    # Tables without a status only list what was asked for.
+    if requirement is None or status is None:
+        return
     implementation = table.column(_IMPLEMENTATION, requirement, status)
-    for row in table.records if requirement and status else ():
-        words = row[status].plain.lower() if status else ""
+    for row in table.records:
+        words = row[status].plain.lower()
         if not any(pattern.match(words) for pattern in _ANSWERS):
             row[status].report("requirement-status", f"cannot tell from {words!r} whether it is met")
         yield row_of_record(row).record(

@@ -13,7 +13,7 @@ from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Source, Values
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
-from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.ticket import Remediation
 from finding_tickets.model.vocabulary import SAME_RESULT, Vocabulary
 
 if TYPE_CHECKING:
