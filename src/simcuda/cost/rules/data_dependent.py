@@ -1,8 +1,8 @@
-"""Results as long as the values decide, so that the host must read a length before it goes on.
+"""Operations whose result size depends on values, so that the host must read it before it continues.
 
 Sorting and searching are done by CUB. The waits and the memory that grows with the input are exact; of CUB's
 kernels only the fewest are counted, and its temporaries of lower order are left out. Some results were longer
-before they were cut: what their storage holds tells by how much.
+before they were cut to size: their storage shows by how much.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the host reads: single values, and questions about whole tensors whose yes or no it asks for."""
+"""What the host reads: single values, and answers about whole tensors, such as whether two are equal."""
 
 from __future__ import annotations
 

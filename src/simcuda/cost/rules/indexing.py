@@ -78,7 +78,7 @@ def _writes_one_value_by_mask(call: OperationCall) -> bool:
 def _write(call: OperationCall) -> OpCost:
     value = call.argument("values")
     resolved = _resolve(call)
-    # What is written is copied to the device before.
+    # The values to write are first copied to the device.
     if call.is_on_host(value):
         resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
     return resolved + _copied(call) + OpCost(int(value.numel() > 0))
