@@ -103,7 +103,7 @@ def verify(
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
     if matrix and (overrides or meter):
-        raise UsageError("--matrix says itself what measures, and at which revision", hint="one or the other")
+        raise UsageError("--matrix has meters and revisions of its own", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     left_out: list[str] = []
@@ -116,7 +116,14 @@ def verify(
             say("measured at other revisions than the tickets say: nothing is recorded")
         batches = _by_cell(documents, settings, cells, stale) if cells else [Batch(documents, settings)]
         packs, measured = _measure(documents, batches, verifying)
-        made = _matrix(documents, settings, cells, map(unpack, packs)) if cells else None
+        made = None
+        if cells:
+            from finding_tickets.report.matrix import matrix_of_documents
+
+            done = map(unpack, packs)
+            made = matrix_of_documents(documents, cells, settings.root, settings.evidence, done)
+            for problem in made.problems:
+                say(str(problem))
     _show(packs, output_format, settings, made)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if cells else each.ticket
@@ -138,7 +145,7 @@ def _executor(
         yield RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
         return
     if address is not None:
-        raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
+        raise UsageError("--address needs --executor ray")
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.verify.verify import Local
 
@@ -204,7 +211,7 @@ def measurable(
         sound += [] if unread else [document]
         for file in unread:
             what = "its Remediation section" if file == document.path else file
-            say(f"{document.id.value}: not measured, for {what} has an error on line {broken[file]}")
+            say(f"{document.id.value}: not measured: {what} has an error on line {broken[file]}")
     return sound, code
 
 
@@ -322,18 +329,3 @@ def _by_cell(
         Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
         for cell, name in labels(cells).items()
     ]
-
-
-def _matrix(
-    documents: Sequence[Document],
-    settings: Settings,
-    cells: Sequence[Cell],
-    verifications: Iterable[Verification],
-) -> VerdictMatrix:
-    """The matrix of documents; evidence that cannot be read is said."""
-    from finding_tickets.report.matrix import matrix_of_documents
-
-    made = matrix_of_documents(documents, cells, settings.root, settings.evidence, verifications)
-    for problem in made.problems:
-        say(str(problem))
-    return made
