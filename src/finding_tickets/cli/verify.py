@@ -53,6 +53,7 @@ from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import circumstances, summary_lines, verification_lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
@@ -110,23 +111,23 @@ def verify(
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out, at_once=not stale, sandbox=sandbox) as verifying:
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
-        cells = _cells(register) if matrix else ()
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        batches = _by_cell(documents, settings, cells, stale) if cells else [Batch(documents, settings)]
+        by_cell = _by_cell(documents, settings, register.config.matrix, stale=stale) if matrix else {}
+        batches = list(by_cell.values()) if matrix else [Batch(documents, settings)]
         packs, measured = _measure(documents, batches, verifying)
         made = None
-        if cells:
+        if matrix:
             from finding_tickets.report.matrix import matrix_of_documents
 
             done = map(unpack, packs)
-            made = matrix_of_documents(documents, cells, settings.root, settings.evidence, done)
+            made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
     _show(packs, output_format, settings, made)
     for each in map(unpack, packs):
-        who = f"{each.ticket} ({circumstances(each)})" if cells else each.ticket
+        who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         for claim in (claim for claim in each.claims if claim.is_surprise):
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
@@ -298,34 +299,28 @@ def _show(
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
 
 
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that is configured."""
+def _by_cell(
+    documents: Sequence[Document], settings: Settings, declared: MatrixConfig | None, *, stale: bool
+) -> dict[Cell, Batch]:
+    """What to measure in each cell: everything, or only what is stale there or was never measured."""
     from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells
+    from finding_tickets.verify.matrix import cells, in_cells, labels
 
-    if register.config.matrix is None:
+    if declared is None:
         hint = "[tool.tickets.matrix], docs/matrix.md"
         raise UsageError("the configuration declares no matrix", hint=hint)
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
-
-
-def _by_cell(
-    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], stale: bool
-) -> list[Batch]:
-    """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.matrix import in_cells, labels
-
+    names = labels(cells(declared, settings.root, own_torch()))
     known: dict[str, Mapping[Cell, CurrentVerdict]] = {}
     for document in documents if stale else ():
         # Evidence that cannot be read is measured anew; the matrix says so afterwards.
         with suppress(BadDataError):
-            known[document.path] = in_cells(document, settings.root, settings.evidence, cells)
+            known[document.path] = in_cells(document, settings.root, settings.evidence, tuple(names))
 
     def is_wanted(document: Document, cell: Cell) -> bool:
         recorded = known.get(document.path)
         return recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}
 
-    return [
-        Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
-        for cell, name in labels(cells).items()
-    ]
+    return {
+        cell: Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
+        for cell, name in names.items()
+    }
