@@ -24,7 +24,7 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder
+from finding_tickets.ground.files import fixes_folder
 from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
 from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, verifier_of

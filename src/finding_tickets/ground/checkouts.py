@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.errors import RevisionError
-from finding_tickets.ground.cache import make_folder, protect
+from finding_tickets.ground.cache import make_folder
 from finding_tickets.ground.git import GitError, ask, ask_bytes, shallow_commits
 
 FOLDER = "checkouts"
@@ -105,7 +105,6 @@ class Checkouts:
         apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
         ask(self.root, "read-tree", commit, settings=apart)
         ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
-        protect(folder)
 
 
 def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:

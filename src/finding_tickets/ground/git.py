@@ -232,14 +232,8 @@ def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> froze
 
 def shallow_commits(root: Path) -> frozenset[str]:
     """The commits at which the history of a shallow clone begins; none in a whole clone."""
-    link = next((found for folder in (root, *root.parents) if (found := folder / ".git").exists()), root)
     try:
-        if not link.is_dir():
-            # In a further work tree or a submodule .git is a file that names a folder; that folder may name
-            # the one which all work trees share.
-            link = link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            common = link / "commondir"
-            link = link / common.read_text(encoding="utf-8").strip() if common.is_file() else link
-        return frozenset((link / "shallow").read_text(encoding="ascii").split())
-    except (OSError, ValueError):
+        file = root / ask(root, "rev-parse", "--git-path", "shallow").rstrip("\n")
+        return frozenset(file.read_text(encoding="ascii").split())
+    except (GitError, OSError, ValueError):
         return frozenset()

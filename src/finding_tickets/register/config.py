@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.ground.version import __version__
 from finding_tickets.model.vocabulary import Vocabulary
 
 CONFIG_FILE = "tickets.toml"

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import safe_name
+from finding_tickets.ground.files import safe_name
 from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Generic, NamedTuple, TypeVar
 
-from finding_tickets.ground.paths import relative
+from finding_tickets.ground.files import relative
 from finding_tickets.model.problem import Level, Problem
 
 SUFFIX = ".md"

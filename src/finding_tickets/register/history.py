@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.files import relative
 from finding_tickets.ground.git import (
     Commit,
     GitError,
@@ -21,7 +22,6 @@ from finding_tickets.ground.git import (
     tree_files,
 )
 from finding_tickets.ground.objects import read_objects
-from finding_tickets.ground.paths import relative
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, folders_of
 from finding_tickets.register.files import SUFFIX
 from finding_tickets.register.index import Row, natural, row_of
@@ -47,7 +47,7 @@ class History:
 
 
 def history_of(root: Path, path: str, ticket_id: str, id_pattern: str) -> History:
-    """The history of a ticket in the file ``path``, relative to ``root``; git is called twice.
+    """The history of a ticket in the file ``path``, relative to ``root``; git is called three times.
 
     Renames are followed, but not to a name that begins with the ID of another ticket: tickets made from one
     template are so much alike that git takes a new one for an old one that was renamed.

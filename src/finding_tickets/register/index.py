@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.ground.version import __version__
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Outcome, Vocabulary
 from finding_tickets.register.config import Config, chosen_root, folders_of

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
+from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.files import File, KnownFiles, State, state_of
 
