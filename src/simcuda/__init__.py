@@ -1,4 +1,4 @@
-"""A simulated CUDA device: CUDA code runs on the CPU, with real values, and all that it costs is counted."""
+"""A simulated CUDA device: runs CUDA code on the CPU, with real values, and counts what it would cost."""
 
 from simcuda.assertions import assert_at_most, assert_no_syncs
 from simcuda.measurement import METRICS, Gpu, Measurement, Site

@@ -20,7 +20,7 @@ ITSELF = "MADE BY THE SIMULATION ITSELF: this shows that it repeats itself, and 
 
 
 def main() -> int:
-    """Print the agreement; 1 where it falls short, 2 where nothing can be compared."""
+    """Print the agreement; return 1 if it falls short, 2 if nothing can be compared."""
     parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
     parser.add_argument("recording", type=Path, metavar="RECORDING")
     parser.add_argument(
@@ -67,10 +67,10 @@ def agreement(
 
     Args:
         recording: The recording.
-        only: Patterns, one of which the ids of cases must match; none takes all.
+        only: Patterns; the id of a case must match one of them. Without any, all are compared.
         cases: Where the verifier files are, if not where the recording says.
-        tolerance: The share by which a requested peak may be off.
-        say: Told how far it is.
+        tolerance: The relative error allowed in the peak of requested bytes.
+        say: Called with messages about the progress.
 
     Raises:
         CannotRecordError: No case of the recording is selected.

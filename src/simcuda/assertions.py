@@ -1,4 +1,4 @@
-"""Say in a test what a block of code may cost; where it costs more, the failure names the lines."""
+"""Limit in a test what a block of code may cost; a failure names the lines at fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEHIND = {
     "retained_bytes": ("allocations",),
     "ooms": ("allocations",),
 }
-"""What the lines behind a metric did, where that has another name and is not its number of bytes."""
+"""The name that sites have for a metric, if it is neither the metric's nor that without ``_bytes``."""
 
 MOST_LINES = 10
 
@@ -60,7 +60,7 @@ def gpu_at_hand() -> AbstractContextManager[Gpu]:
     __tracebackhide__ = True  # pytest then points to the line that needs a device
     if simulated := simulation.active():
         return nullcontext(simulated)
-    # Most tests run on simulated devices, and need not wait for what counts on real ones to load.
+    # Most tests run on simulated devices: the code for real ones is loaded only if it is needed.
     from simcuda import real
 
     if reason := real.why_not():
@@ -85,7 +85,7 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
         ValueError: A limit is negative.
         RuntimeError: There is neither a simulated device nor a real one.
     """
-    # Mistakes in the limits are told here, before the block has run.
+    # Mistakes in the limits are reported here, before the block runs.
     if not limits:
         raise TypeError("name at least one limit, such as syncs=0")
     asked: dict[str, Any] = {**limits}
@@ -122,7 +122,7 @@ class _AtMost:
 
 
 def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
-    """What is wrong, in lines: each limit that is exceeded with the source lines behind it."""
+    """The failure message: each exceeded limit with the source lines behind it."""
     for metric, limit in limits.items():
         count: int | None = getattr(cost, metric, None)
         if count is None:
@@ -130,7 +130,7 @@ def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
         elif count > limit:
             yield f"{metric}: {count}, at most {limit} allowed"
             kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
-            # Whoever waits most often comes first: that is the line to change.
+            # The line that waits most often comes first: it is the one to change.
             sites = sorted((s for s in cost.sites if s.what in kinds), key=lambda site: -site.count)
             for site in sites[:MOST_LINES]:
                 yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()

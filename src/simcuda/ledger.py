@@ -1,4 +1,4 @@
-"""The running counts of a simulation, put to the source lines that answer for them."""
+"""The running counts of a simulation, attributed to source lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTED = (
     *("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "launches", "allocations", "hazards"),
     *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
 )
-"""What only ever grows."""
+"""Counts that only grow."""
 
 _STANDARD_LIBRARY = tuple(
     str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
@@ -28,23 +28,23 @@ _user_code: dict[int, tuple[CodeType, str | None]] = {}
 """Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
 
 _WITHIN = 2
-"""Frames of this package between the user's code and what counts, at least."""
+"""The least number of frames of this package between the user's code and a count."""
 
 _WITHIN_ALLOCATION = 5
-"""Frames of this package between the user's code and an allocation, at least."""
+"""The least number of frames of this package between the user's code and an allocation."""
 
 
 class ChangedCountsError(RuntimeError):
-    """The code that was measured has changed its counts; the message names them."""
+    """The measured code changed its own counts; the message names them."""
 
 
 class Ledger:
-    """Adds what happens to every measurement under way.
+    """Adds every event to all measurements under way.
 
-    It keeps a second account, which shows where the code that is measured has changed a count.
+    It keeps a second account, to detect measured code that changed a count.
 
     Args:
-        usage: Tells the bytes in use now.
+        usage: Returns the bytes in use now.
     """
 
     # No method can be replaced for one ledger alone.
@@ -79,7 +79,7 @@ class Ledger:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
     def count(self, what: str, amount: int = 1) -> None:
-        """Count something that a source line is to answer for.
+        """Count something and attribute it to the source line that caused it.
 
         Args:
             what: One of ``COUNTED``.
@@ -97,7 +97,7 @@ class Ledger:
 
     @contextmanager
     def one_line(self) -> Iterator[None]:
-        """Look for the source line once for all that this thread counts within."""
+        """Look up the source line once for everything that this thread counts in the block."""
         if self._open:
             self._known_line = threading.get_ident(), user_line()
         try:
@@ -156,11 +156,11 @@ class Ledger:
             m.ooms += 1
 
     def doubt(self, operation: str, *, is_modelled: bool) -> None:
-        """Name an operation that is only modelled, or else has no rule.
+        """List an operation as approximate, or else as unknown.
 
         Args:
             operation: Its name with overload, such as ``aten.mm.default``.
-            is_modelled: Whether a library chooses its kernels; else nobody knows what it waits for.
+            is_modelled: Whether a library chooses its kernels; else it is unknown whether it waits.
         """
         for m in self._open:
             (m._approximate if is_modelled else m._unknown).add(operation)
@@ -172,7 +172,7 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
-    # Walking frames is what counting costs most: those known to be ours are passed over.
+    # Walking frames takes most of the time of counting: those known to be ours are skipped.
     frame: FrameType | None = sys._getframe(within)
     known = _user_code
     while frame is not None:

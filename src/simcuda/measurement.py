@@ -121,7 +121,7 @@ class Measurement:
 
     @property
     def not_counted(self) -> tuple[str, ...]:
-        """Metrics that a real device does not tell: reading one raises ``AttributeError``."""
+        """Metrics that a real device cannot count: reading one raises ``AttributeError``."""
         return ()
 
     def report(self, rows: int = 30) -> str:
@@ -129,7 +129,7 @@ class Measurement:
         # What stops the host comes before what merely moves bytes.
         heaviest = sorted(self.sites, key=lambda site: (HEAVIEST_FIRST.index(site.what), -site.count, site))
         sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
-        # A device that could not count something refuses to tell.
+        # Reading a metric that the device cannot count raises an error.
         counts: dict[str, int | None] = {name: getattr(self, name, None) for name in METRICS}
         totals = [(f"{count:11}", name) for name, count in counts.items() if count]
         rest = "every other count is 0" if totals else "every count is 0"
@@ -179,13 +179,13 @@ HEAVIEST_FIRST = (
     "d2d",
     "allocations",
 )
-"""What a line can cost: first what stops the host, then what is wrong, then what is moved and made."""
+"""What a line can cost, heaviest first: waits, then hazards, then copies and allocations."""
 
 LONGEST_SOURCE = 72
 
 
 def place(site: Site) -> str:
-    """File, line and function: ``train.py:12 in step``; relative where the file is below where we are.
+    """File, line and function: ``train.py:12 in step``; relative if the file is below the current folder.
 
     Without a line it is what stands for a file, and an operation: ``<library> in aten::mm``.
     """
@@ -203,7 +203,7 @@ def source(site: Site) -> str:
 
 
 def doubts(measurement: Measurement) -> list[str]:
-    """What the counts leave out, and what is only modelled."""
+    """The lines about metrics that were not counted, and unknown and approximate operations."""
     named = {
         "unknown, so that their waits are not counted": measurement.unknown,
         "approximate, so that their launches and memory are modelled": measurement.approximate,

@@ -23,7 +23,7 @@ SAMPLES = 5
 
 
 def main() -> int:
-    """Make a recording; 2 where it cannot be made."""
+    """Make a recording; return 2 if that is impossible."""
     parser = argparse.ArgumentParser(prog="python -m simcuda.record", description=__doc__)
     parser.add_argument(
         "-o", "--output", type=_new_file, required=True, metavar="FILE", help="ends in .json.gz"
@@ -98,7 +98,7 @@ def main() -> int:
 
 
 def _new_file(text: str) -> Path:
-    """A path that can be written to: to learn that after minutes of recording would be too late."""
+    """A path that can be written to, checked before minutes of recording."""
     path = Path(text)
     # The file is written at the end, so that a wrong path would lose everything.
     if path.is_dir():

@@ -46,7 +46,7 @@ class SimulatedCuda:
         """Count what the code in this block costs; the measurement is final once the block has ended.
 
         Raises:
-            RuntimeError: The simulation has ended, so that nothing would be counted.
+            RuntimeError: The simulation has ended; nothing would be counted.
         """
         if active() is not self:
             raise RuntimeError("this simulation has ended: measure within its simcuda.device() block")
@@ -63,7 +63,7 @@ class SimulatedCuda:
 
 
 def active() -> SimulatedCuda | None:
-    """The simulation under way, if there is one."""
+    """The active simulation, if there is one."""
     return _active[0] if _active else None
 
 
@@ -80,7 +80,7 @@ def device(
 
     Raises:
         ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
-        RuntimeError: A simulation is under way already.
+        RuntimeError: A simulation is already active.
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -97,7 +97,7 @@ def device(
     threads = Threads(machine, dispatcher)
     # This set is computed once per process: never from replaced functions.
     torch.utils._device._device_constructors()
-    # Everything that is put in place is first given its way back: entering may fail half-way.
+    # Each replacement first registers how it is undone: entering may fail half-way.
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
         stack.enter_context(_default_device_kept())
@@ -149,7 +149,7 @@ def _fail_for_want_of_cuda(*_: Any, **__: Any) -> Any:
 
 @contextmanager
 def _default_device_kept() -> Iterator[None]:
-    """Let the default device of before hold again, whatever it is set to within."""
+    """Restore the default device afterwards, whatever the block sets."""
     before = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     try:
         yield

@@ -421,6 +421,8 @@ def test_it_writes_nothing_but_the_summary(
 ) -> None:
     """Work tree and index stay as they are; the summary is added to what its file has already."""
     base.write("fixes/a_1/fix.py", UNDONE)
+    # What the gate says of a branch is not worded by the branch.
+    base.write("templates/gate.md.j2", "## Tickets: the gate is open")
     before = git("status", "--porcelain"), _bytes(base.root)
     page: Path = tmp_path_factory.mktemp("out") / "summary.md"
     page.write_text("# Before\n", encoding="utf-8")
@@ -433,8 +435,8 @@ def test_it_writes_nothing_but_the_summary(
     )
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# Before\n## Tickets: the gate failed\n")
-    assert "| `A-1` | verified | failed | fixes/a\\_1/fix.py |" in text
-    assert "- **failed** \\[gate-worse\\] A-1: failed, and verified at the base" in text
+    assert "| `A-1` | verified | failed | fixes/a_1/fix.py |" in text
+    assert "- **failed** \\[gate-worse] A-1: failed, and verified at the base" in text
 
 
 def test_text_for_people(base: Repository, tickets: Tickets) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from finding_tickets.cli import output
 from finding_tickets.report.rows import csv_lines
+from finding_tickets.report.text import Styled, aligned
 
 
 class Terminal(io.StringIO):
@@ -32,6 +33,13 @@ def test_things_are_counted_as_people_do() -> None:
     """One of a thing has no plural, none of it has."""
     counts = [output.counted(number, "note") for number in range(3)]
     assert ["0 notes", "1 note", "2 notes"] == counts
+
+
+def test_a_style_may_be_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that comes out otherwise than expected is bold and red, in a pipe with colours too."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    cells = [[Styled("false", "bold red"), Styled("x")]]
+    assert ["\x1b[1;31mfalse\x1b[0m  x"] == aligned(cells, output.style)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.documents.blocks import DEEPEST, TOO_DEEP, parse, walk
-from finding_tickets.documents.source import code_spans, plain
+from finding_tickets.documents.source import DEEPEST, TOO_DEEP, code_spans, parse, plain, walk
 
 
 def shown(data: bytes, kind: str) -> list[bytes]:

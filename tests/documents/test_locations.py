@@ -89,7 +89,7 @@ def test_lines_that_cannot_be_paired(finding: Finding) -> None:
     reading = finding(section("`a.py`, `b.py`", "1, 2, 3"))
     assert [(), ()] == [place.lines for place in reading.ticket.locations]
     assert [("location-lines", 10)] == reading.rules
-    assert ["cannot tell which of the 2 files each of the 3 line ranges is in"] == [
+    assert ["cannot tell which of the 2 files has which of the 3 line ranges"] == [
         problem.message for problem in reading.problems
     ]
 

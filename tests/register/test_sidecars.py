@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lint.conftest import lint
 
 from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
-from finding_tickets.lint.engine import lint
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict

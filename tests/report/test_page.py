@@ -8,7 +8,7 @@ from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.text import MeasuredDocument, document_lines, document_page, plainly
+from finding_tickets.report.text import MeasuredDocument, document_page, document_text, plainly
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -79,8 +79,7 @@ def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
     """The lines of the page of the only document."""
     register = repository.load()
     entry = MeasuredDocument(register.documents[0], CurrentVerdict(verdict, **known))
-    lines = document_lines(document_page(Facts.of(register), entry), plainly)
-    return "\n".join(lines).split("\n")
+    return document_text(document_page(Facts.of(register), entry), plainly).split("\n")
 
 
 def test_what_people_wrote_and_what_is_known_beside_it(repository: Repository) -> None:

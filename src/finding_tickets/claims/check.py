@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from finding_tickets.claims.language import (
     GROWTH,
@@ -33,17 +33,13 @@ from finding_tickets.claims.laws import fit, span
 from finding_tickets.claims.metrics import ENDINGS
 from finding_tickets.errors import BadDataError
 
+if TYPE_CHECKING:
+    # What measures needs this module too, on machines without pydantic.
+    from finding_tickets.model.verification import ResultCheck, Timing
+
 At = Mapping[str, int]
+# A product of variables, each with its power; the empty one is a constant.
 Monomial = frozenset[tuple[str, int]]
-"""A product of variables, each with its power; the empty one is a constant."""
-
-
-class TimedPoint(NamedTuple):
-    """How the times of two variants compare at a point: in words, and as median, low and high ratio."""
-
-    at: At
-    text: str
-    interval: tuple[float, float, float] | None
 
 
 @dataclass(frozen=True)
@@ -66,8 +62,10 @@ class Ratio:
         """The ratios at which the outcome turns at a point; raises what ``evaluate`` raises."""
         return tuple(evaluate(side, {**at, self.reference: 1}) for side in self.condition.sides)
 
-    def outcome(self, low: float, high: float, at: At) -> bool | None:
+    def outcome(self, low: float | None, high: float | None, at: At) -> bool | None:
         """Whether all ratios from ``low`` to ``high`` meet the claim, or none; None where only some do."""
+        if low is None or high is None:
+            return None
         ends, edges = (Fraction(low), Fraction(high)), self.edges(at)
         met = [satisfied(self.condition, ratio, {**at, self.reference: 1}) for ratio in ends]
         # An interval that is wider than a range has both ends outside of it, and may still be right.
@@ -186,25 +184,22 @@ def check_counts(
     return Checked(not wrong, measured + covered, tuple(wrong))
 
 
-def check_times(ratio: Ratio, timed: Sequence[TimedPoint], points: int, device: str) -> Checked:
+def check_times(ratio: Ratio, timed: Sequence[Timing], points: int, device: str) -> Checked:
     """A claim about time at some of the ``points`` of a sweep.
 
     It holds where all of each interval does, and is false where nothing of one does.
     """
     if not timed:
         return Checked(None, "not timed at any point of the claim")
-    known = [(each, *each.interval) for each in timed if each.interval]
-    measured = ""
-    if known:
-        least, most = (end(known, key=lambda each: each[1])[0] for end in (min, max))
-        ends = f"{least.text} at {at_text(least.at)} .. {most.text} at {at_text(most.at)}"
-        measured = least.text if len(known) == 1 else ends
+    known = sorted((each for each in timed if each.ratio is not None), key=lambda each: each.ratio or 0)
+    ends = [f"{each.text} at {at_text(each.at)}" for each in (*known[:1], *known[-1:])]
+    measured = known[0].text if len(known) == 1 else " .. ".join(ends)
+    outcomes = [(each, ratio.outcome(each.low, each.high, each.at)) for each in known]
     # One point that is surely wrong decides, however many are undecided.
-    outcomes = [(each, ratio.outcome(low, high, each.at)) for each, _, low, high in known]
     wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
     if wrong:
         return Checked(False, f"{measured}, on {device}", wrong)
-    unknown = [f"{each.text} at {at_text(each.at)}" for each in timed if not each.interval]
+    unknown = [f"{each.text} at {at_text(each.at)}" for each in timed if each.ratio is None]
     unknown += [
         f"undecided at {at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is None
     ]
@@ -214,12 +209,15 @@ def check_times(ratio: Ratio, timed: Sequence[TimedPoint], points: int, device: 
     return Checked(True, f"{measured}{_coverage(len(timed), points)}, on {device}")
 
 
-def check_results(compared: Sequence[tuple[At, str | None]], skipped: int) -> Checked:
-    """A claim about equal results: each point with how they differ there, and at how many both raised."""
-    beside = f", {skipped} skipped where it raised" if skipped else ""
+def check_results(made: Sequence[ResultCheck]) -> Checked:
+    """A claim about equal results; where both variants raised there was nothing to compare."""
+    compared = [each for each in made if not each.skipped]
+    beside = f", {len(made) - len(compared)} skipped where it raised" if len(compared) < len(made) else ""
     if not compared:
         return Checked(None, f"nothing could be compared{beside}")
-    different = tuple(f"{at_text(at)}: {difference}" for at, difference in compared if difference is not None)
+    different = tuple(
+        f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
+    )
     equal = len(compared) - len(different)
     return Checked(not different, f"equal at {equal} of {len(compared)} points{beside}", different)
 

@@ -52,11 +52,11 @@ _keep_laws = lru_cache(maxsize=256)
 
 Sizes = Mapping[str, int]
 Point = tuple[tuple[str, int], ...]
+# One value for each point.
 Column = tuple[int, ...]
-"""One value for each point."""
 Residues = list[int]
+# File, line and function of a line of code, and the metric that it made count.
 Place = tuple[str, int, str, str]
-"""File, line and function of a line of code, and the metric that it made count."""
 
 
 @dataclass(frozen=True)

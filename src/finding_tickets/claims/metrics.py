@@ -11,6 +11,7 @@ from collections.abc import Mapping
 BEGIN = "<!-- This table is printed by python -m finding_tickets.claims.metrics. -->"
 END = "<!-- The table ends here. -->"
 # The order is that in which results are kept and shown.
+# What every metric counts, in Markdown, in the order of the table.
 DEFINITIONS: Mapping[str, str] = {
     "syncs": "explicit host waits: `stream_syncs + event_syncs + device_syncs`",
     "stream_syncs": (
@@ -46,15 +47,14 @@ DEFINITIONS: Mapping[str, str] = {
     "graph_breaks": "breaks that `torch.compile` would make; measured in a run of its own, on the CPU",
     "seconds": "wall time, as a multiple of another variant's alone: [times](#times)",
 }
-"""What every metric counts, in Markdown, in the order of the table."""
+# Every metric that is counted, in the order in which results are kept.
 METRICS = tuple(name for name in DEFINITIONS if name != "seconds")
-"""Every metric that is counted, in the order in which results are kept."""
+# What a claim may name: a metric, or that a variant returns what another one returns.
 CLAIMABLE = (*DEFINITIONS, "same_result_as")
-"""What a claim may name: a metric, or that a variant returns what another one returns."""
+# Metrics of how a run ended: measured where it raised too, and a claim about one makes that a result.
 ENDINGS = frozenset({"raised", "ooms"})
-"""Metrics of how a run ended: measured where it raised too, and a claim about one makes that a result."""
+# Metrics that a meter counts during one run; the others follow from its end or from a run of their own.
 COUNTS = tuple(name for name in METRICS if name not in {"raised", "graph_breaks"})
-"""Metrics that a meter counts during one run; the others follow from its end or from a run of their own."""
 
 
 def table() -> str:

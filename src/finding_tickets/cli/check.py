@@ -34,7 +34,8 @@ def check(
     base: Annotated[str, option("REV", "What the branch is to be merged into, such as origin/main.")],
     root: Root = HERE,
     accept: Annotated[
-        list[str] | None, option("ID", "A ticket whose changes are meant, or configuration (repeatable).")
+        list[str] | None,
+        option("ID", "Accept the changes to a ticket, or to the configuration (repeatable)."),
     ] = None,
     meter: Meter = None,
     timeout: Timeout = None,
@@ -42,7 +43,7 @@ def check(
     sandbox: Sandbox = False,
     output_format: Annotated[CheckFormat, format_option("How the outcome is printed.")] = CheckFormat.TEXT,
 ) -> ExitCode:
-    """Measure again what a branch changes and compare with its base."""
+    """Measure again what a branch changes, as a gate."""
     head = load(root)
     then = base_of(head.root, base)
     named = accept or []

@@ -37,15 +37,13 @@ class ImportOutcome:
 def import_results(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A log in SARIF 2.1.0; - is stdin.")],
     root: Root = HERE,
-    source_root: Annotated[
-        str | None, option("FOLDER", "Where the repository was when the tool ran.")
-    ] = None,
+    source_root: Annotated[str | None, option("FOLDER", "The repository's folder when the tool ran.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
     agent: Annotated[str | None, option("WORD", "Who found it, for the IDs.")] = None,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
+    """Write tickets for findings in SARIF."""
     if source_root is not None and absolute_path(source_root) is None:
         raise UsageError(f"--source-root {source_root}: not an absolute path")
     log = read_log(*read_input(file))

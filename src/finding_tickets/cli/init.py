@@ -31,9 +31,7 @@ MOST_SERIES = 8
 
 def init(
     root: Root = HERE,
-    pyproject: Annotated[
-        bool, flag("--pyproject", f"Configure in {PROJECT_FILE} instead of {CONFIG_FILE}.")
-    ] = False,
+    pyproject: Annotated[bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:

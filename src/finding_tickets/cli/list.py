@@ -25,7 +25,7 @@ def list_tickets(
         str | None, option("NAMES", f"What to show, by default {','.join(DEFAULT_COLUMNS)}.")
     ] = None,
     output_format: Annotated[ListFormat, format_option("How the list is printed.")] = ListFormat.TABLE,
-    no_index: Annotated[bool, flag("--no-index", "Read every file, whatever was read of it before.")] = False,
+    no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     # JSON and IDs have no columns to choose; an ignored option would look like a bug.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input, words_of
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input, today, words_of
 from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground.files import create
@@ -42,12 +41,8 @@ def new(
     file: Annotated[list[str] | None, option("PATH[:LINES]", "Where it is: a.py:10-20 (repeatable).")] = None,
     symbol: Annotated[str | None, option("NAME", "The function or class it is in.")] = None,
     category: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
-    source: Annotated[
-        str | None, option("FILE", "Read JSON from a file, or from stdin: -.", "--from")
-    ] = None,
-    with_verifier: Annotated[
-        bool, flag("--with-verifier", "Add a verifier and two variants that run.")
-    ] = False,
+    source: Annotated[str | None, option("FILE", "Read JSON from a file, or - for stdin.", "--from")] = None,
+    with_verifier: Annotated[bool, flag("--with-verifier", "Add a verifier and variants.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket under the next free ID."""
@@ -157,11 +152,9 @@ class TicketWriter:
         series = (draft.batch, draft.agent)
         if series not in self._series:
             self._series[series] = free_ids(self.register.documents, *series, self._used)
-        # The date is the user's, as in what they write by hand.
-        today = datetime.now().astimezone().date()
         for ticket_id in islice(self._series[series], ATTEMPTS):
             path = (self._folder / f"{ticket_id}.md").as_posix()
-            texts = ticket_files(self.register, draft, ticket_id, path, today, attached)
+            texts = ticket_files(self.register, draft, ticket_id, path, today(), attached)
             try:
                 if not dry_run:
                     create(self.register.root, texts)

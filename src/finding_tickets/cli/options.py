@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -92,12 +93,15 @@ Query = Annotated[
 ]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
-    MeterName | None, typer.Option(help="What counts during a run, by default what is configured.")
+    MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")
 ]
 Timeout = Annotated[float | None, option("SECONDS", "Stop a measurement after this time.", min=0.1)]
-Sandbox = Annotated[
-    bool, flag("--sandbox", "Run code of the repository without network and where it can write nothing.")
-]
+Sandbox = Annotated[bool, flag("--sandbox", "Run the repository's code without network or write access.")]
+
+
+def today() -> date:
+    """The date where the user is, as in what they write by hand."""
+    return datetime.now().astimezone().date()
 
 
 def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:

@@ -149,9 +149,10 @@ def terminal_width(stream: TextIO) -> int:
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:
     """``text`` in the named styles where the stream (stdout by default) shows colours."""
-    if not names or not colourful(stream or sys.stdout):
+    codes = [STYLES[name] for name in " ".join(names).split()]
+    if not codes or not colourful(stream or sys.stdout):
         return text
-    return f"\x1b[{';'.join(STYLES[name] for name in names)}m{text}\x1b[0m"
+    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
 
 
 def colourful(stream: TextIO) -> bool:
@@ -166,6 +167,11 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def columns(stream: TextIO) -> int:
+    """The columns that are used of the terminal of a stream: longer lines are hard to read."""
+    return min(terminal_width(stream) or USUAL_WIDTH, WIDEST)
+
+
 def _console(stream: TextIO) -> Console:
     """A console on the terminal of ``stream``, in the terminal's own colours or in none."""
     from rich.console import Console
@@ -177,8 +183,7 @@ def _console(stream: TextIO) -> Console:
         color_system="standard" if colourful(stream) else None,
         # rich's own style of code has a black background, also where the terminal's is white.
         theme=Theme({"markdown.code": "cyan"}),
-        # Longer lines are hard to read.
-        width=min(terminal_width(stream) or USUAL_WIDTH, WIDEST),
+        width=columns(stream),
         highlight=False,
         markup=False,
         emoji=False,

@@ -23,17 +23,11 @@ def probe(
     ],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARGUMENT...]", help="What a script, a module or pytest is given."),
+        typer.Argument(metavar="[-- ARGUMENT...]", help="Arguments for the script, module or pytest."),
     ] = None,
-    sweep: Annotated[
-        list[str] | None, option("NAME=1,2,5", "Call the function with each value (repeatable).")
-    ] = None,
-    verifier: Annotated[
-        Path | None, option("FILE", "Call the function with what this verifier builds.")
-    ] = None,
-    draft: Annotated[
-        str | None, option("SITE", "Write a ticket about a site: its number, or FILE:LINE.")
-    ] = None,
+    sweep: Annotated[list[str] | None, option("NAME=1,2,5", "Values to call the function with.")] = None,
+    verifier: Annotated[Path | None, option("FILE", "Call it with what this verifier builds.")] = None,
+    draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None,
     title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None,
     severity: Annotated[str | None, option("WORD", "Of the ticket: P0 to P4.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
@@ -45,7 +39,7 @@ def probe(
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
+    """Run code; print the lines that wait, copy or allocate."""
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.probe import doubts, probe_item, probe_lines
     from finding_tickets.verify.probing import PRELOAD, ProbeRequest
@@ -104,6 +98,7 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
         probed=probed,
         site=site_of(probed, site),
         root=writer.register.root,
+        templates=writer.register.root / writer.register.config.templates,
         command=" ".join(["tickets probe", wanted.target, *options, *arguments]),
         verifier=wanted.verifier_path,
         revision=commit_containing(writer.register.root, set(probed.files) - {wanted.verifier_path}),

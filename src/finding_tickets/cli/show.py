@@ -22,7 +22,7 @@ from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
 from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.json import full_item
-from finding_tickets.report.text import document_lines, document_page, measured_documents, plainly
+from finding_tickets.report.text import document_page, document_text, measured_documents
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -32,7 +32,7 @@ def show(
     ids: Ids,
     root: Root = HERE,
     history: Annotated[
-        bool, flag("--history", "Add who wrote it when, and the commits that name it, from git.")
+        bool, flag("--history", "Add authors, dates and the commits that name it, from git.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -54,18 +54,16 @@ def show(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
         )
     elif found:
-        on_terminal = is_terminal(sys.stdout)
-        styler = plainly if on_terminal else style
         pages = [
-            document_page(facts, entry, tuple(history_lines(past, styler)) if past else ())
+            document_page(facts, entry, tuple(history_lines(past, style)) if past else ())
             for entry, past in both
         ]
-        if on_terminal:
+        if is_terminal(sys.stdout):
             from finding_tickets.report.terminal import DocumentView
 
-            write_rich(map(DocumentView, pages))
+            write_rich(DocumentView(page, style) for page in pages)
         else:
-            write("\n\n".join("\n".join(document_lines(page, style)) for page in pages))
+            write("\n\n".join(document_text(page, style) for page in pages))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problems(problem for problem in listing.problems if problem.file in files)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,7 +29,7 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import (
     Format,
-    Progress,
+    columns,
     counted,
     is_terminal,
     progress,
@@ -50,7 +50,7 @@ from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
-from finding_tickets.report.text import circumstances, verification_lines
+from finding_tickets.report.text import circumstances, summary_lines, verification_lines
 
 if TYPE_CHECKING:
     from finding_tickets.register.staleness import CurrentVerdict
@@ -81,24 +81,22 @@ def verify(
     root: Root = HERE,
     meter: Meter = None,
     timeout: Timeout = None,
-    at: Annotated[
-        str | None, option("REV", "Measure variants that name no revision at this one; record nothing.")
-    ] = None,
+    at: Annotated[str | None, option("REV", "Measure variants without a revision at this one.")] = None,
     base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
     head: Annotated[
-        str | None, option("REV", "Measure the fix, and variants that name none, at this one.")
+        str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
     ] = None,
     sandbox: Sandbox = False,
     executor: Annotated[
-        ExecutorName, typer.Option(help="Where to verify: on this machine, or on a Ray cluster.")
+        ExecutorName, typer.Option(help="On this machine or a cluster.")
     ] = ExecutorName.LOCAL,
     address: Annotated[
-        str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started for the run.")
+        str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started.")
     ] = None,
     matrix: Annotated[bool, flag("--matrix", "Measure in every cell of the configured matrix.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Measure tickets and compare the laws with what they claim."""
+    """Measure tickets and compare with what they claim."""
     if at and (base or head):
         what = "--at is for all variants, --base and --head for found and fix"
         raise UsageError(what, hint="one or the other")
@@ -111,21 +109,14 @@ def verify(
     left_out: list[str] = []
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out, at_once=not stale, sandbox=sandbox) as verifying:
-        # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
-        named = load_named(root, query or ())
-        register = named or load(root)
+        register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
         cells = _cells(register) if matrix else ()
-        ids, problems, chosen = list(query or ()), tuple[Problem, ...](), ExitCode.OK
-        if not named:
-            ids, problems, chosen = _choose(register, ids, stale=stale, matrix=matrix)
-        documents, found = find_each(register.find, ids)
-        sound, reading = measurable(register, documents, problems)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        batches = _by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
-        packs, measured = _measure(sound, batches, verifying)
-        made = _matrix(sound, settings, cells, map(unpack, packs)) if cells else None
+        batches = _by_cell(documents, settings, cells, stale) if cells else [Batch(documents, settings)]
+        packs, measured = _measure(documents, batches, verifying)
+        made = _matrix(documents, settings, cells, map(unpack, packs)) if cells else None
     _show(packs, output_format, settings, made)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if cells else each.ticket
@@ -133,7 +124,7 @@ def verify(
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
-    return ExitCode.worst(chosen, found, reading, measured, reached)
+    return ExitCode.worst(chosen, measured, reached)
 
 
 @contextmanager
@@ -144,11 +135,7 @@ def _executor(
     if name is ExecutorName.RAY:
         from finding_tickets.executors.ray import RayCluster
 
-        def leave_out(what: str) -> None:
-            say(what)
-            left_out.append(what)
-
-        yield RayCluster(address=address, sandbox=sandbox, on_left_out=leave_out, say=say)
+        yield RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
         return
     if address is not None:
         raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
@@ -160,17 +147,29 @@ def _executor(
 
 
 def _choose(
-    register: Register, words: list[str], *, stale: bool, matrix: bool
-) -> tuple[list[str], tuple[Problem, ...], ExitCode]:
-    """The IDs, each once, of the documents that are meant, and the problems of reading that concern them.
+    root: Path, words: list[str], *, stale: bool, matrix: bool
+) -> tuple[Register, list[Document], ExitCode]:
+    """The register, and the documents of it that are meant and can be measured, each once."""
+    # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
+    named = load_named(root, words)
+    register = named or load(root)
+    selected = None if named else _select(register, words, stale=stale, matrix=matrix)
+    ids, code = selected or (words, ExitCode.OK)
+    documents, found = find_each(register.find, ids)
+    # A document that cannot be read may be one that a query means.
+    sound, reading = measurable(register, documents, register.problems if selected else ())
+    return register, sound, ExitCode.worst(code, found, reading)
 
-    Without ``--stale`` the words are IDs, or a query that selects among documents with a verifier.
-    """
+
+def _select(
+    register: Register, words: list[str], *, stale: bool, matrix: bool
+) -> tuple[list[str], ExitCode] | None:
+    """The IDs of the documents with a verifier that a query means, or that are stale; None for mere IDs."""
     from finding_tickets.register.query import Facts, select
 
     facts = Facts.of(register)
     if words and all(map(facts.is_id, words)):
-        return words, (), ExitCode.OK
+        return None
     text = " ".join(words)
     if stale:
         # What is stale in a cell of a matrix is decided cell by cell.
@@ -184,7 +183,7 @@ def _choose(
         # Without a verifier it stays stale.
         codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
     unread = say_errors(entry.problem for entry in facts.looked_up)
-    return list(dict.fromkeys(ids)), register.problems, ExitCode.worst(*codes, unread)
+    return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
 
 
 def measurable(
@@ -220,8 +219,11 @@ def _measure(
     codes = []
     with progress(names) as shown, together:
         for batch in batches:
-            starts = partial(_start, shown, batch)
-            for verified in executor.verify(batch.documents, batch.settings, starts):
+
+            def on_start(document: Document, batch: Batch = batch) -> None:
+                shown.started(batch.name(document))
+
+            for verified in executor.verify(batch.documents, batch.settings, on_start):
                 verification = verified.verification
                 if verified.error:
                     say_error(verified.error)
@@ -231,10 +233,6 @@ def _measure(
                 if verification:
                     packs[verified.document.path].append(pack(verification))
     return list(chain.from_iterable(packs.values())), ExitCode.worst(*codes)
-
-
-def _start(shown: Progress, batch: Batch, document: Document) -> None:
-    shown.started(batch.name(document))
 
 
 def pack(verification: Verification) -> bytes:
@@ -269,14 +267,18 @@ def _show(
         write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
         return
     if packs and is_terminal(sys.stdout):
-        from finding_tickets.report.terminal import VerificationView, summary
+        from rich.text import Text
+
         from finding_tickets.report.text import Sources
 
-        # The work tree is not what was measured at another revision.
-        here = None if settings.overrides else Sources(settings.root).line
-        views = (VerificationView(each, None if each.revision else here) for each in map(unpack, packs))
-        parts = (part for view in views for part in (view, ""))
-        write_rich(chain(parts, [summary(map(unpack, packs))]))
+        width, lines = columns(sys.stdout), Sources(settings.root).line
+        pages = (
+            # The work tree is not what was measured at another revision.
+            verification_lines(each, style, width, None if settings.overrides or each.revision else lines)
+            for each in map(unpack, packs)
+        )
+        blocks = chain(pages, [summary_lines(map(unpack, packs), style, width)])
+        write_rich(Text.from_ansi("\n".join([*block, ""])) for block in blocks)
     else:
         texts = ("\n".join(verification_lines(each, style)) for each in map(unpack, packs))
         write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
@@ -301,12 +303,16 @@ def _cells(register: Register) -> tuple[Cell, ...]:
 
 
 def _by_cell(
-    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
+    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], stale: bool
 ) -> list[Batch]:
     """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.matrix import labels
+    from finding_tickets.verify.matrix import in_cells, labels
 
-    known = {document.path: _recorded(document, settings, cells) for document in documents if stale}
+    known: dict[str, Mapping[Cell, CurrentVerdict]] = {}
+    for document in documents if stale else ():
+        # Evidence that cannot be read is measured anew; the matrix says so afterwards.
+        with suppress(BadDataError):
+            known[document.path] = in_cells(document, settings.root, settings.evidence, cells)
 
     def is_wanted(document: Document, cell: Cell) -> bool:
         recorded = known.get(document.path)
@@ -324,29 +330,10 @@ def _matrix(
     cells: Sequence[Cell],
     verifications: Iterable[Verification],
 ) -> VerdictMatrix:
-    """The matrix of documents by their evidence, and by verifications of this run that left none."""
-    from finding_tickets.register.staleness import CurrentVerdict
-    from finding_tickets.report.matrix import verdict_matrix
+    """The matrix of documents; evidence that cannot be read is said."""
+    from finding_tickets.report.matrix import matrix_of_documents
 
-    now: dict[str, dict[Cell, CurrentVerdict]] = {document.id.value: {} for document in documents}
-    for each in verifications:
-        now[each.ticket].update(
-            {cell: CurrentVerdict(each.verdict, each) for cell in cells if cell.has(each)}
-        )
-    recorded = {document.id.value: _recorded(document, settings, cells) for document in documents}
-    return verdict_matrix(
-        cells, {name: None if known is None else {**known, **now[name]} for name, known in recorded.items()}
-    )
-
-
-def _recorded(
-    document: Document, settings: Settings, cells: Sequence[Cell]
-) -> Mapping[Cell, CurrentVerdict] | None:
-    """The evidence of each cell; None where it cannot be read, which is said."""
-    from finding_tickets.verify.matrix import in_cells
-
-    try:
-        return in_cells(document, settings.root, settings.evidence, cells)
-    except BadDataError as error:
-        say(str(error))
-        return None
+    made = matrix_of_documents(documents, cells, settings.root, settings.evidence, verifications)
+    for problem in made.problems:
+        say(str(problem))
+    return made

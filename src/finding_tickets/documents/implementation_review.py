@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from finding_tickets.documents.blocks import Block, row_of_record, table_of, walk
-from finding_tickets.documents.fields import Metadata, labels_in, text_of
 from finding_tickets.documents.finding import read_checklist
-from finding_tickets.documents.identity import read_id, read_title
 from finding_tickets.documents.locations import place_of, read_code, read_locations
+from finding_tickets.documents.metadata import Metadata, item_text, labels_in, read_id, read_title, text_of
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.section_kinds import SectionKind
-from finding_tickets.documents.sections import DocumentPart, nested
-from finding_tickets.documents.source import Excerpt, Source, Values, words_of
+from finding_tickets.documents.sections import DocumentPart, SectionKind, nested
+from finding_tickets.documents.source import (
+    Block,
+    Excerpt,
+    Source,
+    Values,
+    row_of_record,
+    table_of,
+    walk,
+    words_of,
+)
 from finding_tickets.model.review import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -200,7 +206,7 @@ def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]
                 for item in walk([block]):
                     if item.kind == "Item":
                         # The first code span names the artifact; the rest is a remark.
-                        text = part.source.text(*text_of(item))
+                        text = item_text(part.source, item)
                         spans = text.code_spans()
                         name = spans[0].plain if spans else text.plain.partition(" (")[0]
                         remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
@@ -233,7 +239,7 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
                         met=_is_met(words),
                     )
             elif block.kind == "Item" and planned:
-                text = part.source.text(*text_of(block))
+                text = item_text(part.source, block)
                 mark = _MARK.match(text.plain)
                 if mark and any(pattern.match(mark["sign"]) for pattern in (_MET, _UNMET, _OPEN)):
                     yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from finding_tickets.documents.fields import LabelledValue, labelled_values, listed
+from finding_tickets.documents.metadata import LabelledValue, labelled_values, listed
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Excerpt, Values, code_spans
+from finding_tickets.documents.source import Block, Excerpt, Source, Values, code_spans
 from finding_tickets.model.vocabulary import squeeze
 
+T = TypeVar("T")
 Lines = tuple[Values, ...]
 
 EXTENSION = (
@@ -44,114 +44,6 @@ _NAMED_LINES = re.compile(
 _LANGUAGE_END = re.compile(r"[\s:{]")
 _LONGEST_COMMENT = 300
 
-
-def line_ranges(text: str) -> Lines:
-    """The line numbers and ranges in ``text``: ``177-178, 189 (2 calls)`` gives two.
-
-    What stands in brackets counts where it is nothing but lines.
-    """
-    if not text:
-        return ()
-    bare = _ASIDE.sub(
-        lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
-    )
-    numbers = [(int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)]
-    return tuple({"first": first, "last": max(first, last)} for first, last in numbers)
-
-
-def path_and_lines(text: str) -> tuple[str, Lines]:
-    """A path and the lines that may follow it after a colon; a remark beside the path is left out."""
-    match = _PATH_AND_LINES.fullmatch(text)
-    if match is None and (found := _FILE_IN_PROSE.search(text)):
-        text = found[0]
-        match = _PATH_AND_LINES.fullmatch(text)
-    return (match["path"], line_ranges(match["lines"] or "")) if match else (text, ())
-
-
-def is_path(text: str) -> bool:
-    """Whether a text looks like the path of a file or folder, with or without lines."""
-    return _FILE.fullmatch(path_and_lines(text)[0]) is not None
-
-
-def paths_in_prose(text: Excerpt) -> list[Excerpt]:
-    """The paths in a text without backticks."""
-    return [text.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(text.raw)]
-
-
-def place(
-    text: Excerpt, file: str | None, lines: Lines = (), symbol: str | None = None, written: str = ""
-) -> Values:
-    """The fields of a ``Location``; ``written`` are its symbols with their markup."""
-    return text.record(
-        file=file, lines=lines, symbol=symbol, symbols=symbol_names(written) if written else ()
-    )
-
-
-def place_of(text: Excerpt, name: str | None = None) -> list[Values]:
-    """The place that ``text``, or ``name`` within it, names; none where it does not look like a path."""
-    path, lines = path_and_lines(name or text.plain)
-    return [place(text, path, lines)] if _FILE.fullmatch(path) else []
-
-
-def symbol_names(raw: str) -> tuple[str, ...]:
-    """The names in what is written of functions and classes, dotted as they stand, without brackets.
-
-    Names are what stands in backticks; without any, the pieces of the text that look like code.
-    """
-    data = raw.encode()
-    spans = code_spans(data, 0, len(data))
-    texts = [data[start:end].decode() for start, end in spans] if spans else [raw]
-    pieces = (
-        piece for text in texts for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", text).strip()) if piece
-    )
-    names = (_NAME.fullmatch(piece) for piece in pieces if spans or _LOOKS_LIKE_CODE.search(piece))
-    return tuple(dict.fromkeys(name[1] for name in names if name))
-
-
-def names(name: str, path: str) -> bool:
-    """Whether ``name`` is the end of ``path``: ``ppo.py`` names ``src/agent/ppo.py``."""
-    parts = PurePosixPath(name).parts
-    return PurePosixPath(path).parts[-len(parts) :] == parts
-
-
-def read_code(part: DocumentPart) -> Iterator[Values]:
-    """Every code block of a part: its language, its content, and the places that its comments name."""
-    source = part.source
-    for block in part.by_kind["CodeBlock"]:
-        first = _FIRST_COMMENT.match(block.code)
-        location = first["place"] if first else None
-        if first is None and (match := _FILE_BEFORE.search(block.info)):
-            # The place beside the language: ``python:src/a.py:10-20`` or ``python title="src/a.py"``.
-            lines = _COLON_LINES.match(match["behind"])
-            location = match["path"] + (lines[0].strip() if lines else "")
-        places = []
-        # In a list the code is indented, and its first line begins before the block's text does.
-        start = source.line_starts[source.line(block.first) - 1]
-        for line in _LINE.finditer(source.data, start, block.last):
-            mark = _COMMENT.match(source.data, *line.span())
-            if mark is None:
-                continue
-            data = (
-                source.data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
-            )
-            words = data.decode(errors="replace")
-            file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
-            beside = _COLON_LINES.match(file["behind"]) if file else None
-            named = beside or _NAMED_LINES.search(words[:_LONGEST_COMMENT])
-            if named or (file and file["path"] == words):
-                text = source.text(mark.end(), mark.end() + len(data))
-                path = path_and_lines(file["path"])[0] if file else None
-                places.append(place(text, path, line_ranges(named[0].lstrip(":")) if named else ()))
-        yield source.text(block.start, block.end).record(
-            language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
-            code=block.code,
-            location=location,
-            places=places,
-        )
-
-
-T = TypeVar("T")
-
 _FILES = re.compile(r".*(?:files?|paths?)|location")
 _LINES = re.compile(r"lines?(?:numbers?|ranges?|affected)?")
 _SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
@@ -170,25 +62,118 @@ _NO_LINES = re.compile(
 )
 
 
+def line_ranges(text: str) -> Lines:
+    """The line numbers and ranges in ``text``: ``177-178, 189 (2 calls)`` gives two.
+
+    What stands in brackets counts where it is nothing but lines.
+    """
+    if not text:
+        return ()
+    bare = _ASIDE.sub(
+        lambda match: match[0] if _LINES_ALONE.fullmatch(match[0]) else " ", _DATE.sub("", text)
+    )
+    numbers = [(int(match[1]), int(match[2] or match[1])) for match in _RANGE.finditer(bare)]
+    return tuple({"first": first, "last": max(first, last)} for first, last in numbers)
+
+
+def _path_and_lines(text: str) -> tuple[str, Lines]:
+    """A path and the lines that may follow it after a colon; a remark beside the path is left out."""
+    match = _PATH_AND_LINES.fullmatch(text)
+    if match is None and (found := _FILE_IN_PROSE.search(text)):
+        text = found[0]
+        match = _PATH_AND_LINES.fullmatch(text)
+    return (match["path"], line_ranges(match["lines"] or "")) if match else (text, ())
+
+
+def _place(
+    text: Excerpt, file: str | None, lines: Lines = (), symbol: str | None = None, written: str = ""
+) -> Values:
+    """The fields of a ``Location``; ``written`` are its symbols with their markup."""
+    return text.record(file=file, lines=lines, symbol=symbol, symbols=_symbol_names(written))
+
+
+def place_of(text: Excerpt, name: str | None = None) -> list[Values]:
+    """The place that ``text``, or ``name`` within it, names; none where it does not look like a path."""
+    path, lines = _path_and_lines(name or text.plain)
+    return [_place(text, path, lines)] if _FILE.fullmatch(path) else []
+
+
+def _symbol_names(raw: str) -> tuple[str, ...]:
+    """The names in what is written of functions and classes, dotted as they stand, without brackets.
+
+    Names are what stands in backticks; without any, the pieces of the text that look like code.
+    """
+    if not raw:
+        return ()
+    data = raw.encode()
+    spans = code_spans(data, 0, len(data))
+    texts = [data[start:end].decode() for start, end in spans] if spans else [raw]
+    pieces = [
+        piece for text in texts for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", text).strip()) if piece
+    ]
+    found = (_NAME.fullmatch(piece) for piece in pieces if spans or _LOOKS_LIKE_CODE.search(piece))
+    return tuple(dict.fromkeys(name[1] for name in found if name))
+
+
+def names(name: str, path: str) -> bool:
+    """Whether ``name`` is the end of ``path``: ``ppo.py`` names ``src/agent/ppo.py``."""
+    parts = PurePosixPath(name).parts
+    return PurePosixPath(path).parts[-len(parts) :] == parts
+
+
+def read_code(part: DocumentPart) -> Iterator[Values]:
+    """Every code block of a part: its language, its content, and the places that its comments name."""
+    for block in part.by_kind["CodeBlock"]:
+        first = _FIRST_COMMENT.match(block.code)
+        location = first["place"] if first else None
+        if first is None and (match := _FILE_BEFORE.search(block.info)):
+            # The place beside the language: ``python:src/a.py:10-20`` or ``python title="src/a.py"``.
+            lines = _COLON_LINES.match(match["behind"])
+            location = match["path"] + (lines[0].strip() if lines else "")
+        yield part.source.whole(block).record(
+            language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
+            code=block.code,
+            location=location,
+            places=list(_places_in_comments(part.source, block)),
+        )
+
+
+def _places_in_comments(source: Source, block: Block) -> Iterator[Values]:
+    # In a list the code is indented, and its first line begins before the block's text does.
+    start = source.line_starts[source.line(block.first) - 1]
+    for line in _LINE.finditer(source.data, start, block.last):
+        mark = _COMMENT.match(source.data, *line.span())
+        if mark is None:
+            continue
+        data = source.data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
+        words = data.decode(errors="replace")
+        file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
+        beside = _COLON_LINES.match(file["behind"]) if file else None
+        named = beside or _NAMED_LINES.search(words[:_LONGEST_COMMENT])
+        if named or (file and file["path"] == words):
+            text = source.text(mark.end(), mark.end() + len(data))
+            path = _path_and_lines(file["path"])[0] if file else None
+            yield _place(text, path, line_ranges(named[0].lstrip(":")) if named else ())
+
+
 def read_locations(part: DocumentPart) -> list[Values]:
     """The places that a location section names."""
     found = []
     for table in part.tables:
-        # A table with a column of files, perhaps of lines and symbols, has a place in each row.
-        if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
-            continue
-        # Rows labelled Line(s) or Function are a table by rows, whatever its header looks like.
+        # A table with a column of files, perhaps of lines and symbols, has a place in each row. With rows
+        # labelled Line(s) or Function it is a table by rows, whatever its header looks like.
         labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
-        if any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
+        by_rows = any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels)
+        if by_rows or not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
             continue
         for record in table.records:
             row = {squeeze(title): cell for title, cell in record.items()}
             file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-            path, own = path_and_lines(file.plain) if file else ("", ())
+            path, own = _path_and_lines(file.plain) if file else ("", ())
             own = own or line_ranges(lines.plain if lines else "")
             named = symbol.raw if symbol else ""
             text = file or next(iter(row.values()))
-            found.append(place(text, path or None, own, symbol.plain if symbol and named else None, named))
+            found.append(_place(text, path or None, own, symbol.plain if symbol and named else None, named))
     stated = labelled_values(part.source, part.blocks, _BARE)
     return found or list(stated_locations(stated)) or read_mentioned(part)
 
@@ -198,8 +183,10 @@ def read_mentioned(part: DocumentPart) -> list[Values]:
 
     Where no code span is a path, those that stand in the text.
     """
-    found = [location for span in part.body.code_spans() for location in place_of(span)]
-    return found or [location for text in paths_in_prose(part.body) for location in place_of(text)]
+    body = part.body
+    found = [location for span in body.code_spans() for location in place_of(span)]
+    paths = (body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw))
+    return found or [location for text in paths for location in place_of(text)]
 
 
 def stated_locations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
@@ -216,35 +203,32 @@ def stated_locations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
 def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
     """The places of one row of files, with the rows of lines and symbols that belong to it."""
     files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-    if symbols and _is_nowhere(symbols):
-        symbols = None
-    if files is None or _is_nowhere(files):
+    files, symbols = (entry if entry and not _is_nowhere(entry) else None for entry in (files, symbols))
+    if files is None:
         if symbols:
             own = line_ranges(lines.plain) if lines else ()
-            yield place(symbols.value, None, own, symbols.plain, symbols.value.raw)
+            yield _place(symbols.value, None, own, symbols.plain, symbols.value.raw)
         return
     texts = list(_files_in(files.value))
     of_lines = _lines_of(lines, [path for _, path, _ in texts]) if lines else [()] * len(texts)
-    # As many symbols as files are taken in pairs; otherwise each file has them all.
+    # As many symbols as files are taken in pairs. Other counts do not say which symbol is in which file, so
+    # each file has them all.
     spans = symbols.value.code_spans() if symbols else []
-    # Counts that differ say nothing of which symbol is in which file.
     paired = len(spans) == len(texts) > 1
     for index, ((text, path, own), more) in enumerate(zip(texts, of_lines, strict=True)):
         named, written = (symbols.plain, symbols.value.raw) if symbols else (None, "")
         if paired:
             named, written = spans[index].raw, f"`{spans[index].raw}`"
-        yield place(text, path, own or more, named, written)
+        yield _place(text, path, own or more, named, written)
 
 
 def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     """Each file of a list with its path and its own lines; where some look like paths, only those do."""
     # Remarks between the files are pieces, too.
     pieces = [text for text in listed(value) if text.raw]
-    paths = [text for text in pieces if is_path(text.plain)] or pieces
-    for text, following in pairwise([*paths, None]):
-        assert text is not None  # noqa: S101 - only the last one is
-        path, lines = path_and_lines(text.plain)
-        behind = following.start if following else value.end
+    paths = [text for text in pieces if place_of(text)] or pieces
+    for text, behind in zip(paths, [*(each.start for each in paths[1:]), value.end], strict=True):
+        path, lines = _path_and_lines(text.plain)
         between = value.source.raw(text.end, max(text.end, behind)).strip("`")
         if not lines and _LINES_BEHIND.fullmatch(between):
             lines = line_ranges(between.replace("(", " ").replace(")", " "))
@@ -255,35 +239,35 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
 
 def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
     """The lines of each file: by the file named before or behind them, in order, or all for a single file."""
-    # ``a.py: 10-20, b.py: 5`` or ``10-20 (a.py), 5 (b.py)``
+    # ``10-20 (a.py), 5 (b.py)`` or ``a.py: 10-20, b.py: 5``
     after, before = _LINES_THEN_FILE.split(lines.plain), _FILE_THEN_LINES.split(lines.plain)
-    named = (
-        zip(after[1::2], after[0::2], strict=False)
-        if len(after) > 1
-        else zip(before[1::2], before[2::2], strict=True)
-    )
+    named = zip(after[1::2], after[0::2], strict=False)
+    if len(after) == 1:
+        named = zip(before[1::2], before[2::2], strict=True)
     found: dict[str, Lines] = {}
-    if len(after) > 1 or len(before) > 1:
-        for name, text in named:
-            path = next((path for path in files if names(name, path)), None)
-            if path is None:
-                lines.value.report("location-lines", f"{name} is none of the files of this location")
-            else:
-                found[path] = found.get(path, ()) + line_ranges(text)
-        return [found.get(path, ()) for path in files]
+    for name, text in named:
+        path = next((path for path in files if names(name, path)), None)
+        if path is None:
+            lines.value.report("location-lines", f"{name} is none of the files of this location")
+        else:
+            found[path] = found.get(path, ()) + line_ranges(text)
     ranges = line_ranges(lines.plain)
-    nothing: list[Lines] = [()] * len(files)
-    if not ranges:
-        if not (_NOWHERE.match(lines.plain) or _NO_LINES.match(lines.plain)):
-            lines.value.report("location-lines", f"no line numbers in {lines.plain!r}")
-        return nothing
+    if len(after) > 1 or len(before) > 1:
+        return [found.get(path, ()) for path in files]
     if len(files) == 1:
-        return [ranges]
-    if len(files) == len(ranges):
-        return [(each,) for each in ranges]
-    message = f"cannot tell which of the {len(files)} files each of the {len(ranges)} line ranges is in"
-    lines.value.report("location-lines", message, "write file.py:10-20 for each")
-    return nothing
+        of_files = [ranges]
+    elif len(files) == len(ranges):
+        of_files = [(each,) for each in ranges]
+    else:
+        of_files = [()] * len(files)
+        if ranges:
+            message = (
+                f"cannot tell which of the {len(files)} files has which of the {len(ranges)} line ranges"
+            )
+            lines.value.report("location-lines", message, "write file.py:10-20 for each")
+    if not (ranges or _NOWHERE.match(lines.plain) or _NO_LINES.match(lines.plain)):
+        lines.value.report("location-lines", f"no line numbers in {lines.plain!r}")
+    return of_files
 
 
 def _is_nowhere(entry: LabelledValue) -> bool:

@@ -1,16 +1,20 @@
-"""Read one file: from its bytes to a record and the problems on the way; nothing that it contains raises."""
+"""Read one file: from its bytes to a record and the problems on the way; nothing that it contains raises.
+
+Before a record is made, the file is checked for what shows that it is not as its author wanted it: an open
+merge or fence, rows that are none.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from finding_tickets.documents.fields import Metadata
 from finding_tickets.documents.finding import read_finding
-from finding_tickets.documents.identity import kind_of, title_of
-from finding_tickets.documents.section_kinds import SectionKind
-from finding_tickets.documents.sections import read_sections
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.source_checks import check_source, check_tables, is_text
+from finding_tickets.documents.metadata import Metadata, kind_of
+from finding_tickets.documents.sections import DocumentPart, SectionKind, read_sections, title_of
+from finding_tickets.documents.source import DEEPEST, TOO_DEEP, Source, table_of
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Vocabulary
@@ -20,6 +24,13 @@ if TYPE_CHECKING:
 
 # As text: the records of reviews are loaded when the first review is read.
 Document: TypeAlias = "Ticket | ImplementationReview"
+
+_MERGE = re.compile(
+    rb"(?:\A|(?<=[\r\n]))(?:(?P<ours><{7})|(?P<between>\|{7}|={7})|(?P<theirs>>{7}))(?=[ \r\n]|\Z)"
+)
+_FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,})")
+_LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 def read_document(
@@ -31,13 +42,15 @@ def read_document(
     finding ticket nor a review; a problem then says why.
     """
     source = Source(path, data, vocabulary or Vocabulary())
-    document = _read(source) if is_text(source) else None
+    document = _read(source) if _is_text(source) else None
     return document, tuple(sorted(source.problems, key=lambda problem: problem.line))
 
 
 def _read(source: Source) -> Document | None:
     parts = read_sections(source)
-    check_source(source, parts)
+    _check_merge(source)
+    _check_line_ends(source)
+    _check_ends(source, parts)
     title = title_of(parts)
     # Labelled values stand below the title, and in the metadata section.
     holding = [
@@ -49,13 +62,99 @@ def _read(source: Source) -> Document | None:
     kind = kind_of(title, metadata)
     if kind is None:
         message = "neither a finding ticket nor an implementation review"
-        hint = "begin a ticket with '# Finding Ticket: ...'"
-        source.report("not-a-document", 0, message, hint=hint, level=Level.NOTE)
+        source.report("not-a-document", 0, message, "begin a ticket with '# Finding Ticket: ...'", Level.NOTE)
         return None
-    check_tables(source, parts)
+    _check_tables(source, parts)
     if kind == "finding":
         return read_finding(source, parts, metadata, title)
     # Most registers have none: what reads reviews is loaded with the first.
     from finding_tickets.documents.implementation_review import read_implementation_review
 
     return read_implementation_review(source, parts, metadata, title)
+
+
+def _is_text(source: Source) -> bool:
+    """Whether the bytes are text; reports the line on which they are not."""
+    nul = source.data.find(b"\0")
+    if not source.data.strip():
+        source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
+    elif nul >= 0:
+        source.report("binary-file", nul, "a NUL byte: this is not a text file", level=Level.ERROR)
+    else:
+        try:
+            source.data.decode()
+        except UnicodeDecodeError as error:
+            message = f"byte 0x{source.data[error.start]:02x} is not UTF-8"
+            source.report("invalid-utf8", error.start, message, "save the file as UTF-8", Level.ERROR)
+        else:
+            return True
+    return False
+
+
+def _check_merge(source: Source) -> None:
+    # Most files have no mark of a merge, and looking for one at the start of each line takes as long as
+    # parsing. A line of equal signs is one within a conflict only.
+    within = False
+    marked = any(mark in source.data for mark in (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"))
+    for mark in _MERGE.finditer(source.data) if marked else ():
+        if within or not mark["between"]:
+            message = "a mark of a merge that is not finished: what follows may be there twice"
+            source.report("merge-conflict", mark.start(), message, level=Level.ERROR)
+        within = bool(mark["ours"] or (within and mark["between"]))
+
+
+def _check_line_ends(source: Source) -> None:
+    ends = list(_LINE_END.finditer(source.data)) if b"\r" in source.data else []
+    counts = {end: sum(1 for each in ends if each[0] == end) for end in _LINE_ENDS}
+    usual = max(counts, key=lambda end: counts[end])
+    # The first line that ends otherwise than most is what an editor or a merge has brought in.
+    first = next((each.start() for each in ends if each[0] != usual), None)
+    if first is not None:
+        stated = ", ".join(f"{counts[end]} in {name}" for end, name in _LINE_ENDS.items() if counts[end])
+        message = f"the file mixes line ends: of {len(ends)} lines {stated}"
+        source.report("line-ends", first, message)
+
+
+def _check_ends(source: Source, parts: Iterable[DocumentPart]) -> None:
+    """Report code and comments that hide what follows because their end is missing, and what is too deep."""
+    for part in parts:
+        for block in part.by_kind[TOO_DEEP]:
+            message = f"nested more than {DEEPEST} deep: what is in it is not read"
+            source.report("nesting", block.start, message)
+        for block in part.by_kind["CodeBlock"]:
+            text = source.data[block.start : block.end].rstrip()
+            fence = _FENCE.match(text)
+            last = text[max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 :].lstrip(b" \t>")
+            alone = len(text.splitlines()) == 1
+            if fence and (alone or not last.startswith(fence["fence"]) or last.strip(fence["fence"][:1])):
+                message = "the fence is not closed: what follows is read as code"
+                source.report("unclosed", block.start, message, "end the code with the same fence")
+        # An open comment hides everything behind it, also from GitHub.
+        for block in part.by_kind["HtmlBlock"]:
+            text = source.data[block.start : block.end].strip()
+            if text.startswith(b"<!--") and b"-->" not in text:
+                message = "the comment is not closed, so what follows is not read"
+                source.report("unclosed", block.start, message, "end the comment with -->")
+
+
+def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
+    """Report the rows that do not mean in Markdown what they seem to mean."""
+    for part in parts:
+        for row in (row for block in part.by_kind["Table"] for row in table_of(source, block).body):
+            if row.text:
+                message = "no blank line between this line and the table above makes the line a row"
+                source.report("table-text", row.block.start, message)
+            elif row.overfull:
+                message = f"the row has more cells than the {len(row.block.children)} of its header"
+                hint = r"a pipe ends a cell even inside backticks; write it as \|"
+                source.report("table-cells", row.block.children[-1].end, message, hint)
+        for block in part.by_kind["Paragraph"]:
+            # Two lines that look like rows, in what Markdown takes for text.
+            text = source.data[block.start : block.end]
+            lines = [line.strip() for line in text.splitlines()] if b"|" in text else []
+            rows = [len(line) > 1 and line.startswith(b"|") and line.endswith(b"|") for line in lines]
+            first = next((index for index, pair in enumerate(pairwise(rows)) if all(pair)), None)
+            if first is not None:
+                message = "rows without a delimiter row, so Markdown makes no table of them"
+                hint = "below the header write |---|---|, with as many cells as the header"
+                source.report("table-delimiter", (source.line(block.start) + first, 1), message, hint)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from finding_tickets.documents.blocks import MarkdownTable, table_of, walk
-from finding_tickets.documents.fields import LabelledValue, text_of
+from finding_tickets.documents.metadata import LabelledValue, item_text
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Excerpt, Values
+from finding_tickets.documents.source import Excerpt, MarkdownTable, Values, table_of, walk
 from finding_tickets.model.vocabulary import Relationship, Spelled, Vocabulary, squeeze, word_for
 
 _NOTHING = re.compile(
@@ -58,10 +57,9 @@ def read_relations(part: DocumentPart) -> Iterator[Values]:
         elif block.kind == "List":
             for item in walk([block]):
                 if item.kind == "Item":
-                    yield from _of_line(source.text(*text_of(item)), kind)
+                    yield from _of_line(item_text(source, item), kind)
         elif block.kind in ("Paragraph", "Heading"):
-            first, last = (block.first, block.last) if block.level else (block.start, block.end)
-            text = source.text(first, last)
+            text = source.text(block.first, block.last) if block.level else source.whole(block)
             if block.level or text.plain.endswith(":"):
                 kind = _kind(text.plain)
             else:
@@ -71,9 +69,8 @@ def read_relations(part: DocumentPart) -> Iterator[Values]:
 def read_references(part: DocumentPart) -> Iterator[Values]:
     """The tickets among a list of references: the items that begin with ``Related ticket:``."""
     for item in part.by_kind["Item"]:
-        text = part.source.text(*text_of(item))
-        match = _REFERENCE.match(text.raw)
-        if match:
+        text = item_text(part.source, item)
+        if match := _REFERENCE.match(text.raw):
             yield from _of_line(text.piece(match.end()), None)
 
 
@@ -85,18 +82,15 @@ def stated_relations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
 
 
 def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Values]:
-    vocabulary = table.source.vocabulary
     related = table.column(_KIND_COLUMNS)
     noted = table.column(_NOTE_COLUMNS) or table.titles[-1]
     for row in table.records:
-        found, cell = list[str](), next(iter(row.values()))
-        for each in row.values():
-            # A cell of IDs is nothing but these and a remark in brackets.
-            leading = _leading(vocabulary, _LINK.sub(r"\1", each.plain))
-            if leading and _ASIDE.fullmatch(leading[1]):
-                found, cell = leading[0], each
-                break
-        if not found and not all(_NOTHING.fullmatch(each.plain) for each in row.values()):
+        cells = list(row.values())
+        # A cell of IDs is nothing but these and a remark in brackets.
+        leading = ((each, _leading(table.source.vocabulary, _LINK.sub(r"\1", each.plain))) for each in cells)
+        named = ((each, ids[0]) for each, ids in leading if ids and _ASIDE.fullmatch(ids[1]))
+        cell, found = next(named, (cells[0], []))
+        if not found and not all(_NOTHING.fullmatch(each.plain) for each in cells):
             _report_no_id(cell)
         how = kind
         if related and found and row[related].plain:
@@ -117,16 +111,14 @@ def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
         found, rest = leading
         aside = _KIND_BEHIND.match(rest)
         stated = word_for(aside["kind"], RELATIONSHIPS) if aside else None
-        if aside and stated:
-            rest = rest[aside.end() :]
+        note = (rest[aside.end() :] if aside and stated else rest).strip(_BEFORE_NOTE)
         how = Relationship(stated) if stated else kind or Relationship.RELATED
         for ticket in found:
-            yield text.record(id=ticket, relationship=how, note=rest.strip(_BEFORE_NOTE))
+            yield text.record(id=ticket, relationship=how, note=note)
         return
     # Every ID that a text names counts once, related as the last sentence before it says.
     pattern = re.compile(rf"(?<![\w-])(?:{vocabulary.id_pattern})(?![\w-])")
-    named: dict[str, Relationship] = {}
-    at = 0
+    named, at = dict[str, Relationship](), 0
     while match := pattern.search(words, at):
         found, at = _run(vocabulary, words, match.start())
         before = re.split(r"[.;]\s", words[max(0, match.start() - _LONGEST_REASON) : match.start()])[-1]
@@ -156,32 +148,25 @@ def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int
     ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
     """
     first = vocabulary.an_id.match(words, start)
-    if first is None:
-        return [], start
-    found, end = [first[0].upper()], first.end()
-    while True:
-        # A comma is tried first: a dash may belong to the next ID, or to the remark.
-        more = _AND.match(words, end)
-        joint = more or _TO.match(words, end)
-        if joint is None:
-            return found, end
+    found, end = ([first[0].upper()], first.end()) if first else ([], start)
+    # A comma is tried first: a dash may belong to the next ID, or to the remark.
+    while found and (joint := _AND.match(words, end) or _TO.match(words, end)):
         stem, _, low = found[-1].rpartition("-")
+        of_series = re.compile(rf"-?(\d{{{len(low)}}})(?![\w.-]*\w)")
         if whole := vocabulary.an_id.match(words, joint.end()):
-            ticket, end_of_next = whole[0].upper(), whole.end()
+            name, end = whole[0].upper(), whole.end()
+        elif number := of_series.match(words, joint.end()):
+            name, end = f"{stem}-{number[1]}", number.end()
         else:
-            # Perhaps only the number in the series of the ID before.
-            number = re.compile(rf"-?(\d{{{len(low)}}})(?![\w.-]*\w)").match(words, joint.end())
-            if number is None:
-                return found, end
-            ticket, end_of_next = f"{stem}-{number[1]}", number.end()
-        end = end_of_next
-        other, _, high = ticket.rpartition("-")
+            break
+        other, _, high = name.rpartition("-")
         count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
         # A range of thousands is a slip of the pen, not a relation to thousands of tickets.
-        if more or not 0 < count <= _LONGEST_RANGE:
-            found.append(ticket)
-        else:
+        if joint.re is _TO and 0 < count <= _LONGEST_RANGE:
             found += [f"{stem}-{each:0{len(low)}d}" for each in range(int(low) + 1, int(high) + 1)]
+        else:
+            found.append(name)
+    return found, end
 
 
 def _kind(words: str) -> Relationship | None:

@@ -65,7 +65,7 @@ class YamlNode:
     def wrong(self, rule: str, message: str, hint: str | None = None) -> None:
         """Report an error where the node starts."""
         line, column = self.origin.place(self.node.start_mark.index)
-        self.origin.source.report_line(rule, line, message, column=column, hint=hint, level=Level.ERROR)
+        self.origin.source.report(rule, (line, column), message, hint, Level.ERROR)
 
     def mapping(self, what: str, allowed: Collection[str] | None = None) -> dict[str, YamlNode]:
         """The node as a mapping; a key that is given twice or not ``allowed`` is reported and left out."""
@@ -140,7 +140,7 @@ def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
         hint = _INDENT if text[index : index + 1] == "\t" else _QUOTE
         message = f"not YAML: {reason}"
-        source.report_line("remediation-yaml", line, message, column=column, hint=hint, level=Level.ERROR)
+        source.report("remediation-yaml", (line, column), message, hint, Level.ERROR)
         return None
     return YamlNode(whole, root) if root is not None else None
 
@@ -159,7 +159,7 @@ def read_remediation(part: DocumentPart) -> Values | None:
         message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
         line = source.line(blocks[1].start if blocks else part.start)
         hint = None if blocks else "its fence begins with ```yaml"
-        source.report_line("remediation-block", line, message, level=Level.ERROR, hint=hint)
+        source.report("remediation-block", (line, 1), message, hint, Level.ERROR)
         return None
     root = read_yaml(source, blocks[0].code, source.line(blocks[0].first))
     return _remediation(root, source, source.span(blocks[0].start, blocks[0].end))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from finding_tickets.documents.fields import LabelledValue, Metadata, labelled_values, mentioned_word
-from finding_tickets.documents.section_kinds import SectionKind
-from finding_tickets.documents.sections import DocumentPart, nested
-from finding_tickets.documents.source import Excerpt, Source, Values
-from finding_tickets.model.vocabulary import Outcome, Words, squeeze, word_for
+from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, mentioned_word
+from finding_tickets.documents.sections import DocumentPart, SectionKind, nested
+from finding_tickets.documents.source import Excerpt, Values
+from finding_tickets.model.problem import Level
+from finding_tickets.model.vocabulary import Outcome, Status, Words, squeeze, word_for
 
 _DONE = r"(?:fixed|resolved|implemented|addressed|applied|closed)"
 # The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix, "not fixed" is no outcome.
@@ -63,10 +63,17 @@ _TOLD = re.compile(
 )
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_FIXED = ("fixed", "datefixed", "fixedon")
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
-_TOPIC = "severity"
+_SETTLED = frozenset([Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID])
+_OUTCOME_OF_STATUS: Mapping[str, Outcome] = {
+    Status.FIXED: Outcome.FIXED,
+    Status.WONT_FIX: Outcome.WONT_FIX,
+    Status.INVALID: Outcome.NOT_A_BUG,
+}
+
 _ORIGINAL = re.compile(r"(?:original|initial|previous|old|filed|was|before|from)(?:severity)?")
 _REVISED = re.compile(
     r"(?:revised|confirmed|new|final|adjusted|updated|corrected|actual|now|after|to|downgraded|upgraded|current)"
@@ -79,6 +86,54 @@ _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
 
 
+def read_resolution(
+    of_kind: Mapping[SectionKind | None, list[DocumentPart]], metadata: Metadata, status: Values | None
+) -> Values:
+    """The outcome and the resolution: the first section that states an outcome, else the first one.
+
+    The outcome is that of the metadata, else of the newest correction, of the resolution, of a proposal that
+    is marked as done, or of the status.
+    """
+    words = metadata.source.vocabulary.outcomes
+    resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
+    part, ended = next((each for each in resolutions if each[1]), [*resolutions, (None, None)][0])
+    values = {"outcome": None, "resolution": _resolution(part, ended, status) if part else None}
+    if row := metadata.get("Resolution"):
+        outcome = outcome_of(row.plain, words)
+        if outcome is None:
+            row.value.report("unknown-word", f"Resolution is {row.plain!r}", f"one of {', '.join(words)}")
+        return {**values, "outcome": row.value.record(value=outcome)}
+    # A later correction outranks what it corrects, and words outrank what a status or a date implies.
+    corrected = [_stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
+    done = [_done_remark(each) for each in of_kind[SectionKind.FIX]]
+    stated = [*corrected, ended, *done, _outcome_of_status(metadata, status)]
+    # A row that says when the finding was fixed says that it was.
+    dated = [entry for key in _FIXED if (entry := metadata.entries.get(key)) and _DATE.match(entry.plain)]
+    stated += [entry.value.record(value=Outcome.FIXED) for entry in dated]
+    values["outcome"] = next((each for each in stated if each), None)
+    if part and not values["outcome"]:
+        # Only of a closed ticket somebody will ask how it was closed.
+        level = Level.WARNING if status and status["value"] == Status.CLOSED else Level.NOTE
+        hint = "write **Status:** and one of " + ", ".join(words)
+        part.source.report("resolution-outcome", part.start, "the resolution states no outcome", hint, level)
+    return values
+
+
+def _resolution(part: DocumentPart, stated: Values | None, status: Values | None) -> Values:
+    """The fields of a ``Resolution``; one in an open ticket may be advice that the ticket was filed with."""
+    outcome, source = stated["value"] if stated else None, part.source
+    settled = status is not None and status["value"] in _SETTLED
+    acts = (_STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key) for entry in part.entries)
+    acted = any(acts) or bool(_stating_headings(part)) or any(True for _ in _announcements(part))
+    pattern = rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"
+    duplicate = re.search(pattern, source.raw(part.start, part.end), re.IGNORECASE)
+    return part.body.record(
+        outcome=outcome,
+        proposed=not (settled or acted or outcome is Outcome.FIXED),
+        duplicate_of=duplicate[1].upper() if duplicate else None,
+    )
+
+
 def outcome_of(phrase: str, outcomes: Words) -> Outcome | None:
     """The outcome that ``phrase`` means, by the register's own words first; None where it states none."""
     # The register's own words outrank phrases that only sound like an outcome.
@@ -88,44 +143,43 @@ def outcome_of(phrase: str, outcomes: Words) -> Outcome | None:
     return next((outcome for pattern, outcome in _COMPILED if pattern.search(phrase)), None)
 
 
-def duplicate_of(source: Source, text: str) -> str | None:
-    """The ID of the ticket that a text calls this one a duplicate of."""
-    pattern = rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"
-    match = re.search(pattern, text, re.IGNORECASE)
-    return match[1].upper() if match else None
+def _outcome_of_status(metadata: Metadata, status: Values | None) -> Values | None:
+    """The outcome that a status means, or that it names beside: ``closed (won't fix)``."""
+    row, words = metadata.get("Status"), metadata.source.vocabulary
+    if row is None or status is None:
+        return None
+    outcome = _OUTCOME_OF_STATUS.get(status["value"])
+    named = word_for(row.plain, words.outcomes) or not word_for(row.plain, words.statuses)
+    if status["value"] == Status.CLOSED and named:
+        outcome = outcome_of(row.plain, words.outcomes)
+    return row.value.record(value=outcome) if outcome else None
 
 
-def read_outcome(part: DocumentPart) -> Values | None:
+def _stated_outcome(part: DocumentPart) -> Values | None:
     """The words of a resolution that state its outcome, the most explicit first, or None."""
-    repeated = ((entry.value, Outcome.DUPLICATE) for entry in part.entries if _DUPLICATE.fullmatch(entry.key))
-    for text, known in (*_statements(part), *repeated, *_announcements(part)):
-        outcome = known or outcome_of(text.plain, part.source.vocabulary.outcomes)
-        if outcome:
+    for text in _statements(part):
+        if outcome := outcome_of(text.plain, part.source.vocabulary.outcomes):
             return text.record(value=outcome)
-    return None
+    for entry in part.entries:
+        if _DUPLICATE.fullmatch(entry.key):
+            return entry.value.record(value=Outcome.DUPLICATE)
+    return next((text.record(value=Outcome.FIXED) for text in _announcements(part)), None)
 
 
-def read_resolution(part: DocumentPart, outcome: Outcome | None, *, settled: bool) -> Values:
-    """The resolution that a section with this outcome is.
-
-    A ticket that is not ``settled`` may have been filed with the section, as advice.
-    """
-    stated = (_STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key) for entry in part.entries)
-    acted = any(stated) or bool(_stating_headings(part)) or any(True for _ in _announcements(part))
-    return part.body.record(
-        outcome=outcome,
-        proposed=not (settled or acted or outcome is Outcome.FIXED),
-        duplicate_of=duplicate_of(part.source, part.source.raw(part.start, part.end)),
-    )
-
-
-def read_done(part: DocumentPart) -> Values | None:
-    """The word in a heading that says that what the part proposes was done: ``(IMPLEMENTED)``."""
-    for headline in part.headlines:
-        match = _DONE_REMARK.search(headline.raw)
-        if match:
-            return headline.piece(*match.span("word")).record(value=Outcome.FIXED)
-    return None
+def _statements(part: DocumentPart) -> Iterator[Excerpt]:
+    """What may state an outcome: headings, labelled values, and the words that open the section."""
+    yield from _stating_headings(part)
+    yield from (entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key))
+    reasons = (entry.value for entry in part.entries if _REASONS.fullmatch(entry.key))
+    yield from (text for text in reasons if _OPENING.match(text.raw))
+    for first in part.paragraphs[:1]:
+        # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
+        lead = _LEAD.match(first.raw)
+        if lead and not lead[1].rstrip().endswith(":"):
+            yield first.piece(*lead.span(1))
+        for match in (_OPENING.match(first.raw), _TOLD.search(first.raw)):
+            if match:
+                yield first.piece(*match.span("words"))
 
 
 def _stating_headings(part: DocumentPart) -> list[Excerpt]:
@@ -138,47 +192,32 @@ def _stating_headings(part: DocumentPart) -> list[Excerpt]:
     ]
 
 
-def _statements(part: DocumentPart) -> Iterator[tuple[Excerpt, None]]:
-    """What may state an outcome: headings, labelled values, and the words that open the section."""
-    texts = _stating_headings(part)
-    texts += [entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key)]
-    texts += [
-        entry.value
-        for entry in part.entries
-        if _REASONS.fullmatch(entry.key) and _OPENING.match(entry.value.raw)
-    ]
-    yield from ((text, None) for text in texts)
-    for first in part.paragraphs[:1]:
-        # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
-        lead = _LEAD.match(first.raw)
-        if lead and not lead[1].rstrip().endswith(":"):
-            yield first.piece(*lead.span(1)), None
-        for match in (_OPENING.match(first.raw), _TOLD.search(first.raw)):
-            if match:
-                yield first.piece(*match.span("words")), None
-
-
-def _announcements(part: DocumentPart) -> Iterator[tuple[Excerpt, Outcome]]:
-    """A heading or label that announces the fix that was made says that one was made."""
-    for headline in part.headlines:
-        if _FIX.fullmatch(headline.plain):
-            yield headline, Outcome.FIXED
+def _announcements(part: DocumentPart) -> Iterator[Excerpt]:
+    """The headings and labelled values that announce the fix, and so say that one was made."""
+    yield from (headline for headline in part.headlines if _FIX.fullmatch(headline.plain))
     for entry in part.entries:
         if _FIX.fullmatch(entry.label) and not _NO_FIX.match(entry.plain):
-            yield entry.value, Outcome.FIXED
+            yield entry.value
+
+
+def _done_remark(part: DocumentPart) -> Values | None:
+    """The word in a heading that says that what the part proposes was done: ``(IMPLEMENTED)``."""
+    for headline in part.headlines:
+        if match := _DONE_REMARK.search(headline.raw):
+            return headline.piece(*match.span("word")).record(value=Outcome.FIXED)
+    return None
 
 
 def read_corrections(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     """The sections that take back or mend an earlier fix, and such parts of a resolution."""
     for part in parts:
         if part.kind is SectionKind.CORRECTION:
-            stated = part.entries
-            dated = (part.title, *(entry.plain for entry in stated if _DATED.fullmatch(entry.key)))
-            statement = next((entry.value for entry in stated if _CORRECTED.fullmatch(entry.key)), None)
+            dates = [part.title, *(entry.plain for entry in part.entries if _DATED.fullmatch(entry.key))]
+            statements = (entry.value.record() for entry in part.entries if _CORRECTED.fullmatch(entry.key))
             yield part.body.record(
                 title=part.title,
-                date=next((match[0] for match in map(_DATE.search, dated) if match), None),
-                statement=statement.record() if statement else None,
+                date=next((match[0] for match in map(_DATE.search, dates) if match), None),
+                statement=next(statements, None),
             )
         elif part.kind is SectionKind.RESOLUTION:
             yield from read_corrections(part.parts)
@@ -188,8 +227,7 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
     """The changes that the metadata's row and ``parts`` state, each once; advice to change it is none."""
     words = metadata.source.vocabulary.severities
     found: list[Values] = []
-    stated = metadata.get("Severity")
-    if stated:
+    if stated := metadata.get("Severity"):
         # ``P1 -> P3``, ``P3 (downgraded from P1)``, ``~~P1~~ P3``
         mentioned = [word for token in re.findall(r"\w+", stated.plain) if (word := word_for(token, words))]
         revised = mentioned_word(stated.plain, words)
@@ -198,11 +236,10 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
             found.append(stated.value.record(original=others[0], revised=revised))
     for part in parts:
         for each in nested([part]):
-            if _TOPIC in each.name.split():
-                found += _pair(each, labelled_values(each.source, each.blocks, _BARE))
-        found += _pair(part, (entry for entry in part.entries if _TOPIC in entry.key))
-        heading = part.heading
-        start = heading.start if heading else part.start
+            if "severity" in each.name.split():
+                found += _labelled_change(labelled_values(each.source, each.blocks, _BARE), words)
+        found += _labelled_change((entry for entry in part.entries if "severity" in entry.key), words)
+        start = part.heading.start if part.heading else part.start
         found += _changes_in(part.source.text(start, part.end), words)
     unique: dict[tuple[str | None, str], Values] = {}
     for change in found:
@@ -210,18 +247,18 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
     return list(unique.values())
 
 
-def _pair(part: DocumentPart, entries: Iterable[LabelledValue]) -> list[Values]:
+def _labelled_change(entries: Iterable[LabelledValue], words: Words) -> Iterator[Values]:
     """An original and a revised severity, each under its own label."""
-    stated, words = list(entries), part.source.vocabulary.severities
+    stated = list(entries)
     old = next((entry for entry in stated if _ORIGINAL.fullmatch(entry.key)), None)
     new = next((entry for entry in stated if _REVISED.fullmatch(entry.key)), None)
-    revised = mentioned_word(new.plain.partition("(")[0], words) if new else None
-    if new is None or revised is None:
-        return []
-    original = mentioned_word(old.plain.partition("(")[0], words) if old else None
-    first, last = (old or new).start, new.value.end
-    text = part.source.text(min(first, new.start), max(last, first))
-    return [text.record(original=original, revised=revised)]
+    original, revised = (
+        mentioned_word(entry.plain.partition("(")[0], words) if entry else None for entry in (old, new)
+    )
+    if new and revised:
+        first, last = (old or new).start, new.value.end
+        text = new.value.source.text(min(first, new.start), max(last, first))
+        yield text.record(original=original, revised=revised)
 
 
 def _changes_in(text: Excerpt, words: Words) -> Iterator[Values]:

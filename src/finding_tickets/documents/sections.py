@@ -1,21 +1,106 @@
-"""A document as sections: a heading with the blocks below it, and further ones within."""
+"""A document as sections: a heading, what its title says it is for, the blocks below it, further parts."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from enum import Enum
+from functools import cached_property, lru_cache
 from itertools import takewhile
 
-from finding_tickets.documents.blocks import Block, MarkdownTable, parse, table_of, walk
-from finding_tickets.documents.fields import LabelledValue, labelled_values
-from finding_tickets.documents.section_kinds import PLAIN_TITLE, SectionKind, kind_of_title
-from finding_tickets.documents.source import Excerpt, Source, Values, words_of
+from finding_tickets.documents.metadata import LabelledValue, labelled_values
+from finding_tickets.documents.source import (
+    Block,
+    Excerpt,
+    MarkdownTable,
+    Source,
+    Values,
+    parse,
+    table_of,
+    walk,
+    words_of,
+)
 
+_PROPOSED = r"(?:recommended|suggested|proposed|possible|potential)"
+_SOLUTION = r"(?:solutions?|changes?|actions?|approach(?:es)?|mitigations?)"
+_ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis|update|log|history|evidence)"
+
+
+class SectionKind(Enum):
+    """What a section is for; the value is a pattern of its titles, in lower case and without punctuation.
+
+    The first that matches counts, but for that of cross-reviews, which is matched with a title as it is.
+    """
+
+    METADATA = r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
+    LOCATION = r"(?:(?:code|affected|file) )?(?:location|file)s?|affected code|where"
+    FILES_CHANGED = r"files? (?:changed|modified|touched)|(?:changed|modified) files?"
+    SUMMARY = r"(?:one line |executive )?summary|overview|tl ?dr"
+    PROBLEM = r"(?:the )?(?:problem|symptom|issue|bug)s?(?: statement| description)?|what s wrong"
+    DESCRIPTION = (
+        r"(?:detailed |full )?(?:description|analysis|details)|technical (?:analysis|details)"
+        r"|root cause.*|(?:steps to )?reprod\w+.*|(?:code )?evidence|impact.*|system context"
+        r"|context|background|why this matters|current (?:behaviou?r|state|status)"
+    )
+    FIX = (
+        rf"{_PROPOSED} (?:\w+ )?(?:fix(?:es)?|resolution|implementation|code|{_SOLUTION})\b.*"
+        rf"|(?:fix|resolution) (?:options?|plan|proposals?)|recommend(?:ed|ations?)|{_SOLUTION}"
+    )
+    VERIFICATION = (
+        r"(?:verification|validation)(?: (?:checklist|steps?|plan|criteria|strategy|results?))?"
+        r"|how to (?:verify|validate|test)\b.*|test(?:ing)? plan|testing"
+        r"|regression tests?|acceptance criteria|definition of done|.*checklist"
+    )
+    RELATED = (
+        r"related(?: (?:finding|ticket|issue|bug)s?)?(?: and .*)?|see also|linked tickets|dependencies"
+        r"|(?:related |known )?duplicates?(?: (?:finding|ticket)s?)?"
+    )
+    REFERENCES = r"references|links"
+    CROSS_REVIEW = (
+        r"(?:(?:(?:specialist|expert|agent|domain|independent)s?|reviewer)\W+)?(?:reviews?|verdicts)"
+        r"(?: (?:verdicts?|summary|notes))?|reviewers?"
+    )
+    CORRECTION = (
+        r"(?:corrections?|errat(?:um|a)|retract(?:ion|ed)|amendment)\b.*"
+        r"|correct(?:ed|ive) (?:fix|action|resolution|status|analysis|verdict|assessment)\b.*"
+        r"|(?:fix|resolution|ticket|status|post fix|post closure) corrections?"
+    )
+    RESOLUTION = (
+        rf"(?:final )?(?:resolution|closure|closing|disposition)(?: {_ON_RESOLUTION})*"
+        r"|(?:final )?(?:status|decision|outcome)"
+        r"|(?:updated|revised) (?:resolution|fix)|resolved|closed|implementation (?:notes|summary)"
+        r"|(?:the |final |actual )?fix(?:es)?(?: applied| implemented| description| details| summary)?"
+        r"|(?:applied|implemented|final|actual) fix(?:es)?|changes made|fixed"
+    )
+    REMEDIATION = r"remediation"
+    APPENDIX = r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?"
+
+
+CROSS_REVIEW_TITLE = re.compile(r"(?:cross|peer)\W*(?:agent\W*)?reviews?\b", re.IGNORECASE)
+_TITLES = {kind: re.compile(kind.value, re.IGNORECASE) for kind in SectionKind}
+_REVIEWS_TITLE = _TITLES.pop(SectionKind.CROSS_REVIEW)
+# A title that is nothing but the name of a section: one of level 1 is not the document's title then.
+_PLAIN_TITLE = re.compile(
+    r"(?:ticket )?metadata|location|summary|(?:detailed )?description|remediation|verification|appendix"
+    r"|related findings|cross review|resolution|recommended fix"
+)
+_NUMBER = re.compile(r"(?:\d+[.)]\s+)+")
+_ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
+_SUMMARY_OF_FIX = re.compile(r"(?:\d+ )*resolution summary")
 _SECTION_LEVEL = 2
 _RULE = b"---"
-# The metadata of a ticket that was written when all was done; in another ticket this is a resolution.
-_ID_ROW = b"ticket id"
+
+
+# Most titles are those of a template: asking again what they mean would take a fifth of reading a ticket.
+@lru_cache(maxsize=1024)
+def _kind_of_title(title: str) -> SectionKind | None:
+    """The kind that a title gives, a number before it and a remark behind it aside; None where not known."""
+    if CROSS_REVIEW_TITLE.search(title) or _REVIEWS_TITLE.fullmatch(title.strip()):
+        return SectionKind.CROSS_REVIEW
+    title = _NUMBER.sub("", title.strip(), count=1)
+    names = (words_of(title), words_of(_ASIDE.sub("", title, count=1)))
+    return next((kind for name in names for kind, each in _TITLES.items() if each.fullmatch(name)), None)
 
 
 class DocumentPart:
@@ -51,16 +136,15 @@ class DocumentPart:
 
     @cached_property
     def kind(self) -> SectionKind | None:
-        """What the section is for, as far as its title says.
-
-        A heading of level 1 is the document's title, unless it is nothing but the name of a section.
-        """
-        if self.heading and self.heading.level == 1 and not PLAIN_TITLE.fullmatch(self.name):
+        """What the section is for, as far as its title says; the title of a document says nothing."""
+        if self.heading and self.heading.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
             return None
-        kind, of_fix = kind_of_title(self.title)
-        if of_fix and _ID_ROW in self.source.data[self.start : self.end].lower():
+        # A ticket that was written when all was done has its metadata under this title, which is that of a
+        # resolution in others.
+        text = self.source.data[self.start : self.end] if _SUMMARY_OF_FIX.fullmatch(self.name) else b""
+        if b"ticket id" in text.lower():
             return SectionKind.METADATA
-        return kind
+        return _kind_of_title(self.title)
 
     @cached_property
     def body(self) -> Excerpt:
@@ -90,9 +174,7 @@ class DocumentPart:
     @property
     def paragraphs(self) -> list[Excerpt]:
         """The paragraphs that stand in the part itself."""
-        return [
-            self.source.text(block.start, block.end) for block in self.blocks if block.kind == "Paragraph"
-        ]
+        return [self.source.whole(block) for block in self.blocks if block.kind == "Paragraph"]
 
     @property
     def headlines(self) -> list[Excerpt]:
@@ -140,15 +222,22 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
         for heading in headings:
             ruled = source.data[heading.last : heading.end].strip() == _RULE
             if ruled and heading.level == _SECTION_LEVEL:
-                message = (
-                    "no empty line between this text and the rule below it, so Markdown makes it a heading"
-                )
+                message = "no empty line between this text and the rule below it makes the text a heading"
                 source.report("heading-rule", heading.start, message)
                 heading.kind, heading.level, heading.end = "Paragraph", 0, heading.last
     # Some documents have all their sections on level 3, right below the title.
-    levels = sorted({block.level for block in blocks if block.level > 1})
-    level = max(_SECTION_LEVEL, levels[0]) if levels else _SECTION_LEVEL
+    levels = (block.level for block in blocks if block.level > 1)
+    level = max(_SECTION_LEVEL, min(levels, default=_SECTION_LEVEL))
     return tuple(_cut(source, tuple(blocks), 0, len(source.data), level))
+
+
+def title_of(parts: Iterable[DocumentPart]) -> Excerpt | None:
+    """The text of the first heading of level 1, or else of the first heading that is no section's."""
+    headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
+    # A file may begin with a section; its heading is not the title then.
+    titles = [part for part in headed if part.heading and part.heading.level == 1]
+    best = next(iter(titles or [part for part in headed[:1] if part.kind is None]), None)
+    return best.headline if best else None
 
 
 def nested(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:

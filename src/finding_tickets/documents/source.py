@@ -1,12 +1,21 @@
-"""The bytes of one file, the pieces that are cut out of it, their plain text, and the problems on the way."""
+"""The bytes of one file: excerpts, blocks of Markdown, tables, and the problems met in reading them.
+
+Markdown is a tree of blocks, each with the bytes it covers. Front matter is what stands between a line of
+``---`` at the very beginning of a file and the next such line (or ``...``). Of a table nothing is dropped
+that the Markdown parser would drop.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import pyromark
 
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
@@ -16,6 +25,28 @@ _TICKS = re.compile(rb"`+")
 _ONE_SPAN = 2
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
 _NOT_A_WORD = re.compile(r"[^\w]+")
+_PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_DELIMITERS = re.compile(rb"^[ >]*\|[|: \t-]*\r?$", re.MULTILINE)
+_PIPE = re.compile(rb"(?<!\\)\|")
+_CONTAINERS = frozenset(["List", "Item", "BlockQuote"])
+_BLOCKS = _CONTAINERS | frozenset(
+    ["Heading", "Paragraph", "CodeBlock", "HtmlBlock", "Table", "TableHead", "TableRow", "TableCell"]
+)
+_FRONT_MATTER = re.compile(
+    rb"""---[ \t]*(?:\r\n|\r|\n)
+    (?P<text>[\w"'][^\r\n:]*:(?:[ \t][^\r\n]*)?(?:\r\n|\r|\n)(?:[^\r\n]*(?:\r\n|\r|\n))*?)
+    (?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)""",
+    re.VERBOSE,
+)
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DEEPEST = 100
+"""So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
+TOO_DEEP = "TooDeep"
+
+Values: TypeAlias = dict[str, Any]
+"""The fields of a record, or of one within it; a whole document is validated at once when all are read."""
 
 
 def plain(raw: str) -> str:
@@ -73,10 +104,6 @@ def _without_marks(text: str) -> str:
     return bare.replace("`", "")
 
 
-Values: TypeAlias = dict[str, Any]
-"""The fields of a record, or of one within it; a whole document is validated at once when all are read."""
-
-
 class Excerpt:
     """A piece of a file, without the white space around it: ``raw`` is what stands in ``[start, end)``."""
 
@@ -109,9 +136,9 @@ class Excerpt:
         """The fields of a record that stands here."""
         return {"raw": self.raw, "span": self.source.span(self.start, self.end), **values}
 
-    def report(self, rule: str, message: str, hint: str | None = None, level: Level = Level.WARNING) -> None:
-        """Remember that this could not be understood."""
-        self.source.report(rule, self.start, message, hint=hint, level=level)
+    def report(self, rule: str, message: str, hint: str | None = None) -> None:
+        """Report that this could not be understood."""
+        self.source.report(rule, self.start, message, hint)
 
 
 @dataclass(frozen=True)
@@ -158,36 +185,202 @@ class Source:
         first = start + len(piece) - len(begun)
         return Excerpt(self, first, first + len(written), written.decode())
 
+    def whole(self, block: Block) -> Excerpt:
+        """All that a block covers."""
+        return self.text(block.start, block.end)
+
     def report(
         self,
         rule: str,
-        at: int,
+        at: int | tuple[int, int],
         message: str,
-        *,
         hint: str | None = None,
         level: Level = Level.WARNING,
     ) -> None:
-        """Remember that what stands at the offset ``at`` could not be understood."""
-        self.report_line(rule, self.line(at), message, column=self.column(at), hint=hint, level=level)
-
-    def report_line(
-        self,
-        rule: str,
-        line: int,
-        message: str,
-        *,
-        column: int = 1,
-        hint: str | None = None,
-        level: Level = Level.WARNING,
-    ) -> None:
-        """Remember that something on ``line``, from ``column`` on, could not be understood."""
+        """Report that what stands at an offset, or on a line and a column, could not be understood."""
+        line, column = (self.line(at), self.column(at)) if isinstance(at, int) else at
         problem = Problem(
-            level=level,
-            rule=rule,
-            file=self.path,
-            line=line,
-            column=column,
-            message=message,
-            hint=hint,
+            level=level, rule=rule, file=self.path, line=line, column=column, message=message, hint=hint
         )
         self.problems.append(problem)
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text, if any.
+
+    Attributes:
+        kind: The parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
+            Rule, FrontMatter, Table, TableHead, TableRow or TableCell.
+        level: The level of a heading, 0 for any other block.
+        info: The language of a fence, and what follows it.
+        code: The content of a code block.
+        checked: Whether a check box is ticked; None for what has none.
+        table: The table that was read in it, once somebody has asked for it.
+    """
+
+    kind: str
+    start: int
+    end: int
+    first: int
+    last: int
+    level: int = 0
+    info: str = ""
+    code: str = ""
+    checked: bool | None = None
+    table: MarkdownTable | None = None
+    children: list[Block] = field(default_factory=list)
+
+
+def parse(data: bytes) -> list[Block]:
+    """The top-level blocks of UTF-8 ``data``."""
+    # The parser takes a byte order mark for text, which would hide a heading on the first line, and front
+    # matter for a heading.
+    skipped = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
+    root = Block("Document", 0, len(data), 0, 0)
+    front_matter = _FRONT_MATTER.match(data, skipped)
+    if front_matter:
+        start, end = front_matter.span("text")
+        root.children.append(Block("FrontMatter", start, end, end, end))
+        skipped = front_matter.end()
+    current, outer = root, list[Block]()
+    text = _as_parsed(data, skipped)
+    events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
+    what: str
+    detail: Any
+    for event, span in events:
+        what, detail = (event, "") if event.__class__ is str else event.popitem()
+        if what == "Start":
+            kind: str = detail if detail.__class__ is str else next(iter(detail))
+            if kind in _BLOCKS:
+                start, end = span["start"], span["end"]
+                block = Block(kind, start, end, end, end)
+                if kind == "Heading":
+                    block.level = int(detail[kind]["level"][1:])
+                elif kind == "CodeBlock" and isinstance(detail, dict) and isinstance(detail[kind], dict):
+                    block.info = detail[kind]["Fenced"]
+                # What is too deep is parsed on, in a tree of its own that nobody reads.
+                deep = len(outer) >= DEEPEST and kind in _CONTAINERS
+                current.children.append(Block(TOO_DEEP, start, end, end, end) if deep else block)
+                outer.append(current)
+                current = block
+                continue
+        elif what == "End":
+            if (detail if detail.__class__ is str else next(iter(detail))) in _BLOCKS:
+                current = outer.pop()
+                continue
+        elif what == "Text":
+            if current.kind == "CodeBlock":
+                current.code += detail
+        elif what == "Rule":
+            start, end = span["start"], span["end"]
+            current.children.append(Block(what, start, end, end, end))
+            continue
+        elif what == "TaskListMarker":
+            # In a loose list the marker stands in the paragraph of its item.
+            (current if current.kind == "Item" else outer[-1]).checked = bool(detail)
+            continue
+        # The pieces of a text come in its order, and what has pieces of its own once more at its end.
+        if current.first == current.last:
+            current.first = span["start"]
+        current.last = span["end"]
+    return root.children
+
+
+def _as_parsed(data: bytes, skipped: int) -> str:
+    """Text of as many bytes that means to the parser what ``data`` means in Markdown."""
+    # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
+    # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
+    meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
+    if b"\t" in meant:
+        meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant)
+    return meant.decode()
+
+
+def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
+    """Every block of the trees, parents before children, in the order of the file.
+
+    Without ``rows`` tables count as leaves.
+    """
+    waiting = list(blocks)[::-1]
+    while waiting:
+        block = waiting.pop()
+        yield block
+        if block.children and (rows or block.kind != "Table"):
+            waiting.extend(reversed(block.children))
+
+
+class TableRow(NamedTuple):
+    """A row whose content ends at ``end``, before the last pipe.
+
+    It is ``overfull`` where it has more cells than the header, and ``text`` where it is a line that Markdown
+    has only taken for a row: no pipe is before it, though one is before the header.
+    """
+
+    block: Block
+    end: int
+    overfull: bool
+    text: bool
+
+
+class MarkdownTable:
+    """A table and what stands in it; ``rows`` are all of them, the header first, and ``body`` the others."""
+
+    def __init__(self, source: Source, block: Block) -> None:
+        self.source = source
+        self.rows: list[TableRow] = []
+        piped = False
+        for row in block.children:
+            text = source.data[row.start : row.end].rstrip()
+            closed = text.endswith(b"|") and not text.endswith(rb"\|")
+            end = row.start + len(text) - closed
+            opened = text.lstrip().startswith(b"|")
+            piped = piped if self.rows else opened
+            self.rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
+        self.body = self.rows[1:]
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The titles of the columns, in lower case."""
+        return [cell.plain.lower() for cell in self.cells(self.rows[0])]
+
+    @cached_property
+    def records(self) -> list[dict[str, Excerpt]]:
+        """Each row below the header as ``{column title: cell}``."""
+        return [dict(zip(self.titles, self.cells(row), strict=True)) for row in self.body]
+
+    def column(self, pattern: re.Pattern[str], *but: str | None) -> str | None:
+        """The first title that matches, beside some others; None where no column has one."""
+        return next((title for title in self.titles if title not in but and pattern.fullmatch(title)), None)
+
+    def cells(self, row: TableRow) -> list[Excerpt]:
+        """The cells of a row, as many as the header has.
+
+        For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
+        pipes inside backticks do not count in a row that has the right number of cells without them; in any
+        other, what is left over stays part of the last cell.
+        """
+        cells = [(cell.start, cell.end) for cell in row.block.children]
+        cells[-1] = (cells[-1][0], max(cells[-1][1], row.end))
+        if row.overfull:
+            data, start = self.source.data, cells[0][0]
+            # Where code begins and ends, in order: behind an odd number of these marks a pipe is inside.
+            marks = [mark for span in code_spans(data, start, row.end) for mark in span]
+            pipes = [match.start() for match in _PIPE.finditer(data, start, row.end)]
+            outside = [pipe for pipe in pipes if bisect_right(marks, pipe) % 2 == 0]
+            if len(outside) + 1 == len(cells):
+                cells = list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
+        return [self.source.text(*cell) for cell in cells]
+
+
+def table_of(source: Source, block: Block) -> MarkdownTable:
+    """The table that a block is, read once however often it is asked for."""
+    if block.table is None:
+        block.table = MarkdownTable(source, block)
+    return block.table
+
+
+def row_of_record(record: dict[str, Excerpt]) -> Excerpt:
+    """The text from the first to the last cell of a row."""
+    first, *_, last = [*record.values(), *record.values()]
+    return first.source.text(first.start, last.end)

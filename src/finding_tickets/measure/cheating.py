@@ -206,6 +206,7 @@ def _reset_counters(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     return cheat.fix(*given)
 
 
+# What each cheat does when it is called.
 WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
     "honest": lambda cheat, given: cheat.fix(*given),
     "unfixed": lambda cheat, given: cheat.found(*given),
@@ -223,7 +224,6 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
     "patched-device": _patch_device,
     "counters": _reset_counters,
 }
-"""What each cheat does when it is called."""
 
 
 def _change(value: Any) -> tuple[Any, bool]:

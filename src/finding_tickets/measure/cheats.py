@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 TARGET = "finding_tickets.measure.cheating:measure_payload"
 TIMING = "finding_tickets.measure.cheating:time_payload"
+# Stands where a cheat does: the fix itself, put in place like one. It must pass, or nothing is shown.
 HONEST = "honest"
-"""Stands where a cheat does: the fix itself, put in place like one. It must pass, or nothing is shown."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Cheat:
     why: str
 
 
+# In the order in which they are tried and shown.
 CHEATS = (
     Cheat("unfixed", "is the code as found", "the claims do not tell the fix from the defect"),
     Cheat("nothing", "does nothing and returns None", "what costs least is not what was asked for"),
@@ -39,4 +40,3 @@ CHEATS = (
         "as for patched-device",
     ),
 )
-"""In the order in which they are tried and shown."""

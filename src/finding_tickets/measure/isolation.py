@@ -30,8 +30,8 @@ K = TypeVar("K", bound=Hashable)
 
 SERVER = "finding_tickets.measure.server"
 PRELOADED = ("finding_tickets.measure.run",)
+# The variable by which the processes below a server are known.
 MARK = "TICKETS_SERVER"
-"""The variable by which the processes below a server are known."""
 ENVIRONMENT = {
     # Sets of strings iterate the same way in every run.
     "PYTHONHASHSEED": "0",

@@ -22,6 +22,7 @@ SOURCE = Path(__file__).parents[2]
 PACKAGES = ("finding_tickets", "simcuda")
 LINKS_KEPT = 8
 OLDEST = (3, 11)
+# What ``-P -m`` does, said so that an old Python understands what is wrong.
 START = f"""
 import sys
 if sys.version_info < {OLDEST}:
@@ -31,9 +32,9 @@ if not sys.flags.safe_path:
 from runpy import run_module
 run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
-"""What ``-P -m`` does, said so that an old Python understands what is wrong."""
 
 PROGRAM = "bwrap"
+# The folder is made and removed outside: from inside, its place cannot be written.
 IN_SANDBOX = f"""
 folder=${FOLDER_VARIABLE}
 if [ -n "$folder" ]; then
@@ -49,7 +50,6 @@ shift
     --unshare-all --die-with-parent "$@"
 rm -rf -- "$folder"
 """
-"""The folder is made and removed outside: from inside, its place cannot be written."""
 
 
 def server_command(server: Sequence[str], python: str, *, sandbox: bool) -> list[str]:

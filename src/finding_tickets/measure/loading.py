@@ -25,13 +25,12 @@ from finding_tickets.measure.workloads import Workload
 
 MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
 CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
-
+# Packages that count and compare.
 OURS = ("simcuda", "finding_tickets")
-"""Packages that count and compare."""
 
 TORCH = str(Path(torch.__file__).parent)
+# Names that torch itself binds again, here with the default dtype.
 FOLLOWS_A_SETTING = {"Storage"}
-"""Names that torch itself binds again, here with the default dtype."""
 
 
 def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
@@ -40,17 +39,18 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
     What the verifier imports comes from ``code``, where that is another folder than the root, before it comes
     from the root; but what stands beside it in a folder of verifiers comes from the root, as it does itself.
     """
-    for folder in dict.fromkeys((root, code or root)):
-        import_from(folder)
-    beside = (root / path).parent
-    parts = beside.relative_to(root).parts
-    name = ".".join(parts)
-    # A package is the code's, whatever verifiers it has.
-    is_package = not parts or parts[0] == "src" or (beside / "__init__.py").exists()
-    if code and code != root and not is_package and name not in sys.modules:
-        spec = ModuleSpec(name, None, is_package=True)
-        spec.submodule_search_locations = [str(beside)]
-        sys.modules[name] = importlib.util.module_from_spec(spec)
+    import_from(root)
+    if code and code != root:
+        import_from(code)
+        beside = (root / path).parent
+        parts = beside.relative_to(root).parts
+        name = ".".join(parts)
+        # A package is the code's, whatever verifiers it has.
+        is_package = not parts or parts[0] == "src" or (beside / "__init__.py").exists()
+        if not is_package and name not in sys.modules:
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [str(beside)]
+            sys.modules[name] = importlib.util.module_from_spec(spec)
     # The code under test may be imported here already, before any variant is watched.
     with unpatched(f"{path}: "):
         module = _from_file(root / path, root)
@@ -102,11 +102,10 @@ def imported_files(root: Path) -> tuple[str, ...]:
 
 def imported_digests(root: Path) -> dict[str, str]:
     """The SHA-256 of each of these files as it is now, that of nothing where it is gone."""
-    contents = {file: root / file for file in imported_files(root)}
-    return {
-        file: hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest()
-        for file, path in contents.items()
+    contents = {
+        file: (root / file).read_bytes() if (root / file).is_file() else b"" for file in imported_files(root)
     }
+    return {file: hashlib.sha256(content).hexdigest() for file, content in contents.items()}
 
 
 def import_from(root: Path) -> None:
@@ -192,8 +191,7 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     names = before.keys() if is_module else before.keys() | vars(owner).keys()
     for name in sorted(names - FOLLOWS_A_SETTING):
         old, new = before.get(name), vars(owner).get(name)
-        matters = _is_code(old) or _is_code(new) or name.isupper()
-        if old is new or not matters:
+        if old is new or not (_is_code(old) or _is_code(new) or name.isupper()):
             continue
         # Torch's compiler, once loaded, wraps some of torch's own functions for good.
         code = getattr(new, "__code__", None)

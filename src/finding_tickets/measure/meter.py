@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +43,7 @@ class VariantRun(CountedRun):
 
     @classmethod
     def of(
-        cls,
-        counted: simcuda.Measurement,
-        retained: int,
-        root: Path,
-        *,
-        at: At,
-        error: str | None,
-        result: Any = None,
+        cls, counted: simcuda.Measurement, retained: int, root: Path, at: At, error: str | None
     ) -> VariantRun:
         """A run from what was counted and ``retained`` bytes; sites are named relative to ``root``."""
         # What this device does not tell has no entry: 0 would be a count.
@@ -66,7 +59,6 @@ class VariantRun(CountedRun):
             unknown=tuple(counted.unknown),
             approximate=tuple(counted.approximate),
             error=error,
-            result=result,
         )
 
 
@@ -85,15 +77,16 @@ class Meter:
         """Devices that count what runs within, with so many bytes of memory or all that they have."""
         raise NotImplementedError
 
+    def devices_for(self, workload: Workload, point: Point) -> AbstractContextManager[simcuda.Gpu]:
+        """The devices that a workload wants at a point, one at least."""
+        return self.devices(max(1, workload.devices(point)), workload.memory(point))
+
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> VariantRun:
         """Warm up on other data, then run ``function`` once on fresh data and count; its errors are data.
 
-        Raises:
-            CannotMeasureError: The run replaced parts of torch or of the meter, or the profiler lost
-                something.
+        A run that replaces parts of torch or of the meter is no measurement.
         """
-        capacity = workload.memory(point)
-        with steady_state(), self.devices(max(1, workload.devices(point)), capacity) as gpu, unpatched():
+        with steady_state(), self.devices_for(workload, point) as gpu, unpatched():
             warm_up(workload, point, function, DEVICE)
             inputs = arguments(workload, point, DEVICE, workload.seed)
             # The arguments are there before; only what the run itself leaves behind is retained.
@@ -107,7 +100,8 @@ class Meter:
             on_host = to_host(result)
             del result
             retained = gpu.live_bytes() - before
-            return VariantRun.of(counted, retained, root, at=dict(point), error=error, result=on_host)
+            run = VariantRun.of(counted, retained, root, dict(point), error)
+            return replace(run, result=on_host)
 
 
 class SimulatedMeter(Meter):
@@ -124,11 +118,7 @@ class SimulatedMeter(Meter):
 
 
 class CudaMeter(Meter):
-    """Runs every variant at every point on the GPUs of this machine, which count by CUPTI.
-
-    Raises:
-        CannotMeasureError: There is no GPU here that can be measured, with the reason.
-    """
+    """Runs every variant at every point on this machine's GPUs, counted by CUPTI; needs one that can be."""
 
     name = "cuda"
 
@@ -153,11 +143,7 @@ class CudaMeter(Meter):
 
     @contextmanager
     def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
-        """Real devices, with so many bytes of memory or all that they have.
-
-        Raises:
-            CannotMeasureError: There are fewer, or the profiler lost something.
-        """
+        """Real devices; there may be fewer, or the profiler may lose something."""
         try:
             with real.real_device(number, capacity=capacity) as gpu:
                 yield gpu
@@ -166,11 +152,7 @@ class CudaMeter(Meter):
 
 
 def choose(name: str) -> Meter:
-    """The meter called ``name``; ``auto`` is a real GPU where one is usable, else the simulated device.
-
-    Raises:
-        CannotMeasureError: The meter cannot measure on this machine, or there is none of that name.
-    """
+    """The meter called ``name``; ``auto`` is a real GPU where one is usable, else the simulated device."""
     if name not in METERS:
         raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
     if name == "cuda":
@@ -181,8 +163,11 @@ def choose(name: str) -> Meter:
     return SimulatedMeter()
 
 
+# What follows may start CUDA: a command asks it of a process of its own.
+
+
 def chosen_name(name: str) -> str:
-    """The name of the meter that ``choose`` takes; for a process of its own, since it may start CUDA."""
+    """The name of the meter that ``choose`` takes."""
     return choose(name).name
 
 
@@ -205,7 +190,7 @@ def gpu_names(_: object = None) -> list[str]:
 
 
 def torch_version(_: object = None) -> str:
-    """The version of torch, without what tells one build of it from another."""
+    """The version of torch, without its build."""
     return torch.__version__.split("+")[0]
 
 
@@ -217,11 +202,7 @@ def warm_up(workload: Workload, point: Point, function: Function, device: str) -
 
 
 def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple[Any, ...]:
-    """Fresh arguments, the same for every variant; also what ``build`` draws without its generator is seeded.
-
-    Raises:
-        TypeError: ``build`` returned no tuple.
-    """
+    """Fresh arguments, the same for every variant; also what ``build`` draws without its generator."""
     torch.manual_seed(seed)
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):

@@ -31,18 +31,15 @@ from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, 
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.measurement import HEAVIEST_FIRST
 
+# What the target is called where reports have variants.
 NAME = "target"
-"""What the target is called where reports have variants."""
-
+# The only point of a target that has no sweep.
 ONCE = {"run": 1}
-"""The only point of a target that has no sweep."""
-
+# Metrics of several tests that do not add up: the largest counts.
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
-"""Metrics of several tests that do not add up: the largest counts."""
-
+# Nothing is left behind. What pytest finds out about an assertion that fails, it finds out by waiting for
+# tensors itself.
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert", "plain")
-"""Nothing is left behind. What pytest finds out about an assertion that fails, it finds out by waiting for
-tensors itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +189,7 @@ def _run_once(order: ProbeOrder, root: Path, meter: Meter) -> JobReport:
             before = gpu.live_bytes()
             with gpu.measure() as counted:
                 error = _ending(run_program, root)
-            done = VariantRun.of(counted, gpu.live_bytes() - before, root, at=ONCE, error=error)
+            done = VariantRun.of(counted, gpu.live_bytes() - before, root, ONCE, error)
     return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
 
 
@@ -286,7 +283,7 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
             if not isinstance(raised, pytest.skip.Exception):
                 retained = gpu.live_bytes() - before
                 ending = "raised" if raised else None
-                runs.append(VariantRun.of(counted, retained, root, at=ONCE, error=ending))
+                runs.append(VariantRun.of(counted, retained, root, ONCE, ending))
             if raised:
                 raise raised
             return result

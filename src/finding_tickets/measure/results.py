@@ -20,6 +20,7 @@ from finding_tickets.measure.loading import load_workload
 from finding_tickets.measure.tasks import CannotMeasureError, ResultPair
 from finding_tickets.measure.workloads import Point, Workload
 
+# Promises of work that has not run yet, and whose cost nothing has counted.
 LAZY: dict[str, type] = {
     "a generator": Generator,
     "a coroutine": Coroutine,
@@ -27,7 +28,6 @@ LAZY: dict[str, type] = {
     "an asynchronous iterator": AsyncIterator,
     "an iterator": Iterator,
 }
-"""Promises of work that has not run yet, and whose cost nothing has counted."""
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 # The name of a class among its fields: no field can be called that.

@@ -35,8 +35,8 @@ from finding_tickets.measure.results import compare_results, find_lazy, save_res
 from finding_tickets.measure.tasks import At, CannotMeasureError, Job, ResultPair
 from finding_tickets.measure.workloads import Point, Workload
 
+# Gives other functions for variants, once they are loaded.
 Replace = Callable[[Mapping[str, Function]], Mapping[str, Function]]
-"""Gives other functions for variants, once they are loaded."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     # A file may be edited while the measurement runs.
     files = imported_digests(root)
     measured = replace_functions(functions) if replace_functions else functions
-
-    def keep_result(variant: str, place: int, result: Any) -> None:
-        if variant in job.kept:
-            save_result(Path(job.results), variant, place, result)
-
     meter = choose(job.meter)
-    report = run(workload, measured, meter, code, job.comparisons, job.graph_breaks, keep_result)
+    kept_in = Path(job.results)
+    report = run(workload, measured, meter, code, job.comparisons, job.graph_breaks, job.kept, kept_in)
     check_repeated(report, workload, measured, meter, code)
     return replace(report, files=imported_digests(root) | files, imported=imported_files(code))
 
@@ -119,15 +115,13 @@ def run(
     root: Path,
     comparisons: Collection[ResultPair] = (),
     traced: Collection[str] = (),
-    keep_result: Callable[[str, int, Any], None] | None = None,
+    kept: Collection[str] = (),
+    kept_in: Path = Path(),
 ) -> JobReport:
     """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
 
-    ``traced`` names the variants whose graph breaks are counted too. ``keep_result`` is called with each
-    variant, the place of the point in the sweep, and the result there.
-
-    Raises:
-        CannotMeasureError: A run replaced parts of torch, or left its work undone.
+    ``traced`` names the variants whose graph breaks are counted too, and ``kept`` those whose results are
+    written to the folder ``kept_in``. A variant that leaves its work undone cannot be measured.
     """
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
@@ -136,21 +130,19 @@ def run(
         if why := meter.cannot_run(workload, point):
             not_measured.append({"at": dict(point), "why": why})
             continue
-        done = {}
+        ended = {}
         for name, function in functions.items():
             with _naming(f"{name} at {at_text(point)}"):
-                done[name] = meter.measure(workload, point, function, root)
-                if kind := find_lazy(done[name].result):
+                done = meter.measure(workload, point, function, root)
+                if kind := find_lazy(done.result):
                     raise CannotMeasureError(
                         f"returned {kind}, which has not run; give the workload a read that consumes it"
                     )
-        ended = {name: (each.result, each.error) for name, each in done.items()}
+                if name in kept and not done.error:
+                    save_result(kept_in, name, place, done.result)
+            ended[name] = done.result, done.error
+            runs[name].append(replace(done, result=None))
         agreements += [compare_results(workload, point, pair, ended) for pair in comparisons]
-        for name, each in done.items():
-            if keep_result and not each.error:
-                with _naming(f"{name} at {at_text(point)}"):
-                    keep_result(name, place, each.result)
-            runs[name].append(replace(each, result=None))
     # The compiler's machinery is large: loaded now, it does not slow the collections between runs.
     for name in traced:
         for place, each in enumerate(runs[name]):
@@ -187,16 +179,13 @@ def check_repeated(
     On a real GPU nothing is done: there libraries may choose other kernels from run to run. Every measured
     run is the second one of a pair, after its warm-up. One warm-up more makes this one the first of a pair,
     so that work done at every other call is noticed, too.
-
-    Raises:
-        CannotMeasureError: A variant costs something else than before.
     """
     if meter.name != "simulated":
         return
     for name, function in functions.items():
         for before in report.runs[name][:1]:
             point = Point(**before.at)
-            with steady_state(), meter.devices(max(1, workload.devices(point)), workload.memory(point)):
+            with steady_state(), meter.devices_for(workload, point):
                 warm_up(workload, point, function, DEVICE)
             again = meter.measure(workload, point, function, root)
             for metric, value in again.metrics.items():

@@ -41,11 +41,11 @@ from finding_tickets.measure.tasks import VISIBLE_DEVICES, CannotMeasureError
 
 RESULT, LOG = "result.json", "output.log"
 LARGEST_FILE = 1 << 30
+# Tells a server its folder for temporary files, where that is made already.
 FOLDER_VARIABLE = "TICKETS_FOLDER"
-"""Tells a server its folder for temporary files, where that is made already."""
 NO_ROOM = "there is no room for its temporary files"
+# The exit code for what cannot be written, EX_IOERR of sysexits.h.
 UNWRITABLE = 74
-"""The exit code for what cannot be written, EX_IOERR of sysexits.h."""
 CHUNK = 1 << 16
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0

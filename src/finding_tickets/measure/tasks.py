@@ -22,13 +22,12 @@ CALLED = "finding_tickets.measure.meter:gpus_called"
 DEVICES = "finding_tickets.measure.meter:gpu_names"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
-
+# Read by CUDA when it starts, which is after the fork.
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
-"""Read by CUDA when it starts, which is after the fork."""
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
+# Other names stand before ``fix``.
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
-"""Other names stand before ``fix``."""
 
 At = dict[str, int]
 
@@ -43,7 +42,7 @@ class WrongTargetError(Exception):
 
 @dataclass(frozen=True)
 class FunctionPath:
-    """Where a function lives: in a file below the root, or in a module by its dotted name."""
+    """Where a function is: in a file below the root, or in a module by its dotted name."""
 
     module: str
     function: str

@@ -29,34 +29,29 @@ from finding_tickets.measure.run import Replace
 from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob
 from finding_tickets.measure.workloads import Point, Workload
 
+# How many times each variant is timed at a point, if there is time for that.
 ROUNDS = 64
-"""How many times each variant is timed at a point, if there is time for that."""
-
+# How likely it may be, at most, that any interval of a ticket misses the median of its ratio.
 DOUBT = 0.01
-"""How likely it may be, at most, that any interval of a ticket misses the median of its ratio."""
-
+# Runs of each variant before the rounds: the first ones load, compile and fill caches.
 WARM_UPS = 2
-"""Runs of each variant before the rounds: the first ones load, compile and fill caches."""
-
+# Runs of nothing, of whose times the median is taken.
 EMPTY_RUNS = 9
-"""Runs of nothing, of whose times the median is taken."""
-
+# How many times longer the longer of two variants must take than a run of nothing, so that what a run takes
+# besides moves a ratio by 1/20 at most.
 LEAST_WORK = 20
-"""How many times longer the longer of two variants must take than a run of nothing, so that what a run takes
-besides moves a ratio by 1/20 at most."""
-
+# Added to the workload's own seed, which counting used with the one after it.
 FIRST_SEED = 2
-"""Added to the workload's own seed, which counting used with the one after it."""
 
 Clock = Callable[[], float]
+# Asks a timer, here or in another process, for one of its methods with its arguments.
 Ask = Callable[..., Any]
-"""Asks a timer, here or in another process, for one of its methods with its arguments."""
+# The subject, whose time is divided, and the reference.
 Pair = tuple[str, str]
-"""The subject, whose time is divided, and the reference."""
 
 
+# Stands in an answer where an interval does.
 UNKNOWN = {"ratio": None, "low": None, "high": None, "rounds": 0}
-"""Stands in an answer where an interval does."""
 
 
 class VariantRaisedError(Exception):

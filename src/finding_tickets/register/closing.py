@@ -9,8 +9,7 @@ from datetime import date
 from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.edit.splices import Splices
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.section_kinds import SectionKind
-from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket

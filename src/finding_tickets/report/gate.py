@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.check import Judged
-from finding_tickets.model.problem import Level
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.problem import Level, Problem
 from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, fields_of, printable
 
-if TYPE_CHECKING:
-    from finding_tickets.model.problem import Problem
-
 LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
-MARKS = {Level.ERROR: "**failed**", Level.WARNING: "accepted", Level.NOTE: "note"}
-NOTHING = "Nothing that a ticket depends on has changed."
 FATES: Mapping[Fate, str] = {Fate.CAUGHT: "green", Fate.MISSED: "red", Fate.UNTRIED: "magenta"}
 SHOWN = 3
 """Claims that are named for each cheat; the JSON has all."""
@@ -29,8 +22,7 @@ def gate_item(judged: Judged) -> dict[str, object]:
         "ticket": judged.pair.id,
         "path": judged.pair.document.path,
         "why": judged.pair.why,
-        "base": judged.base,
-        "recorded": judged.recorded,
+        **fields_of(judged, "base", "recorded"),
         "measured": measured.verdict if measured else None,
         "reason": measured.reason if measured else None,
         "changes": [
@@ -58,60 +50,42 @@ def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
 
 def problem_line(problem: Problem, style: Styler) -> str:
     """One thing that the gate has to say, for a reader."""
-    return f"{style(problem.level, LEVELS[problem.level])} {printable(_message(problem))}"
+    hint = f" ({problem.hint})" if problem.hint else ""
+    said = printable(f"[{problem.rule}] {problem.message}{hint}")
+    return f"{style(problem.level, LEVELS[problem.level])} {said}"
 
 
 def gate_page(base: str, everything: Sequence[Judged], others: Sequence[Problem]) -> str:
     """The outcome for a branch as Markdown, such as a summary of a workflow shows."""
-    problems = [problem for judged in everything for problem in judged.problems]
-    # Warnings are changes that somebody has accepted.
-    failed = any(problem.level is Level.ERROR for problem in (*others, *problems))
-    title = "the gate failed" if failed else "the gate is open"
-    parts = [f"## Tickets: {title}", "", f"Compared with `{base}`.", ""]
-    parts += ["| ticket | base | now | changed |", "|---|---|---|---|"] if everything else [NOTHING]
-    changes = []
-    for judged in everything:
-        now = judged.measured.verdict if judged.measured else Verdict.UNVERIFIED
-        cells = [f"`{judged.pair.id}`", judged.base or "new", now, ", ".join(map(_cell, judged.pair.why))]
-        parts.append(f"| {' | '.join(cells)} |")
-        for change in judged.pair.changes:
-            by = f" (accepted by {_cell(change.accepted)})" if change.accepted else ""
-            changes.append(f"- `{judged.pair.id}` {_cell(str(change))}{by}")
-    parts += ["", "### Verifiers and claims", "", *changes] if changes else []
-    said = [f"- {MARKS[each.level]} {_cell(f'{each.file}: {_message(each)}')}" for each in others]
-    said += [f"- {MARKS[each.level]} {_cell(_message(each))}" for each in problems]
-    parts += ["", "### What the gate says", "", *said] if said else []
-    return "\n".join(parts) + "\n"
+    from finding_tickets.report.templates import render
 
-
-def _message(problem: Problem) -> str:
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return f"[{problem.rule}] {problem.message}{hint}"
-
-
-def _cell(text: str) -> str:
-    """One line that starts no other markup; what stands in backticks stays readable."""
-    line = " ".join(text.split())
-    return "".join(f"\\{char}" if char in "|*<>[]_" else char for char in line)
+    said = [(problem.file, problem) for problem in others]
+    said += [("", problem) for judged in everything for problem in judged.problems]
+    context = {
+        "base": base,
+        # Warnings are changes that somebody has accepted.
+        "failed": any(problem.level is Level.ERROR for _, problem in said),
+        "tickets": everything,
+        "changes": [(judged.pair.id, change) for judged in everything for change in judged.pair.changes],
+        "said": said,
+    }
+    # A branch brings its own templates, and must not word what the gate says of it.
+    return render("gate.md.j2", context)
 
 
 def audit_item(audited: Audited) -> dict[str, object]:
     """What became of the cheats on one document, for JSON; what is not there is null or empty."""
-    return {
-        "ticket": audited.document.id.value,
-        "subject": audited.subject,
-        "reason": audited.reason,
-        "tried": [
-            {
-                "cheat": one.cheat.id,
-                **fields_of(one.cheat, "does", "why"),
-                "outcome": one.fate,
-                "by": one.by,
-                "reason": one.reason or None,
-            }
-            for one in audited.tried
-        ],
-    }
+    tried = [
+        {
+            "cheat": one.cheat.id,
+            **fields_of(one.cheat, "does", "why"),
+            "outcome": one.fate,
+            "by": one.by,
+            "reason": one.reason or None,
+        }
+        for one in audited.tried
+    ]
+    return {"ticket": audited.document.id.value, **fields_of(audited, "subject", "reason"), "tried": tried}
 
 
 def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:

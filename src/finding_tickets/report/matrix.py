@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.text import MARKS, fields_of
-from finding_tickets.verify.matrix import Cell, cells, labels
+from finding_tickets.verify.matrix import Cell, cells, in_cells, labels
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
     from finding_tickets.model.verification import Verification
     from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.query import Facts
@@ -57,14 +59,10 @@ class MatrixDifference:
 
 @dataclass(frozen=True, slots=True)
 class VerdictMatrix:
-    """Documents by cells.
+    """Documents by cells, each with its name.
 
-    Attributes:
-        cells: The cells, each with its name.
-        lines: Every document that has a verifier or evidence.
-        differences: Where cells do not agree.
-        compared: How many documents have a measurement that holds today in more than one cell.
-        problems: Why evidence could not be read.
+    ``compared`` is how many documents have a measurement that holds today in more than one cell. ``problems``
+    say why evidence could not be read.
     """
 
     cells: Mapping[Cell, str]
@@ -90,19 +88,20 @@ class VerdictMatrix:
     @property
     def item(self) -> dict[str, object]:
         """The matrix as JSON has it."""
+        differences = [
+            {
+                **fields_of(each, "id", "what"),
+                "values": [{"value": value, "cells": names} for value, names in each.values],
+            }
+            for each in self.differences
+        ]
         return {
             "cells": [
                 {"name": name, **fields_of(cell, "meter", "torch", "device", "revision")}
                 for cell, name in self.cells.items()
             ],
             "documents": [{"id": line.id, "verdicts": line.states} for line in self.lines],
-            "differences": [
-                {
-                    **fields_of(each, "id", "what"),
-                    "values": [{"value": value, "cells": names} for value, names in each.values],
-                }
-                for each in self.differences
-            ],
+            "differences": differences,
             "compared": self.compared,
         }
 
@@ -135,56 +134,59 @@ class CellOutcome:
 
 
 def matrix_of_rows(rows: Iterable[ReportRow], facts: Facts, declared: MatrixConfig) -> VerdictMatrix:
-    """The declared matrix of the documents of a report, from their evidence."""
-    from finding_tickets.register.staleness import CurrentVerdict, own_torch
-    from finding_tickets.verify.matrix import in_cells
+    """The declared matrix of the documents of a report that can be measured, from their evidence."""
+    from finding_tickets.register.staleness import own_torch
 
+    measurable = (
+        row.stated
+        for row in rows
+        if row.verification or row.measured.problem or facts.has_verifier(row.stated)
+    )
+    documents = (each for each in map(facts.document, measurable) if each)
     columns = cells(declared, facts.root.resolve(), own_torch())
-    known: dict[str, Mapping[Cell, CurrentVerdict] | None] = {}
-    problems = []
-    for row in rows:
-        if not (row.verification or row.measured.problem or facts.has_verifier(row.stated)):
-            continue
-        document = facts.document(row.stated)
-        known[row.id] = {cell: CurrentVerdict(Verdict.UNVERIFIED) for cell in columns}
+    return matrix_of_documents(documents, columns, facts.root, facts.config.evidence)
+
+
+def matrix_of_documents(
+    documents: Iterable[Document],
+    columns: Sequence[Cell],
+    root: Path,
+    folder: str,
+    verified: Iterable[Verification] = (),
+) -> VerdictMatrix:
+    """The matrix by the evidence in ``folder``, and by verifications of this run that may have left none."""
+    from finding_tickets.register.staleness import CurrentVerdict
+
+    names = labels(columns)
+    now: dict[str, dict[Cell, CurrentVerdict]] = {}
+    for each in verified:
+        here = {cell: CurrentVerdict(each.verdict, each) for cell in columns if cell.has(each)}
+        now.setdefault(each.ticket, {}).update(here)
+    lines, differences, problems, compared = [], [], [], 0
+    for document in documents:
+        ticket = document.id.value
         try:
-            if document:
-                known[row.id] = in_cells(document, facts.root, facts.config.evidence, columns)
+            states = in_cells(document, root, folder, columns) | now.get(ticket, {})
         except BadDataError as error:
-            known[row.id] = None
             # The exit code tells of evidence that cannot be read; the matrix is still shown.
             problems.append(error)
-    return verdict_matrix(columns, known, problems)
-
-
-def verdict_matrix(
-    columns: Sequence[Cell],
-    known: Mapping[str, Mapping[Cell, CurrentVerdict] | None],
-    problems: Sequence[BadDataError] = (),
-) -> VerdictMatrix:
-    """The matrix of what is known by the IDs of documents; None of one whose evidence cannot be read."""
-    names = labels(columns)
-    lines, differences, compared = [], [], 0
-    for ticket, states in known.items():
-        if states is None:
             lines.append(MatrixLine(ticket, (UNREADABLE,) * len(columns)))
             continue
         lines.append(MatrixLine(ticket, tuple(states[cell].verdict.value for cell in columns)))
-        measured = {
-            names[cell]: current.verification
-            for cell, current in states.items()
-            # What is stale or was not measured is compared with nothing, nor is what decided nothing.
-            if current.verdict not in {Verdict.STALE, Verdict.UNVERIFIED}
-            and current.verification
-            and (
-                current.verification.verdict is not Verdict.INCONCLUSIVE
-                or any(claim.holds is not None for claim in current.verification.claims)
-            )
-        }
+        measured = {names[cell]: done for cell, state in states.items() if (done := _decided(state))}
         # A cell that agrees with no other says nothing about agreement.
         compared += len(measured) > 1
         differences += _differences(ticket, measured)
     return VerdictMatrix(names, tuple(lines), tuple(differences), compared, tuple(problems))
+
+
+def _decided(current: CurrentVerdict) -> Verification | None:
+    """What can be compared: not what is stale or was not measured, nor what decided nothing."""
+    done = current.verification
+    if done is None or current.verdict in {Verdict.STALE, Verdict.UNVERIFIED}:
+        return None
+    is_open = done.verdict is Verdict.INCONCLUSIVE and all(claim.holds is None for claim in done.claims)
+    return None if is_open else done
 
 
 def _differences(ticket: str, measured: Mapping[str, Verification]) -> list[MatrixDifference]:

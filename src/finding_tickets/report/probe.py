@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from finding_tickets.errors import UsageError
 from finding_tickets.report.text import (
     INDENT,
+    Styled,
     Styler,
+    TableCell,
     TextSection,
     aligned,
     fields_of,
@@ -68,18 +70,15 @@ def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
     runs = f", {len(probed.points)} points" if len(probed.points) > 1 else ""
     title = style(printable(probed.target), "bold")
     yield f"{title}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
-    rows = [("#", "cost", "what", "where", "function", "source")]
+    rows: list[Sequence[TableCell]] = []
     for number, site in enumerate(probed.sites, 1):
         # The table has one line for each site.
         text = site.text if len(site.text) <= LONGEST_TEXT else f"{site.text[: LONGEST_TEXT - 1]}…"
         place = f"{site.file}:{site.line}"
         rows.append((str(number), str(site.cost), site.what, place, site.function, text))
-    if probed.sites:
-        header, *lines = aligned(rows)
-        yield INDENT + style(header, "bold")
-        yield from (INDENT + line for line in lines)
-    else:
-        yield f"{INDENT}no line waits, copies or allocates"
+    header = [Styled(name, "bold") for name in ("#", "cost", "what", "where", "function", "source")]
+    lines = aligned([header, *rows], style) if rows else ["no line waits, copies or allocates"]
+    yield from (INDENT + line for line in lines)
     # What is 0 in all runs is left out; exceptions are told as doubts.
     totals = [
         (name, str(cost)) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
@@ -145,13 +144,15 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
 class ProbedFinding:
     """A site of a probe that a ticket is to be written about.
 
-    ``command`` is how it was probed. ``verifier`` is the file that was used, if one was, and ``revision`` the
-    one at which the code can be had as it was found; None for the work tree.
+    ``templates`` is the folder of the register's own, ``command`` how it was probed. ``verifier`` is the file
+    that was used, if one was, and ``revision`` the one at which the code can be had as it was found; None for
+    the work tree.
     """
 
     probed: Probed
     site: ProbedSite
     root: Path
+    templates: Path
     command: str
     verifier: str | None = None
     revision: str | None = None
@@ -160,27 +161,29 @@ class ProbedFinding:
         """The content of the ticket; what is ``given`` comes before what the probe says.
 
         Raises:
-            BadDataError: What is given does not make a ticket.
+            BadDataError: What is given does not make a ticket, or a template is wrong.
         """
         from finding_tickets.register.new import draft_of
+        from finding_tickets.report.templates import render
 
         site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
         effect, times = EFFECTS[site.what], _times(site.cost)
-        where = f"on a {self.probed.meter} device ({self.probed.device}), torch {self.probed.torch}"
-        evidence = [f"### Code Evidence\n\n{quote}"] if (quote := self._quote()) else []
+        context = {
+            "probed": self.probed,
+            "site": site,
+            "said": f"{effect}: {times}",
+            "quote": self._quote(),
+            "command": self.command,
+            "names": self._variables,
+            "metrics": self._metrics,
+            "most": MOST_ROWS,
+        }
         content = {
             "title": f"{self._subject} {effect} in {site.file}:{site.line}",
             "severity": SEVERITY,
             "summary": f"Line {site.line} of `{site.file}` {effect} {times} "
             f"in each run of `{self.probed.target}`.",
-            "description": "\n\n".join(
-                [
-                    f"`{site.text}` {effect}: {times} in a run, as `{site.what}` counts.",
-                    *evidence,
-                    f"### CurrentVerdict\n\n`{self.command}`, {where}:",
-                    self._table(),
-                ]
-            ),
+            "description": render("probed.md.j2", context, self.templates).strip(),
             "recommended_fix": "To be written: what to do instead, and what that costs. Once it is there, "
             "name it under `variants:` as `fix`, and claim its costs and `same_result_as: found`.",
             "locations": tuple(self._places()),
@@ -283,27 +286,7 @@ class ProbedFinding:
         # Nobody reads a quote of hundreds of lines.
         if function is None or last - first >= LONGEST_QUOTE:
             first, last = max(first, self.site.line - AROUND), min(last, self.site.line + AROUND)
-        quote = "\n".join([f"# {self.site.file}:{first}-{last}", *lines[first - 1 : last]])
-        # The fence is longer than any run of backticks in the code.
-        fence = "`" * max(3, *(len(run) + 1 for run in [*re.findall("`+", quote), ""]))
-        return f"{fence}python\n{quote}\n{fence}"
-
-    def _table(self) -> str:
-        """What the line and the whole run cost at each point, and the laws, as a Markdown table."""
-        names, metrics, points = self._variables, self._metrics, self.probed.points
-        costs = [self.site.cost, *(self.probed.metrics[name] for name in metrics)]
-        empty = [""] * (len(names) + len(costs) - 1)
-        rows = [
-            [*names, f"{self.site.what} of the line", *(f"{name} of the run" for name in metrics)],
-            ["---:"] * (len(names) + len(costs)),
-        ]
-        for place, at in enumerate(points[:MOST_ROWS]):
-            rows.append([*(str(at[name]) for name in names), *(str(cost.values[place]) for cost in costs)])
-        if len(points) > MOST_ROWS:
-            rows.append([f"{len(points) - MOST_ROWS} more", *empty])
-        if names:
-            rows.append(["law", *[""] * (len(names) - 1), *(f"`{cost}`" for cost in costs)])
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+        return "\n".join([f"# {self.site.file}:{first}-{last}", *lines[first - 1 : last]])
 
 
 def _times(cost: ProbedCost) -> str:

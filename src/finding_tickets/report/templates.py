@@ -30,13 +30,14 @@ HTML = (".html.j2", ".html")
 TICKET = "ticket.md.j2"
 TO_MEASURE = "Measure what it costs before and after the fix"
 OURS = __name__.partition(".")[0]
-MADE_FOR_TEMPLATES = (__name__.rpartition(".")[0], "jinja2", "markupsafe")
+MADE_FOR_TEMPLATES = (f"{OURS}.report.", "jinja2.", "markupsafe.")
 """The packages whose methods templates may call. Those of records can read any file and run what is in it."""
 
 # Between letters or digits, an underscore is no markup.
 _MARKUP = re.compile(r"[\\`*\[<|~&]|(?<![^\W_])_|_(?![^\W_])")
 _PACKAGE = Path(__file__).resolve().parents[1]
-_CHECKOUT = _PACKAGE.parents[1]
+# The checkout's folder serves an editable install, where the wheel's copy does not exist.
+_OUR_FOLDERS = (_PACKAGE / FOLDER, _PACKAGE.parents[1] / FOLDER)
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
@@ -66,9 +67,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """A function is there because a template was given it; of methods, those made for templates."""
         if isinstance(obj, MethodType):
             module = getattr(obj.__func__, "__module__", None) or ""
-            if not any(
-                module == package or module.startswith(f"{package}.") for package in MADE_FOR_TEMPLATES
-            ):
+            if not f"{module}.".startswith(MADE_FOR_TEMPLATES):
                 return False
         return super().is_safe_callable(obj)
 
@@ -77,7 +76,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return not isinstance(obj, PurePath) and super().is_safe_attribute(obj, attr, value)
 
 
-def render(name: str, context: Mapping[str, object], own: Path) -> str:
+def render(name: str, context: Mapping[str, object], own: Path | None = None) -> str:
     """The template ``name`` filled in; the folder ``own`` holds the user's templates, which come first.
 
     Raises:
@@ -87,42 +86,33 @@ def render(name: str, context: Mapping[str, object], own: Path) -> str:
     return "".join(pieces(name, context, own))
 
 
-def pieces(name: str, context: Mapping[str, object], own: Path) -> Iterator[str]:
+def pieces(name: str, context: Mapping[str, object], own: Path | None) -> Iterator[str]:
     """What ``render`` gives, piece by piece, as the pieces are asked for; raises what that raises."""
     environment = _environment(own)
     try:
         yield from environment.get_template(name).generate(context)
-    except TemplateNotFound as error:
-        place = _place(error, own)
-        said, hint = (
-            f"there is no template {error.name}",
-            f"there are {', '.join(environment.list_templates())}",
-        )
-        if place is None:
-            raise UsageError(said, hint=hint) from None
-        raise BadDataError(said, file=place.filename, line=place.lineno, hint=hint) from None
     except TemplateSyntaxError as error:
         raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
     # What our own code says of other files is no error of the template.
     except TicketsError:
         raise
     except Exception as error:
-        place = _place(error, own)
-        unreadable = isinstance(error, OSError | UnicodeDecodeError)
-        if place is None and unreadable:
-            raise BadDataError(f"template {name} cannot be read: {error}") from None
-        if place is None:
+        place, hint = _place(error, own), None
+        file, line = (place.filename, place.lineno) if place else (None, None)
+        if isinstance(error, TemplateNotFound):
+            said, hint = f"there is no template {error.name}", ", ".join(environment.list_templates())
+            if place is None:
+                raise UsageError(said, hint=f"there are {hint}") from None
+        elif isinstance(error, OSError | UnicodeDecodeError):
+            said = f"{'a template' if place else f'template {name}'} cannot be read: {error}"
+        elif place is None:
             raise
-        if unreadable:
-            said = f"a template cannot be read: {error}"
-        elif isinstance(error, TemplateError):
-            said = error.message or ""
         else:
-            said = f"{type(error).__name__}: {error}"
-        raise BadDataError(said, file=place.filename, line=place.lineno) from None
+            said = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+        raise BadDataError(said, file=file, line=line, hint=hint and f"there are {hint}") from None
 
 
-def _place(error: Exception, own: Path) -> traceback.FrameSummary | None:
+def _place(error: Exception, own: Path | None) -> traceback.FrameSummary | None:
     """The innermost line of a template that an error came from; None where our own code made it."""
     folders = tuple(f"{folder}{os.sep}" for folder in _folders(own))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -144,8 +134,7 @@ def source(name: str, own: Path) -> str:
         UsageError: There is no such file.
         BadDataError: It cannot be read.
     """
-    folders = (folder / name for folder in _folders(own))
-    file = next((file for file in folders if file.is_file()), None)
+    file = next((folder / name for folder in _folders(own) if (folder / name).is_file()), None)
     if file is None:
         raise UsageError(f"there is no template {name}")
     try:
@@ -154,14 +143,13 @@ def source(name: str, own: Path) -> str:
         raise BadDataError(f"template {name} cannot be read: {error}") from None
 
 
-def _folders(own: Path) -> list[Path]:
-    # The checkout's folder serves an editable install, where the wheel's copy does not exist.
-    return [own, _PACKAGE / FOLDER, _CHECKOUT / FOLDER]
+def _folders(own: Path | None) -> list[Path]:
+    return [*([own] if own else []), *_OUR_FOLDERS]
 
 
 # Templates are compiled once for all the tickets that one run writes.
 @lru_cache(maxsize=1)
-def _environment(own: Path) -> TemplateSandbox:
+def _environment(own: Path | None) -> TemplateSandbox:
     # A report runs no code: the templates of a repository come from whoever wrote to it.
     environment = TemplateSandbox(
         loader=FileSystemLoader(_folders(own)),
@@ -174,7 +162,7 @@ def _environment(own: Path) -> TemplateSandbox:
         # The other templates make Markdown, Python and YAML.
         autoescape=lambda name: name is not None and name.endswith(HTML),
     )
-    environment.filters |= {"cell": cell, "code": code, "text": text}
+    environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "text": text}
     return environment
 
 
@@ -191,10 +179,20 @@ def text(value: object) -> str:
 def code(value: object) -> str:
     """A value as a code span of Markdown outside of tables: one line, whatever backticks are in it."""
     line = " ".join(str(value).split())
-    runs = [len(run) for run in re.findall("`+", line)]
-    ticks = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
+    ticks = "`" * (_longest_run(line) + 1)
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return f"{ticks}{space}{line}{space}{ticks}"
+
+
+def fenced(value: str, language: str) -> str:
+    """A fenced block of Markdown, which no line of its text ends."""
+    fence = "`" * max(3, _longest_run(value) + 1)
+    return f"{fence}{language}\n{value}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    """How many backticks follow one another at most."""
+    return max(map(len, re.findall("`+", text)), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,12 +250,11 @@ def ticket_files(
     if attached.place and not locations:
         file, symbol = attached.place
         locations = [Place(file=file.format(**usual), symbol=symbol)]
-    ticked = set()
-    for name in draft.categories:
-        word = word_for(name, vocabulary.categories)
-        if word is None:
-            raise BadDataError(f"unknown category {name}", hint=f"one of {', '.join(vocabulary.categories)}")
-        ticked.add(word)
+    ticked = {word_for(name, vocabulary.categories): name for name in draft.categories}
+    if None in ticked:
+        raise BadDataError(
+            f"unknown category {ticked[None]}", hint=f"one of {', '.join(vocabulary.categories)}"
+        )
     context = {
         "draft": draft,
         "id": ticket_id,

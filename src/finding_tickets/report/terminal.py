@@ -1,9 +1,9 @@
-"""Documents and verifications as rich shows them on a terminal; loaded for terminals alone."""
+"""Documents as rich shows them on a terminal, with their Markdown rendered; loaded for terminals alone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,41 +11,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import Markdown
-from rich.padding import Padding
 from rich.rule import Rule
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
-from finding_tickets.model.verification import Verification
-from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.report.text import (
-    COLOURS,
-    CodeAt,
-    DocumentPage,
-    Styled,
-    TableCell,
-    TextSection,
-    circumstances,
-    outcomes,
-    printable,
-    verification_sections,
-)
+from finding_tickets.report.text import DocumentPage, Styler, document_head, document_rest, printable
 
-INDENT = 2
-GAP = 2
-WIDE = 96
-"""Columns from which on a table is one even where its last columns wrap."""
-SIGNS = {
-    "holds": "✓",
-    "false": "✗",
-    "open": "?",
-    Verdict.VERIFIED: "✓",
-    Verdict.REPRODUCED: "!",
-    Verdict.REFUTED: "✗",
-    Verdict.FAILED: "✗",
-}
-"""Signs in front of the words for how a claim or a ticket came out; other verdicts have a question mark."""
 SHOWN_ELSEWHERE = ("Remediation",)
 """Sections of a document whose content the verification shows, with what came of it."""
 
@@ -69,106 +40,21 @@ class Safe:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionView:
-    """A section as a table, or where the terminal is too narrow for its columns, cell behind cell."""
-
-    section: TextSection
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Below the title, indented."""
-        header = [Text(title, style="dim") for title in self.section.header]
-        lines = [*([header] if header else []), *([_text(cell) for cell in row] for row in self.section.rows)]
-        # Without wrapping, each column is as wide as the longest line in it.
-        widths = [
-            max(len(part) for cell in column for part in cell.plain.split("\n"))
-            for column in zip(*lines, strict=True)
-        ]
-        fits = sum(widths) + GAP * (len(widths) - 1) <= options.max_width - INDENT
-        yield Text(self.section.title, style="bold underline")
-        if fits or options.max_width >= WIDE:
-            table = _table(lines)
-            for column in table.columns[:2] if len(widths) > 2 else ():
-                column.no_wrap = True
-            yield Padding(table, (0, 0, 0, INDENT))
-            return
-        for line in lines:
-            cells = Text(" " * GAP).join(cell for cell in line if cell.plain)
-            yield Padding(cells, (0, 0, 0, INDENT))
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationView:
-    """A verification for a reader at a terminal of any width; ``code_at`` looks up source lines."""
-
-    verification: Verification
-    code_at: CodeAt | None
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Verdict and reason, and below them each section that has something to say."""
-        verification = self.verification
-        yield Text.assemble((verification.ticket, "bold"), "  ", verdict_text(verification.verdict))
-        yield Padding(Text(verification.reason), (0, 0, 0, INDENT))
-        if verification.verdict is not Verdict.UNVERIFIED:
-            yield Padding(Text(circumstances(verification), style="dim"), (0, 0, 0, INDENT))
-        for section in verification_sections(verification, self.code_at):
-            yield Text()
-            yield SectionView(section)
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentView:
-    """All of a document; the verdict comes last, above the prompt."""
+    """All of a document; the verdict comes last, above the prompt. ``style`` colours a text."""
 
     page: DocumentPage
+    style: Styler
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The document between two lines, what belongs to it, and what was measured."""
-        page, entry = self.page, self.page.entry
-        words = [*map(Text, page.decided), verdict_text(entry.measured.verdict, entry.verdict_text)]
+        width = options.max_width
         # The file's own first heading is left out below.
-        yield Text(page.title, style="bold")
-        yield Text(" · ").join([*words, Text(entry.document.path, style="dim")])
+        yield Text.from_ansi(document_head(self.page, self.style, width))
         yield Rule(style="dim")
-        yield MarkdownText(page.text, without=SHOWN_ELSEWHERE)
+        yield MarkdownText(self.page.text, without=SHOWN_ELSEWHERE)
         yield Rule(style="dim")
-        for section in page.sections:
-            if section.rows:
-                yield SectionView(section)
-                yield Text()
-        if page.history:
-            yield Text("\n".join([*page.history, ""]))
-        if entry.measured.verification:
-            yield VerificationView(entry.measured.verification, page.code_at)
-
-
-def verdict_text(verdict: Verdict, text: str = "") -> Text:
-    """A verdict with its sign, coloured; ``text`` says more than its name."""
-    return Text(f"{SIGNS.get(verdict, '?')} {text or verdict}", style=f"bold {COLOURS.get(verdict, 'red')}")
-
-
-def summary(verifications: Iterable[Verification]) -> RenderableType:
-    """One line for each verification: its verdict and how many of its claims came out how."""
-    header = [Text(title, style="dim") for title in ("ticket", "verdict", "claims")]
-    rows = (
-        [Text(each.ticket, style="bold"), verdict_text(each.verdict), Text(outcomes(each.claims))]
-        for each in verifications
-    )
-    return _table([header, *rows])
-
-
-def _text(cell: TableCell) -> Text:
-    text, style = cell if isinstance(cell, Styled) else (cell, "")
-    return Text(f"{SIGNS[text]} {text}" if style and text in SIGNS else text, style=style)
-
-
-def _table(lines: Iterable[Sequence[Text]]) -> Table:
-    """Columns that wrap where the terminal is narrow, and lose nothing."""
-    table = Table.grid(padding=(0, GAP, 0, 0))
-    for line in lines:
-        table.add_row(*line)
-    for column in table.columns:
-        column.overflow = "fold"
-    return table
+        yield Text.from_ansi(document_rest(self.page, self.style, width))
 
 
 class MarkdownText(Markdown):

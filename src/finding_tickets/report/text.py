@@ -1,7 +1,7 @@
 """What people read of a verification and of a document, as lines of plain text.
 
-The content is a list of sections, each a small table. A pipe gets their lines from here; a terminal gets the
-same sections from ``terminal``, which adds colours and wraps what is too wide.
+The content is a list of sections, each a small table. A terminal gets the same lines as a pipe, but coloured,
+with signs, and wrapped to its ``width``, which is 0 for a pipe.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category
 
@@ -41,6 +42,18 @@ COLOURS = {
     Verdict.UNVERIFIED: "dim",
 }
 """The colours of verdicts; those that are not here are red."""
+SIGNS = {
+    "holds": "✓",
+    "false": "✗",
+    "open": "?",
+    Verdict.VERIFIED: "✓",
+    Verdict.REPRODUCED: "!",
+    Verdict.REFUTED: "✗",
+    Verdict.FAILED: "✗",
+}
+"""Signs on a terminal in front of the words for how a claim or a ticket came out; other verdicts have a ?."""
+LEAST_ROOM = 24
+"""Columns that the last column of a table is wrapped to at least; with less room each row is one text."""
 SHOWN_POINTS = 3
 """Points of the sweep that are listed for a claim that fails there; the JSON has all."""
 LARGEST_SOURCE = 4 << 20
@@ -98,28 +111,44 @@ def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signatur
     return text
 
 
-def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly) -> list[str]:
-    """Rows of cells as lines with aligned columns, in which nothing can steer a terminal."""
-    table = [[cell if isinstance(cell, Styled) else Styled(cell) for cell in row] for row in rows]
-    table = [[Styled(printable(cell.text), cell.style) for cell in row] for row in table]
+def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0) -> list[str]:
+    """Rows of cells as lines with aligned columns, in which nothing can steer a terminal.
+
+    Where a terminal is too narrow, the last column is wrapped, or else the whole row; nothing is lost.
+    """
+    table = [[_shown_cell(cell, with_sign=width > 0) for cell in row] for row in rows]
     # Widths count letters before they are styled: escape sequences take no column.
     widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
+    before = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
+    room = width - before if width else 0
+    if width and widths and widths[-1] > room and room < LEAST_ROOM:
+        joined = (INDENT.join(cell.text for cell in row if cell.text) for row in table)
+        return [line for text in joined for line in wrap(text, width, subsequent_indent=INDENT)]
     lines = []
-    for row in table:
+    for *cells, last in table:
         # The style ends with the text: blanks between columns have no colour.
-        cells = [
-            (style(cell.text, cell.style) if cell.style else cell.text) + " " * (width - len(cell.text))
-            for cell, width in zip(row, widths, strict=True)
-        ]
-        lines.append(INDENT.join(cells).rstrip())
+        head = "".join(
+            style(cell.text, cell.style) + " " * (columns - len(cell.text) + len(INDENT))
+            for cell, columns in zip(cells, widths, strict=False)
+        )
+        for piece in (wrap(last.text, room) if width else [last.text]) or [""]:
+            lines.append(f"{head}{style(piece, last.style)}".rstrip())
+            head = " " * before
     return lines
 
 
-def section_lines(section: TextSection, style: Styler) -> Iterator[str]:
+def _shown_cell(cell: TableCell, *, with_sign: bool) -> Styled:
+    text, look = cell if isinstance(cell, Styled) else (cell, "")
+    sign = f"{SIGNS[text]} " if with_sign and look and text in SIGNS else ""
+    return Styled(f"{sign}{printable(text)}", look)
+
+
+def section_lines(section: TextSection, style: Styler, width: int = 0) -> Iterator[str]:
     """The title of a section, and below it, indented, its header and its rows."""
     yield style(section.title, "bold")
     header = [[Styled(title, "dim") for title in section.header]] if section.header else []
-    yield from (INDENT + line for line in aligned([*header, *section.rows], style))
+    lines = aligned([*header, *section.rows], style, width and width - len(INDENT))
+    yield from (INDENT + line for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +254,7 @@ def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
 
 
 def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> TextSection:
-    """Each source line once, with what it costs by which law, and its code below where that is known."""
+    """Each source line once, with what it costs by which law, and its code where that is known."""
     rows = []
     for (file, line, function), group in groupby(sites, lambda site: (site.file, site.line, site.function)):
         # One read waits and copies: what follows the same law is told once.
@@ -233,19 +262,50 @@ def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None
         for site in group:
             by_law.setdefault(site.law or site.growth or NO_LAW, []).append(site.what)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = code_at(file, line) if code_at else ""
-        rows.append((f"{file}:{line} {function}" + (f"\n  {code}" if code else ""), costs))
-    return TextSection(f"lines of {variant} that wait or copy", rows, ("line", "costs"))
+        code = (code_at(file, line),) if code_at else ()
+        rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
+    header = ("line", "function", "costs", *(["code"] if code_at else []))
+    return TextSection(f"lines of {variant} that wait or copy", rows, header)
 
 
-def verification_lines(verification: Verification, style: Styler) -> Iterator[str]:
-    """A verification for a reader of plain text; ``style`` colours a text."""
-    verdict = style(verification.verdict, COLOURS.get(verification.verdict, "red"))
-    yield f"{style(printable(verification.ticket), 'bold')}  {verdict}: {printable(verification.reason)}"
-    if verification.verdict is not Verdict.UNVERIFIED:
-        yield f"{INDENT}{printable(circumstances(verification))}"
-    for section in verification_sections(verification):
-        yield from (INDENT + line for line in section_lines(section, style))
+def verdict_text(verdict: Verdict, style: Styler, width: int = 0, text: str = "") -> str:
+    """A verdict in its colour, on a terminal with its sign; ``text`` says more than its name."""
+    sign = f"{SIGNS.get(verdict, '?')} " if width else ""
+    return style(f"{sign}{printable(text or verdict)}", COLOURS.get(verdict, "red"))
+
+
+def verification_lines(
+    verification: Verification, style: Styler, width: int = 0, code_at: CodeAt | None = None
+) -> Iterator[str]:
+    """A verification for a reader; ``style`` colours a text, ``code_at`` looks up the lines that cost."""
+    name, reason = style(printable(verification.ticket), "bold"), printable(verification.reason)
+    title = f"{name}  {verdict_text(verification.verdict, style, width)}"
+    facts = [printable(circumstances(verification))] if verification.verdict is not Verdict.UNVERIFIED else []
+    if width:
+        yield title
+        facts = [line for text in (reason, *facts) for line in wrap(text, width - len(INDENT))]
+    else:
+        yield f"{title}: {reason}"
+    yield from (INDENT + line for line in facts)
+    for section in verification_sections(verification, code_at):
+        if width:
+            yield from ("", *section_lines(section, style, width))
+        else:
+            yield from (INDENT + line for line in section_lines(section, style))
+
+
+def summary_lines(verifications: Iterable[Verification], style: Styler, width: int = 0) -> list[str]:
+    """One line for each verification: its verdict and how many of its claims came out how."""
+    header = tuple(Styled(title, "dim") for title in ("ticket", "verdict", "claims"))
+    rows = (
+        (
+            Styled(each.ticket, "bold"),
+            Styled(each.verdict, COLOURS.get(each.verdict, "red")),
+            outcomes(each.claims),
+        )
+        for each in verifications
+    )
+    return aligned([header, *rows], style, width)
 
 
 class Sources:
@@ -342,19 +402,28 @@ def document_page(facts: Facts, entry: MeasuredDocument, history: Sequence[str] 
     )
 
 
-def document_lines(page: DocumentPage, style: Styler) -> Iterator[str]:
+def document_head(page: DocumentPage, style: Styler, width: int = 0) -> str:
+    """Two lines: what the document is called, and what was decided and measured."""
+    entry = page.entry
+    verdict = verdict_text(entry.measured.verdict, style, width, entry.verdict_text)
+    facts = [*page.decided, verdict, style(printable(entry.document.path), "dim")]
+    return f"{style(printable(page.title), 'bold')}\n{' · '.join(facts)}"
+
+
+def document_rest(page: DocumentPage, style: Styler, width: int = 0) -> str:
+    """What is known beside the text of a document: sections, what was measured, and its history."""
+    done = page.entry.measured.verification
+    blocks = [list(section_lines(section, style, width)) for section in page.sections if section.rows]
+    if done:
+        blocks.append(list(verification_lines(done, style, width, page.code_at if width else None)))
+    blocks += [list(page.history)] if page.history else []
+    return "\n\n".join("\n".join(lines) for lines in blocks)
+
+
+def document_text(page: DocumentPage, style: Styler) -> str:
     """A document for a reader of plain text: its Markdown as it is written, and what is known beside it."""
-    verification = page.entry.measured.verification
-    yield style(printable(page.title), "bold")
-    yield printable(" · ".join([*page.decided, page.entry.verdict_text, page.entry.document.path]))
-    yield from ("", printable(page.text).strip("\n"))
-    for section in page.sections:
-        if section.rows:
-            yield from ("", *section_lines(section, style))
-    if verification:
-        yield from ("", *verification_lines(verification, style))
-    if page.history:
-        yield from ("", *page.history)
+    blocks = (document_head(page, style), printable(page.text).strip("\n"), document_rest(page, style))
+    return "\n\n".join(filter(None, blocks))
 
 
 def _related_section(stated: Row, document: Document, facts: Facts) -> TextSection:

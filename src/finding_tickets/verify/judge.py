@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from finding_tickets.claims.check import (
     Checked,
     Ratio,
-    TimedPoint,
     at_text,
     check_counts,
     check_results,
@@ -225,26 +224,20 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
             if times is None or times.why:
                 return Checked(None, (times and times.why) or "not timed")
             timed = [
-                TimedPoint(
-                    one.at,
-                    one.text,
-                    None
-                    if one.ratio is None or one.low is None or one.high is None
-                    else (one.ratio, one.low, one.high),
-                )
+                one
                 for one in times.timings
                 if (one.variant, one.reference) == (claim.variant, ratio.reference) and meets(one.at, where)
             ]
             return check_times(ratio, timed, len(measured.sweep), times.device)
         if claim.metric == SAME_RESULT:
             wanted = (claim.variant, claim.value, claim.tolerance)
-            made = [
-                one
-                for one in measured.agreements
-                if (one.variant, one.target, one.tolerance) == wanted and meets(one.at, where)
-            ]
-            compared = [(one.at, one.difference) for one in made if not one.skipped]
-            return check_results(compared, len(made) - len(compared))
+            return check_results(
+                [
+                    one
+                    for one in measured.agreements
+                    if (one.variant, one.target, one.tolerance) == wanted and meets(one.at, where)
+                ]
+            )
         samples = measured.variants[claim.variant].samples
         counted = [sample for sample in samples if claim.metric in sample.metrics]
         # What was counted up to an exception is no cost of the whole.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.claims.check import parse_ratio
-from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
+from finding_tickets.claims.check import located, parse_conditions, parse_ratio
+from finding_tickets.claims.language import GROWTH, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
@@ -280,14 +280,12 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
         if word not in known:
             message = f"claim {claim.id}: unknown {kind} '{word}'"
             raise BadDataError(message, line=claim.line, hint=suggest(word, known))
-    try:
+    with located(claim.id, claim.line):
         if claim.metric == SECONDS:
             parse_ratio(claim.value, claim.variant, variants)
         elif claim.metric != SAME_RESULT:
             parse_condition(claim.value)
-        conditions = {name: parse_condition(text) for name, text in claim.at.items()}
-    except ExpressionError as error:
-        raise BadDataError(f"claim {claim.id}: {error.message}", line=claim.line, hint=error.hint) from None
+        conditions = parse_conditions(claim.at)
     for name, condition in conditions.items():
         if condition.relation == GROWTH:
             raise BadDataError(f"claim {claim.id}: {name}: a growth class selects no points", line=claim.line)

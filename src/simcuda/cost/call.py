@@ -66,7 +66,7 @@ class OperationCall:
         outputs: Every tensor of the result.
         storages: Where every tensor lies.
         profile: The kind of device.
-        is_alone: Whether it is one tensor's part of an operation on lists that are spread over devices.
+        is_alone: Whether it is the part for one tensor of an operation on lists over several devices.
     """
 
     op: str

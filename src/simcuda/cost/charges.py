@@ -1,4 +1,4 @@
-"""What an operation is charged once it has run on the CPU: places for its results, and its cost."""
+"""Charge an operation after it ran on the CPU: place its results on devices and count its cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Charges:
     def on_host(
         self, traits: OperationTraits, call: OperationCall, tags: Tags, *, pinned: bool, floating: bool
     ) -> None:
-        """Note what an operation on the host has made; see ``Tag`` for ``pinned`` and ``floating``."""
+        """Record the results of an operation on the host; ``Tag`` explains ``pinned`` and ``floating``."""
         machine = self._machine
         known = [tag for tag in tags if tag is not None]
         if not call.outputs and not any(tag.device != HOST or tag.pinned or tag.floating for tag in known):
@@ -46,7 +46,7 @@ class Charges:
             self._follow_sizes(call.inputs)
         device = next((tag.device for tag in known if tag.device != HOST), HOST)
         if device != HOST:
-            # What runs on the host may read from a device on its way.
+            # An operation on the host may still read values from a device.
             cost = self._cost(traits, call)
             for kind, size in cost.copies:
                 if kind == "d2h":
@@ -95,7 +95,7 @@ class Charges:
     def one_kernel(
         self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
     ) -> None:
-        """Charge an operation that is plain, as most are: the same as ``on_device``, in less time."""
+        """Charge a plain operation, as most are: a fast path of ``on_device``."""
         written = self._placed(traits, inputs, outputs, tags, device)
         kernels = _elementwise(outputs).launches
         if kernels:
@@ -148,7 +148,7 @@ class Charges:
         return [self.place(outputs[0], device)]
 
     def _owe(self, traits: OperationTraits, call: OperationCall, tags: Sequence[Tag]) -> None:
-        """Note the kernels that what floats will have taken, once it is known on which device."""
+        """Remember the kernels of a floating tensor, to charge them once its device is known."""
         owed = self._cost(traits, call).launches
         for tag in tags:
             owed, tag.owed = owed + tag.owed, 0
@@ -175,7 +175,7 @@ class Charges:
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
         if self._machine.has_sparse and call.outputs and any(map(is_sparse, (*call.inputs, *call.outputs))):
-            # Rules are those of dense tensors; what CUDA's operations on sparse ones wait for is not known.
+            # Rules describe dense tensors; whether CUDA's operations on sparse ones wait is unknown.
             ledger.doubt(traits.op, is_modelled=False)
             return _elementwise(call.outputs)
         for rule in traits.rules:

@@ -71,7 +71,7 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     elif there != HOST and source_tag is not None and source_tag.floating:
         machine.adopt(source_tag, there)
         here = there
-    # Nothing moves, but what floats has found its device.
+    # Nothing moves, but a floating tensor now has its device.
     if not to.numel():
         return
     # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.

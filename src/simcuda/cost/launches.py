@@ -1,4 +1,4 @@
-"""How many kernels the operations launch whose number depends on sizes.
+"""How many kernels an operation launches, if that depends on sizes.
 
 A launch here is one kernel of ATen; ``cudaMemcpyAsync``, the copy of dense memory of one type, and
 ``cudaMemsetAsync`` are none.
@@ -94,7 +94,7 @@ def multi_tensor(
     """Kernels of one multi-tensor operation.
 
     A kernel takes chunks until it is full of chunks, or full of tensors at the end of a tensor's last chunk;
-    a tensor cut off in between goes on as the first of the next kernel. Empty tensors take no place.
+    a tensor cut off in between continues as the first of the next kernel. Empty tensors take no place.
 
     Args:
         elements: Elements of each tensor of one list.
@@ -114,7 +114,7 @@ def multi_tensor(
             if blocks == tables.blocks or tensors == most_tensors:
                 launches += 1
                 blocks = 0
-                # A tensor that goes on in the next kernel takes a place there too.
+                # A tensor that continues in the next kernel takes a place there too.
                 tensors = 1 if chunks else 0
     return launches + (1 if blocks else 0)
 

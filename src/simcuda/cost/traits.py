@@ -48,8 +48,8 @@ class OperationTraits:
         is_view: Whether its results share the storage of an argument, and nothing runs.
         is_foreign: Whether it is not one of ATen's own, but made of them.
         is_copy: Whether it copies one tensor, perhaps between devices.
-        hands_out: Whether C++ code hands out by it a tensor that it made on the host, unseen.
-        joins_gradients: Whether the backward pass adds up by it the gradients that meet at one tensor.
+        hands_out: Whether C++ code uses it to return a tensor that it made on the host, unseen.
+        joins_gradients: Whether the backward pass uses it to add up the gradients of one tensor.
         makes: Whether it makes tensors from none.
         takes_device: Whether it has an argument ``device``.
         reads: Whether it reads the data of its tensors; what makes a tensor like another one does not.
@@ -64,12 +64,12 @@ class OperationTraits:
             tensor is on the host; -1 for none.
         host_result: Position of a result that is on the host wherever the operation runs; -1 for none.
         rules: Its rules; the first that applies counts.
-        is_unknown: Whether it might make the host wait where no rule applies, for all that is known.
+        is_unknown: Whether it might make the host wait if no rule applies.
         is_one_kernel: Whether it is one kernel where no rule applies.
-        is_host_only: Whether there is none for CUDA.
-        may_be_refused: Whether that, or a lack of memory, is to be found out before it runs on the host.
+        is_host_only: Whether it has no kernel for CUDA.
+        may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes its results or writes to its first argument, no more.
-        is_special: Whether the dispatcher has something else to do than to run and charge it.
+        is_special: Whether the dispatcher does more than run and charge it.
     """
 
     op: str

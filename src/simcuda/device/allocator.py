@@ -205,7 +205,7 @@ class Allocator:
     def free(self, block: MemoryBlock) -> None:
         """Take a block back; where other streams use it, it is reused only after they have finished.
 
-        What counts as using it is what ``record_stream`` was told.
+        The uses that count are those given to ``record_stream``.
         """
         if not block.used_by:
             for stats in block.pool.stats:

@@ -1,4 +1,4 @@
-"""Seeing every operation of torch without a dispatch mode.
+"""Intercept every operation of torch without a dispatch mode.
 
 While any dispatch mode is on, autograd takes formulas meant for tensor subclasses, so that the backward pass
 issues other operations than on CUDA. A dispatch key of its own avoids that. ``Fake`` is one that torch has
@@ -39,7 +39,7 @@ def watched_by(watcher: Any) -> Iterator[None]:
         with watched():
             yield
     finally:
-        # Threads that are still watched go on without a watcher.
+        # Threads that are still watched continue without a watcher.
         _watcher = None
 
 
@@ -61,7 +61,7 @@ def watched() -> Iterator[None]:
 def unwatched(function: Callable[P, R]) -> Callable[P, R]:
     """Let torch run the operations of ``function`` itself, also where this thread is watched.
 
-    For what looks at simulated tensors on the simulation's own account.
+    For code of the simulation itself that looks at simulated tensors.
     """
 
     @wraps(function)
@@ -78,7 +78,7 @@ def unwatched(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _register() -> Any:
-    # For good: threads that are watched may outlive the watcher, and nobody else asks for the key.
+    # Never undone: watched threads may outlive the watcher, and nothing else uses the key.
     library: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
     library.fallback(_run, "Fake")
     return library

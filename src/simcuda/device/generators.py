@@ -41,7 +41,7 @@ class SimulatedGenerator(_Generator, metaclass=_AnyGenerator):
     device: Any = property(lambda self: self._device, doc="The device it was made for.")
 
     def clone_state(self) -> SimulatedGenerator:
-        """Another generator that goes on as this one does."""
+        """Another generator with the same state."""
         clone = SimulatedGenerator(self._device)
         clone.set_state(self.get_state())
         return clone

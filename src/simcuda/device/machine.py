@@ -128,7 +128,7 @@ class Machine:
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
 
     def follow_forward(self, device: int, backward_pass: int) -> None:
-        """Go on on the stream of the forward part, if the node at work of a backward pass is another one.
+        """In a backward pass, switch to the stream of the forward part of the node that runs.
 
         Autograd runs each node on the stream that was current when it was made. It orders a node after the
         ones before it; here that is all of them.
@@ -139,7 +139,7 @@ class Machine:
             self.current.streams[device] = stream
 
     def leave_backward(self, streams: list[int]) -> None:
-        """Make the streams current that a backward pass was started on, and let them come after it.
+        """Restore the streams that a backward pass was started on, and order them after it.
 
         Args:
             streams: The stream of every device that was current before the pass.
@@ -183,12 +183,12 @@ class Machine:
         return block
 
     def empty_caches(self) -> None:
-        """Give every device its cached memory back, waiting for the events that blocks still wait for."""
+        """Return all cached memory to the devices, after the events that blocks still wait for."""
         for allocator in self.allocators:
             allocator.empty_cache()
 
     def refuse_more_than_all(self, device: int, nbytes: int) -> None:
-        """Fail for want of memory before the host tries to find more bytes than the device has."""
+        """Run out of device memory before the host tries to allocate more bytes than the device has."""
         if nbytes > self.allocators[device].capacity:
             self.malloc(device, nbytes)
 
@@ -226,7 +226,7 @@ class Machine:
     def place_on_host(
         self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
     ) -> Tag:
-        """Note a storage that was made in host memory.
+        """Record a new storage in host memory.
 
         Args:
             storage: The storage.
@@ -239,7 +239,7 @@ class Machine:
         return self.storages.add(storage, HOST, nbytes, pinned=pinned, floating=floating)
 
     def adopt(self, tag: Tag, device: int) -> None:
-        """Let memory that C++ code made for itself belong to the device it is used on."""
+        """Assign memory that C++ code made for itself to the device that uses it."""
         tag.block = self.malloc(device, tag.nbytes)
         self.host_bytes -= tag.nbytes
         tag.device, tag.floating = device, False
@@ -248,13 +248,13 @@ class Machine:
         self.ledger.launch(tag.owed)
 
     def settle(self, tags: Collection[Tag | None]) -> None:
-        """Let memory that C++ code made for itself stay on the host: it was made for host tensors."""
+        """Keep memory that C++ code made for itself on the host: it was made for host tensors."""
         for tag in tags:
             if tag is not None:
                 tag.floating = False
 
     def resized(self, tag: Tag, nbytes: int) -> None:
-        """Note that a storage now has another size: CUDA moves it to a new block."""
+        """Record that a storage was resized: CUDA moves it to a new block."""
         if tag.device == HOST:
             self.host_bytes += nbytes - tag.nbytes
             tag.nbytes = nbytes

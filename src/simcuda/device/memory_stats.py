@@ -148,7 +148,7 @@ class AllocatorStats:
 
     Attributes:
         pools: The quantities of ``small_pool`` and ``large_pool``.
-        both: The same over both pools; the first one's own as long as there are small blocks alone.
+        both: The same over both pools; the first one's own while there are only small blocks.
         num_alloc_retries: How often cached segments were released to make room.
         num_ooms: How often that was not enough.
         num_sync_all_streams: How often all outstanding events were waited for.

@@ -1,4 +1,4 @@
-"""Which accesses to the same data have no ordering between them, by vector clocks over streams and the host.
+"""Finds accesses to the same data without an ordering, by vector clocks over streams and the host.
 
 Work on one stream runs in order. Streams are ordered among each other only by events, and by the host: a
 launch comes after all that the host had waited for. PyTorch's default stream is CUDA's legacy stream, which
@@ -6,7 +6,7 @@ waits for *blocking* streams alone; those of ``torch.cuda.Stream`` are non-block
 in c10/cuda/CUDAStream.cpp), so no stream of PyTorch is ordered with the default stream by itself.
 
 Streams, data and events are known by plain integers; a stream's integer is unique over all devices. Data is
-whatever the caller calls one: a storage, on a device or in pinned host memory. Pageable host memory needs no
+a storage, on a device or in pinned host memory. Pageable host memory needs no
 watching: CUDA has read it, or written it, before such a copy returns to the host.
 
 Known limitations:
@@ -27,7 +27,7 @@ HOST = -1
 Clock = dict[int, int]
 
 _UNTOUCHED = (-2, 0, 0)
-"""Stands for the accesses to data that nobody has touched yet."""
+"""Stands for the accesses to data that no stream has touched yet."""
 
 
 class StreamMark(NamedTuple):
@@ -46,7 +46,7 @@ class Conflict(NamedTuple):
         stream: Where the later access runs; ``HOST`` for the host.
         earlier: The stream of the earlier access.
         kind: ``read after write``, ``write after read``, ``write after write``, or ``reuse``: the memory was
-            freed and handed out again while another stream still used it, for want of ``record_stream``.
+            freed and handed out again while another stream still used it, without ``record_stream``.
     """
 
     data: int
@@ -99,7 +99,7 @@ class Ordering:
         unordered: list[Conflict] = []
         for data in reads:
             known = sole.get(data, _UNTOUCHED)
-            # The usual case: nobody else has touched it, so that nothing is to be compared.
+            # The usual case: no other stream has touched it, so there is nothing to compare.
             if known[0] == stream or (known is _UNTOUCHED and data not in self._shared):
                 sole[data] = (stream, known[1], tick)
             elif data not in writes:
@@ -180,7 +180,7 @@ class Ordering:
     def free(self, data: int, owner: int, start: int, end: int, recorded: Collection[int] = ()) -> None:
         """Forget ``data``; uses of its memory that ``owner`` has not waited for are left behind.
 
-        ``recorded`` are the streams that ``record_stream`` told the allocator of: it waits for those itself.
+        ``recorded`` are the streams of ``record_stream``: the allocator itself waits for those.
         """
         if self.drop(data, owner):
             return

@@ -35,7 +35,7 @@ class Environment:
 
 
 def why_not() -> str | None:
-    """Why no real CUDA device can be measured here, in words; None where one can.
+    """Why no real CUDA device can be measured here; None if one can.
 
     Where there is a device this initialises CUDA: a process forked later could not use it.
     """
@@ -50,7 +50,7 @@ def why_not() -> str | None:
         return f"CUDA does not start: {str(error).strip().splitlines()[0]}"
     if not torch.cuda.device_count():
         return "there is no CUDA device that PyTorch can use"
-    # From here on it is about what shows how the device is used.
+    # The rest checks what observes the device: profiler and allocator.
     seen = torch.profiler.supported_activities()  # type: ignore[no-untyped-call]  # has no annotations
     if torch.profiler.ProfilerActivity.CUDA not in seen:
         return f"the profiler of PyTorch {version} does not see CUDA: it is built without CUPTI"

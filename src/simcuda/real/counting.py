@@ -43,7 +43,7 @@ LIBRARY = "<library>"
 
 
 class IncompleteTraceError(RuntimeError):
-    """The profiler has lost something, so that what it saw must not be counted."""
+    """The profiler lost events, so that its counts would be too low."""
 
 
 @dataclass(frozen=True)

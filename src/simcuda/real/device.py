@@ -30,7 +30,7 @@ class RealMeasurement(Measurement):
 
     @property
     def not_counted(self) -> tuple[str, ...]:
-        """Metrics that these devices do not tell: reading one raises ``AttributeError``."""
+        """Metrics that these devices cannot count: reading one raises ``AttributeError``."""
         return self._not_counted
 
     def __getattribute__(self, name: str) -> Any:
@@ -108,9 +108,9 @@ def real_device(count: int = 1, *, capacity: int | None = None) -> Iterator[Real
 
 @functools.cache
 def _warm_up() -> None:
-    """Let the profiler attach to CUDA, which takes a while, and make sure that it sees what happens.
+    """Let the profiler attach to CUDA, which takes a while, and check that it records events.
 
-    The first session of a process may still lack something; a second one must not.
+    The first session of a process may lack events; a second one must not.
     """
     gpu = RealCuda()
     with suppress(CannotCountError), gpu.measure():

@@ -1,6 +1,6 @@
 """Marks that Python leaves in the profiler's trace, so that one clock orders them and the calls of CUDA.
 
-They tell where the measured block begins and ends, which line of user code is at work, and where PyTorch
+They show where the measured block begins and ends, which line of user code runs, and where PyTorch
 announces that it is about to wait.
 """
 
@@ -36,7 +36,7 @@ _listening: list[Marks] = []
 
 
 def mark(text: str) -> AbstractContextManager[object]:
-    """What happens within shows as one event of that name, where a profiler runs."""
+    """Show the block as one event of that name in the profiler, if one runs."""
     context: AbstractContextManager[object] = torch._C._profiler._RecordFunctionFast(MARK + text)
     return context
 
@@ -56,7 +56,7 @@ class Marks:
 
     Attributes:
         places: What the numbers in marks stand for.
-        allocations: Address and place of every allocation that PyTorch told of.
+        allocations: Address and place of every allocation that PyTorch reported.
     """
 
     places: list[Place] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Marks:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note what PyTorch tells of within; it then goes on for the rest of the process."""
+        """Record what PyTorch reports in the block; its callback stays for the rest of the process."""
         torch._C._activate_gpu_trace()
         _register()
         _listening.append(self)
@@ -77,9 +77,9 @@ class Marks:
 
     @contextmanager
     def following_lines(self) -> Iterator[None]:
-        """Leave a mark whenever this thread comes to another line of user code.
+        """Leave a mark whenever this thread reaches another line of user code.
 
-        Where a debugger or a coverage tool follows the thread already, it goes on doing so instead.
+        If a debugger or a coverage tool traces the thread already, it keeps doing so instead.
         """
         if sys.gettrace() is not None:
             yield

@@ -1,4 +1,4 @@
-"""The real devices' allocators: what they tell, how much they may take, and their traces."""
+"""The real devices' allocators: their statistics, limits and traces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TraceEntry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class MemoryStatistics:
-    """What one device's allocator tells; bytes, but for ``ooms``."""
+    """The statistics of one device's allocator, in bytes except ``ooms``."""
 
     requested: int
     requested_peak: int
@@ -90,7 +90,7 @@ def replay(devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[in
 
     Args:
         devices: The entries of each device.
-        announced: Address and place of every allocation that PyTorch told of.
+        announced: Address and place of every allocation that PyTorch reported.
     """
     # An address is handed out again and again: the places of one are in the order of its allocations.
     places: dict[int, deque[Place]] = {}

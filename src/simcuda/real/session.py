@@ -1,4 +1,4 @@
-"""Watch one block of code on real devices: everything that must be switched on before and off after it."""
+"""Watch one block of code on real devices: switch on what records it, and off again afterwards."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Observation:
     """What was seen of a block, once it has ended.
 
     Attributes:
-        marks: What Python told of.
+        marks: The marks and places that Python recorded.
         events: The events of the profiler's trace.
         entries: The entries of every device's allocator trace.
-        statistics: What every device's allocator told when the block began, and when it ended.
+        statistics: Those of every device's allocator when the block began, and when it ended.
     """
 
     marks: Marks = field(default_factory=Marks)
@@ -62,7 +62,7 @@ def observed() -> Iterator[Observation]:
 
 @contextmanager
 def _profiled(seen: Observation) -> Iterator[None]:
-    """Nothing that was begun before, or is not finished at the end, gets into the trace."""
+    """Keep work that began before, or has not finished at the end, out of the trace."""
     _finish_all()
     profiler = profile(use_cpu=True, use_device="cuda", use_kineto=True)
     try:

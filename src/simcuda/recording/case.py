@@ -17,7 +17,7 @@ MEASURED, WARM_UP = 0, 1
 
 
 class NotRunError(Exception):
-    """A case that has nothing to run, or not here, with the reason."""
+    """A case has nothing to run, or cannot run here, with the reason."""
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from simcuda.recording.selection import GROUP_NAMES
 from simcuda.recording.worker import COUNTS
 
 PEAK_TOLERANCE = 0.01
-"""The share by which a requested peak may be off."""
+"""The relative error allowed in the peak of requested bytes."""
 
 LEAST_COMPARABLE = 0.9
 """The share of the recorded cases that must still be there, and the same; with fewer, record again."""
 
 CASE = "case"
-"""Stands in the place of a metric where a case is not the same any more."""
+"""Used in place of a metric if the case has changed."""
 
 ENDING = "ending"
-"""Stands in the place of a metric where a case did not end the same way."""
+"""Used in place of a metric if the case ended in another way."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CaseDisagreement:
         metric: The metric, or ``CASE`` or ``ENDING``.
         recorded: What the recording says.
         simulated: What the simulation says.
-        unsure: Operations of the case that the simulation says it does not know, or only models.
+        unsure: Operations of the case that are unknown or approximate in the simulation.
     """
 
     case: str
@@ -71,7 +71,7 @@ DIFFERENCES = (
         ),
     ),
 )
-"""What is known; a row that speaks of counts needs a source, as a rule does."""
+"""The known differences; a row about counts needs a source, as a rule does."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class ComparedMetric:
     Attributes:
         name: Its own name.
         counts: The counts that must all agree.
-        least: The share of cases in which they must; None where that is for information only.
+        least: The share of cases in which they must; None if they are only for information.
     """
 
     name: str
@@ -109,7 +109,7 @@ class MetricTally:
         metric: The metric.
         agreed: Cases in which it agrees.
         compared: Cases that were compared.
-        share: The one of the other, from 0 to 1; of nothing, 0.
+        share: ``agreed / compared``, from 0 to 1; 0 if nothing was compared.
         falls_short: Whether too few cases agree.
     """
 
@@ -150,12 +150,12 @@ class RecordingAgreement:
 def compare(
     recorded: Recording, simulated: Recording, tolerance: float = PEAK_TOLERANCE
 ) -> RecordingAgreement:
-    """Compare case by case what the simulation was asked for.
+    """Compare a recording with its simulation, case by case.
 
     Args:
         recorded: The recording.
-        simulated: What the simulation makes of the same selection, or of a part of it.
-        tolerance: The share by which a requested peak may be off.
+        simulated: The simulation of the same selection, or of a part of it.
+        tolerance: The relative error allowed in the peak of requested bytes.
     """
     selects = simulated.selection.has
     versions = [
@@ -232,7 +232,7 @@ def _disagreements(
 
 
 def _ending(case: Mapping[str, Any]) -> str:
-    """How a case ended, so far as that must agree: messages differ where the kind of error does not."""
+    """How a case ended: of an error only the type must agree, since messages differ."""
     if "error" in case:
         return str(case["error"]).partition(":")[0]
     return "counted" if "counts" in case else next(f"{kind}: {case[kind]}" for kind in ("lost", "not_run"))

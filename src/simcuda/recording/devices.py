@@ -22,13 +22,13 @@ REAL, SIMULATED = "real", "simulated"
 class SimulatedDevices:
     """Fresh simulated devices for each case."""
 
-    # Nothing stands in the way of a simulation, and none outlives its case.
+    # A simulation is always possible, and each case gets a fresh one.
     why_not: Callable[[], str | None] = staticmethod(lambda: None)
     is_healthy: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        # That of a real GPU which this version does not know has come with its recording.
+        # A recording brings along the profile of a real GPU that this version does not know.
         PROFILES.setdefault(profile.name, profile)
 
     def environment(self) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class SimulatedDevices:
         return _header(SIMULATED, profile, device=profile.gpu, driver=None, cuda=profile.cuda_version)
 
     def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
-        """As many devices and as much memory as the case asks for."""
+        """The devices and the memory that the case needs."""
         return simcuda.device(case.devices, profile=self._profile.name, capacity=case.memory)
 
 
@@ -74,7 +74,7 @@ class RealDevices:
             yield gpu
 
     def is_healthy(self) -> bool:
-        """Whether this process can go on: after an illegal access CUDA refuses all that follows."""
+        """Whether this process can continue: after an illegal access CUDA refuses all further calls."""
         try:
             torch.cuda.synchronize()
         except RuntimeError:

@@ -33,7 +33,7 @@ def record(
     Args:
         selection: Which cases.
         profile: The profile to simulate, as a header has it; None for the real devices.
-        say: Told how far it is, every few seconds.
+        say: Called with messages about the progress, every few seconds.
         case_seconds: How long one case may take.
         all_seconds: How long all may take; what does not come to its turn by then is named as left out.
 
@@ -88,7 +88,7 @@ def record(
 
 
 def say_on_stderr(text: str) -> None:
-    """Tell people how far it is, apart from what a command prints.
+    """Print the progress to standard error.
 
     What it prints may be piped to a file or to another program.
     """

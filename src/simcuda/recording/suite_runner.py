@@ -1,4 +1,4 @@
-"""Run suites in processes of their own, and go on with a new one where a case ends its process."""
+"""Run suites in processes of their own, and continue in a new one if a case ends its process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CannotCountHereError(CannotRecordError):
 
 @dataclass
 class SuiteProgress:
-    """What the workers of one suite have told so far.
+    """What the workers of one suite have reported so far.
 
     Attributes:
         environment: What the counts depend on.
@@ -50,7 +50,7 @@ class SuiteProgress:
     ended: bool = False
 
     def follow(self, message: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-        """Take note of a message; a case and its outcome, where it tells one.
+        """Process a message; returns a case and its outcome if it reports one.
 
         Raises:
             CannotCountHereError: Nothing can be counted.
@@ -97,7 +97,7 @@ def run_suite(
 
     Args:
         order: What to run.
-        progress: A fresh one, which tells more on the way.
+        progress: A fresh one, which is updated on the way.
         seconds: How long a worker may be silent.
 
     Raises:
@@ -155,7 +155,7 @@ def _worker(order: SuiteOrder) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def _messages(pipe: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """What a worker tells until it closes its end; raises ``TimeoutError`` after so long a silence."""
+    """The messages of a worker until it closes the pipe; ``TimeoutError`` after so long without one."""
     rest = b""
     while select.select([pipe], [], [], seconds)[0]:
         if not (read := os.read(pipe, READ_AT_ONCE)):

@@ -69,7 +69,7 @@ class SuiteOrder:
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
-    """Run what is ordered and tell of each case.
+    """Run the order and report each case.
 
     Args:
         order: What to run.
@@ -93,7 +93,7 @@ def work(order: SuiteOrder, tell: Tell) -> None:
 
 
 def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> bool:
-    """Run the cases of a group, as long as the devices work; whether they still do."""
+    """Run the cases of a group while the devices work; returns whether they still do."""
     tell({"group": group.name})
     try:
         # Looking for cases may run code of the user, such as a verifier's.
@@ -105,7 +105,7 @@ def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> 
         if case.id not in order.cases_done:
             tell({"case": case.id})
             gc.collect()
-            # What is left between two cases is there to stay: the next collection need not look at it.
+            # What is left between two cases stays: the next collection need not look at it.
             gc.freeze()
             try:
                 with devices.for_case(case) as gpu:
@@ -153,7 +153,7 @@ def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
         except NotRunError as reason:
             return {"not_run": str(reason)}
         except CannotCountError as failure:
-            # A profiler loses something now and then.
+            # A profiler loses events now and then.
             if next(tries) == TRIES:
                 return {"not_run": f"not counted: {failure}"}
         except Exception as failure:
@@ -182,7 +182,7 @@ def _steady_state() -> Iterator[None]:
 
 def main() -> None:
     """Take an order from standard input, and report on the pipe whose number is the argument."""
-    # Warnings of cases would mingle with what the user is told.
+    # Warnings of cases would mix with the messages of the recorder.
     warnings.simplefilter("ignore")
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as pipe:
 

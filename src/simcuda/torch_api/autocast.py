@@ -95,13 +95,13 @@ class Autocast:
     _lowered: dict[int, tuple[weakref.ref[Tensor], Tensor]] = field(default_factory=dict)
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         patches.set(torch, set_autocast_enabled=self.set_enabled, clear_autocast_cache=self.clear_cache)
         # Autocast may have been on before the simulation began.
         self._reach(torch.is_autocast_enabled("cuda"))
 
     def remove(self) -> None:
-        """Give CUDA's own kernels back."""
+        """Restore CUDA's own kernels."""
         self.clear_cache()
         self._reach(False)
         if self._library is not None:
@@ -135,7 +135,7 @@ class Autocast:
                 defaults = [argument.default_value for argument in _operation(name)._schema.arguments]
                 kernels[name] = partial(self._with_type, defaults, _operation(typed))
             with warnings.catch_warnings():
-                # Torch says once in a process that a kernel is replaced, which is meant to be and is undone.
+                # Torch warns once per process that a kernel is replaced; this is intended and undone later.
                 warnings.filterwarnings("ignore", message="Warning only once for all operators")
                 for name, kernel in kernels.items():
                     self._library.impl(name, kernel, "AutocastCUDA", allow_override=True)

@@ -1,12 +1,12 @@
 """Threads and processes that start during a simulation.
 
-Threads take part, though torch watches one thread for itself: those that start during a simulation, and
-whatever an executor is given to do then, also by threads that it had before. From the first of them on, one
-operation is charged at a time. A thread that outlives the simulation goes on without it. A process that is
-forked has the host alone, as it could not use CUDA's devices either.
+Torch's dispatch key applies to one thread. Here threads that start during a simulation take part too, and so
+does work given to an executor, also in its older threads. From then on operations are charged one at a time.
+A thread that outlives the simulation continues without it. A forked process sees only the host, as it could
+not use CUDA's devices either.
 
 Known limitations:
-    A custom operation that waits for another thread to use the device waits for ever.
+    A custom operation that waits for another thread to use the device deadlocks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Threads:
 
     Args:
         machine: What they share.
-        dispatcher: What is to see their operations.
+        dispatcher: Handles their operations.
     """
 
     def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
@@ -60,7 +60,7 @@ class Threads:
         self._here.takes_part = True
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         thread: Any = threading.Thread
         work: Any = executors._WorkItem
         start, make_work = _thread.start_new_thread, work.__init__
@@ -79,7 +79,7 @@ class Threads:
         patches.set(work, __init__=__init__, run=as_method(partial(self._take_part, work.run)))
 
     def let_go(self) -> None:
-        """Leave the threads that are still running to themselves."""
+        """Stop handling the threads that still run."""
         self._dispatcher.run = lambda operation, args, kwargs: operation._op(*args, **kwargs)
 
     def _take_part(self, function: Function, /, *args: Any, **kwargs: Any) -> Any:
@@ -95,7 +95,7 @@ class Threads:
             here.takes_part = False
 
     def _lock_shared_state(self) -> None:
-        """Let one thread at a time in; one thread alone need not pay for that."""
+        """Let in one thread at a time; a single thread does not pay for the lock."""
         if self._lock is not None:
             return
         self._lock = lock = threading.RLock()
@@ -115,7 +115,7 @@ def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: 
 
 @contextmanager
 def refused_in_children(dispatcher: Dispatcher) -> Iterator[None]:
-    """Let processes that are forked in this block run on the host alone.
+    """Let processes that are forked in this block see only the host.
 
     Args:
         dispatcher: What runs the operations of this process.

@@ -70,7 +70,7 @@ class CudaApi:
         self._stream.machine = self._event.machine = ended
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         machine, stream, event = self.machine, self._stream, self._event
         profile, process = machine.profile, os.getpid()
         properties = DeviceProperties(

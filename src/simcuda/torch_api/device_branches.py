@@ -1,6 +1,6 @@
-"""Functions whose C++ code asks for the device's type and takes another way on CUDA.
+"""Functions whose C++ code has a separate branch for CUDA.
 
-C++ code calls every simulated tensor a CPU tensor, so these are done here as on CUDA.
+For C++ code every simulated tensor is a CPU tensor, so the CUDA branch is implemented here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DeviceBranches:
         self._from_dlpack = torch.utils.dlpack.from_dlpack
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         owner: Any
         for owner in (torch._C._nn, torch.nn.functional):
             patches.set(owner, one_hot=self.one_hot, scaled_dot_product_attention=self.attention)

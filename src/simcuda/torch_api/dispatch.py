@@ -1,6 +1,6 @@
 """The dispatcher: every operation runs on the CPU, and is charged as CUDA would have run it.
 
-C++ code calls every simulated tensor a CPU tensor. So a device ``cpu`` among the arguments of an operation
+For C++ code every simulated tensor is a CPU tensor. So a device ``cpu`` among the arguments of an operation
 means "where the other tensors are", unless Python code asked for it: Python's factories say so by passing
 ``pin_memory`` too, and copies to the host arrive through ``Dispatcher.copy``.
 """
@@ -124,7 +124,7 @@ class Dispatcher:
         tags = [self._of(tensor) for tensor in inputs]
         if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
             return self._run_one_by_one(traits, func, args, kwargs)
-        # One tensor meets nobody, and most operations have one.
+        # With one tensor, as in most operations, devices cannot differ.
         device = (
             asked
             if asked is not None
@@ -179,7 +179,7 @@ class Dispatcher:
         return result
 
     def _refuse(self, traits: OperationTraits, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
-        """Fail as CUDA does, for want of a kernel or of memory, before the host has done the work."""
+        """Fail as CUDA does without a kernel or enough memory, before the host does the work."""
         if traits.is_host_only:
             name = traits.op.removesuffix(".default").replace(".", "::", 1)
             raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""Functions that make tensors on a device that Python code names, which C++ code needs a real device for.
+"""Functions that create tensors on a named device, for which C++ code needs a real one.
 
 Tensors of Python data are made on the host, then copied to the device. A device may be given by its number
 alone, as in ``torch.zeros(3, device=0)``: that means an accelerator, which C++ code of a build without CUDA
@@ -53,7 +53,7 @@ class Factories:
         self._parse_to = torch._C._nn._parse_to
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
         patches.set(torch, **{name: partial(self._sparse, getattr(torch, name)) for name in SPARSE})
@@ -183,7 +183,7 @@ class LegacyTypes:
     factories: Factories
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         makers: dict[Any, Callable[..., Tensor]] = {torch: self._on_host, torch.cuda: self._on_device}
         for module, make in makers.items():
             # As many types as there are, without a list that new versions would outdate.

@@ -1,9 +1,9 @@
 """The backward pass as on CUDA, where torch takes every simulated tensor for a CPU tensor.
 
-Some formulas ask for the device's type and take another way on CUDA: they are written here as CUDA has them.
-And where gradients meet at one tensor, the autograd engine adds the new one in place to the old one, if it
-alone holds that. Here Python holds every storage too, so it makes a new tensor instead, which would raise the
-peak: that is undone.
+Some formulas have a separate branch for CUDA, which is implemented here. And if a tensor gets several
+gradients, the autograd engine adds the new one in place to the old one, provided that nothing else holds it.
+Here Python holds every storage too, so the engine would make a new tensor and raise the peak. Therefore the
+addition is done in place here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simcuda.cost.copies import same_bytes
 
 EXTREMES = ("max", "min", "median", "nanmedian")
 
-# What nobody else in Python holds is held by torch, by two tuples of arguments, a local name and what counts.
+# References that exist in any case: torch, two tuples of arguments, a local name and the counting itself.
 _HELD_BY_THE_ARGUMENTS = 6
 # Besides the engine: the argument itself, and what Python's wrapper holds.
 _HELD_BY_THE_ENGINE = 3
@@ -87,7 +87,7 @@ def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bo
     old = args[0]
     if not isinstance(old, torch.Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
         return False
-    # Whoever else holds the tensor or its storage would see the sum.
+    # Anything else that holds the tensor or its storage would see the sum.
     storage = old.untyped_storage()
     return (
         cast("Any", old)._use_count() <= _HELD_BY_THE_ENGINE

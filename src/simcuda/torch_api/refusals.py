@@ -1,4 +1,4 @@
-"""What cannot run on a simulated device, refused with a word on what to do instead.
+"""Refuse what cannot run on a simulated device, and say what to do instead.
 
 What is refused in a module is refused as soon as it is loaded. Modules of torch that are first imported
 during a simulation are imported outside it: some look for a GPU as they load, and what they bind to replaced
@@ -74,7 +74,7 @@ C_FUNCTIONS: dict[str, str] = {
     "_gather": "copy by Tensor.to",
     "_cuda_": "leave it out, or run it on a real GPU",
 }
-"""What to do instead of C++ functions whose names begin so; the first that fits holds."""
+"""What to do instead of C++ functions whose names begin like this; the first match counts."""
 
 C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
 """Parts of the names of those that only keep a setting."""
@@ -182,7 +182,7 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
 def refuse_if(
     is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
 ) -> Callable[..., Any]:
-    """The original, but for calls that ``is_refused``, given their arguments, is true for.
+    """The original, except for calls with arguments for which ``is_refused`` is true.
 
     Args:
         is_refused: Takes the arguments of a call.
@@ -204,7 +204,7 @@ def _instead_of_c_function(name: str) -> str | None:
 
 
 def _compiles() -> bool:
-    """Whether neither the environment nor the stance says that code is to run as it is."""
+    """Whether code is to be compiled: neither the environment nor the stance disables that."""
     if DYNAMO not in sys.modules:
         # What the compiler will read when it is loaded, which takes a second.
         return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
@@ -221,7 +221,7 @@ class _OutsideLoader(Loader):
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        # Nothing is to know later that it was loaded in a special way.
+        # Nothing should show later that it was loaded in a special way.
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
         module.__loader__ = self.loader

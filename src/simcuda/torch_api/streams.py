@@ -68,7 +68,7 @@ class Stream:
         self.machine.wait_for_stream(self.number)
 
     def query(self) -> bool:
-        """Whether its work is done, which it is."""
+        """Whether its work is done: always True."""
         self.machine.ordering.host_waits_for_streams((self.number,))
         return True
 
@@ -141,18 +141,18 @@ class Event:
         self.device = self.machine.devices[self.machine.stream_devices[number]]
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let later work of a stream come after it; nothing where it was never recorded."""
+        """Let later work of a stream come after it, if it was ever recorded."""
         number = current(self.machine) if stream is None else stream.number
         if self._mark is not None:
             self.machine.ordering.wait(number, self._mark)
 
     def synchronize(self) -> None:
-        """Let the host wait for it; nothing where it was never recorded."""
+        """Let the host wait for it, if it was ever recorded."""
         if self._mark is not None:
             self.machine.wait_for_event(self._mark)
 
     def query(self) -> bool:
-        """Whether the work before it is done, which it is."""
+        """Whether the work before it is done: always True."""
         if self._mark is not None:
             self.machine.ordering.host_waits(self._mark)
         return True
@@ -185,7 +185,7 @@ def current(machine: Machine, device: int | None = None) -> int:
 
 
 def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Run the autograd engine; afterwards the streams are current again that were before it.
+    """Run the autograd engine, then restore the streams that were current before.
 
     Args:
         machine: The machine.

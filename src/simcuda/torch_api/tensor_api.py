@@ -55,7 +55,7 @@ class TensorApi:
     dispatcher: Dispatcher
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         patches.set(
             torch.Tensor,
             device=property(self.device),
@@ -116,7 +116,7 @@ class TensorApi:
             tensor: The tensor.
             device: Index of the device, or ``HOST``.
             how: Arguments of ``aten._to_copy``.
-            copy: Whether it is to be another tensor in any case.
+            copy: Whether to copy in any case.
         """
         # A lazy module's parameter refuses almost every function until its first use.
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
@@ -214,7 +214,7 @@ class StorageApi:
     machine: Machine
 
     def install(self, patches: Patches) -> None:
-        """Put everything in place."""
+        """Install the replacements."""
         patches.set(
             UntypedStorage,
             device=property(

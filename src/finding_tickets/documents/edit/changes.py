@@ -9,13 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.blocks import Block, MarkdownTable, TableRow, table_of
 from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.relations import RELATIONSHIPS
-from finding_tickets.documents.section_kinds import SectionKind
-from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.sections import DocumentPart, SectionKind
+from finding_tickets.documents.source import Block, MarkdownTable, TableRow, plain, table_of
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import ChecklistItem, Relation

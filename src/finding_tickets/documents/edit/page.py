@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.blocks import Block, walk
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.sections import DocumentPart, read_sections
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Block, Source, walk
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Vocabulary

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 
-from finding_tickets.documents.blocks import parse, walk
 from finding_tickets.documents.edit.splices import Splice
-from finding_tickets.documents.source import Source, code_spans
+from finding_tickets.documents.source import Source, code_spans, parse, walk
 from finding_tickets.lint.rules.rule import Fix, Rule, add
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
@@ -126,7 +125,6 @@ for level, names in ((Level.ERROR, ERRORS), (Level.WARNING, WARNINGS), (Level.NO
         is_error = level is Level.ERROR
         add(Rule(name, level, bad_data=is_error, fixable=name in FIXES, fix=fix, is_reported=True))
 
-FORM = Rule("suppression-form", Level.WARNING)
-UNUSED = Rule("suppression-unused", Level.WARNING, fixable=True)
-add(FORM)
-add(UNUSED)
+FORM, UNUSED = "suppression-form", "suppression-unused"
+add(Rule(FORM, Level.WARNING))
+add(Rule(UNUSED, Level.WARNING, fixable=True))

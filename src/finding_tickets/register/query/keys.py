@@ -130,7 +130,7 @@ def _person(value: QueryValue, facts: Facts) -> Callable[[str | None], bool]:
         word = word_for(name, vocabulary.known_agents)
         if word is None:
             # Most names are words; the reader of Markdown is loaded for the others.
-            from finding_tickets.documents.review_tokens import reviewer_word
+            from finding_tickets.documents.cross_reviews import reviewer_word
 
             word = reviewer_word(name, vocabulary)
         return _alike(word or name)

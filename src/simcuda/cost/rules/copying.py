@@ -84,14 +84,14 @@ TOPIC = (
         id="look-otherwise",
         ops=tuple(f"aten.{name}" for name in (*IN_PLACE, *OTHERWISE_UNSEEN)),
         counts=FREE,
-        source="ATen/native/TensorShape.cpp: sizes and strides alone change",
+        source="ATen/native/TensorShape.cpp: only sizes and strides change",
         example="x.unsqueeze_(0)",
     ),
     CostRule(
         id="gradient-of-view",
         ops=tuple(f"aten.{name}_backward" for name in VIEWS if name != "as_strided"),
         counts=lambda call: OpCost(kernels_over(call.outputs[0])) + copied_within(_part(call), call.args[0]),
-        source="ATen/native/TensorShape.cpp: zeros, then a copy into the part that was looked at",
+        source="ATen/native/TensorShape.cpp: zeros, then a copy into the viewed part",
         example="torch.ops.aten.select_backward(y[0], [3], 0, 1)",
     ),
     CostRule(
@@ -100,7 +100,7 @@ TOPIC = (
         counts=lambda call: (
             copied_within(call.outputs[0], call.args[0]) + copied_within(_part(call), call.args[1])
         ),
-        source="ATen/native/TensorShape.cpp: a clone, then a copy into the part that is looked at",
+        source="ATen/native/TensorShape.cpp: a clone, then a copy into the viewed part",
         example="x.slice_scatter(y, 0, 0, 3)",
     ),
     CostRule(
@@ -114,7 +114,7 @@ TOPIC = (
         id="concatenate",
         ops=("aten.cat", "aten.stack"),
         counts=_concatenate,
-        source="ATen/native/cuda/Shape.cu: batches of 128 inputs a kernel, the result the only allocation",
+        source="ATen/native/cuda/Shape.cu: a kernel for each 128 inputs; only the result is allocated",
         example="torch.cat([x, x])",
     ),
 )

@@ -1,8 +1,8 @@
-"""Results as long as the values decide, so that the host must read a length before it goes on.
+"""Operations whose result size depends on values, so that the host must read it before it continues.
 
 Sorting and searching are done by CUB. The waits and the memory that grows with the input are exact; of CUB's
 kernels only the fewest are counted, and its temporaries of lower order are left out. Some results were longer
-before they were cut: what their storage holds tells by how much.
+before they were cut to size: their storage shows by how much.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ TOPIC = (
         id="is-one-of-many",
         ops=("aten.isin",),
         counts=_compare_by_sorting,
-        source="ATen/native/TensorCompare.cpp: what is unique in both, whose lengths are read, then sorted",
+        source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; a sort",
         example="torch.isin(x, torch.arange(100, device='cuda'))",
         approximate=True,
     ),
@@ -205,7 +205,7 @@ TOPIC = (
         id="bincount",
         ops=("aten.bincount",),
         counts=_count_values,
-        source="ATen/native/cuda/SummaryOps.cu: the least value, except of bytes, and the largest are read",
+        source="ATen/native/cuda/SummaryOps.cu: the largest value is read, and, but for bytes, the least",
         example="index.bincount()",
         approximate=True,
     ),

@@ -95,7 +95,7 @@ TOPIC = (
         ops=tuple(f"aten.{name}" for name in UNCHECKED),
         counts=_factorized,
         source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
-        "error codes stay on the device, unless check_errors asks for them",
+        "error codes stay on the device, unless check_errors is set",
         example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
         approximate=True,
     ),
@@ -122,7 +122,7 @@ TOPIC = (
         id="factorize-checked",
         ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
         counts=_checked,
-        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes is read",
+        source="ATen/native/BatchLinearAlgebra.cpp: the host reads any over the error codes",
         example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
         approximate=True,
     ),

@@ -1,4 +1,4 @@
-"""What the host reads: single values, and questions about whole tensors whose yes or no it asks for."""
+"""What the host reads: single values, and answers about whole tensors, such as whether two are equal."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ TOPIC = (
         id="check-linear-algebra",
         ops=("aten._linalg_check_errors",),
         counts=lambda call: check_error_codes(call.argument("info").numel(), call.profile),
-        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, and one read",
+        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, which the host reads",
         example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
     ),
 )

@@ -78,7 +78,7 @@ def _writes_one_value_by_mask(call: OperationCall) -> bool:
 def _write(call: OperationCall) -> OpCost:
     value = call.argument("values")
     resolved = _resolve(call)
-    # What is written is copied to the device before.
+    # The values to write are first copied to the device.
     if call.is_on_host(value):
         resolved += OpCost(waits=1, copies=(("h2d", value.nbytes),), temporaries=(value.nbytes,))
     return resolved + _copied(call) + OpCost(int(value.numel() > 0))
@@ -262,7 +262,7 @@ TOPIC = (
         id="shorten-rows",
         ops=("aten.embedding_renorm_",),
         counts=_shorten,
-        source="ATen/native/cuda/Embedding.cu: how many indices are unique stays on the device",
+        source="ATen/native/cuda/Embedding.cu: the number of unique indices stays on the device",
         example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
         approximate=True,
     ),

@@ -144,14 +144,14 @@ TOPIC = (
         id="assertion",
         ops=("aten._assert_async",),
         counts=ONE_KERNEL,
-        source="ATen/native/cuda/TensorCompare.cu: the device itself complains",
+        source="ATen/native/cuda/TensorCompare.cu: the check runs on the device",
         example="torch._assert_async(value > -1)",
     ),
     CostRule(
         id="one-kernel",
         ops=tuple(f"aten.{name}" for name in ONE),
         counts=one_kernel,
-        source="ATen/native/cuda: one kernel, the results the only allocations",
+        source="ATen/native/cuda: one kernel; only the results are allocated",
         example="torch.trace(x[:4].view(2, 2))",
     ),
     CostRule(

@@ -179,7 +179,7 @@ TOPIC = (
         ops=("aten.mode",),
         counts=_mode,
         source="ATen/native/cuda/TensorModeKernel.cpp: one kernel for up to 2048 values; more are sorted and "
-        "searched by thrust, which waits after each step",
+        "searched by Thrust, which waits after each step",
         example="x.mode()",
         when=lambda call: _is_short(call, LONGEST_FUSED_MODE),
     ),

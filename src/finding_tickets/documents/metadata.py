@@ -1,4 +1,4 @@
-"""Labelled values, however they are written, and the fields that are read from those of the metadata.
+"""Labelled values, however they are written; the fields of the metadata, and what identifies a document.
 
 A value is the cell of a table row, follows a ``**Label:**`` or a label in a list, or belongs to a key of the
 front matter, of which only the upper level is read.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
 
-from finding_tickets.documents.blocks import Block, table_of
-from finding_tickets.documents.source import Excerpt, Source, Values, plain
-from finding_tickets.model.vocabulary import Words, squeeze, word_for
+from finding_tickets.documents.source import Block, Excerpt, Source, Values, plain, table_of
+from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, or behind a bar in a line of several; bold marks may close
 # before the colon, behind it, or behind the value.
@@ -32,8 +34,9 @@ _KEY = re.compile(rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>\w[^\r\n:]*?)(?P=quote
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*\Z")
 _LINE_END = re.compile(rb"[\r\n]")
 
-LABELS: Mapping[str, tuple[str, ...]] = {
-    name: tuple(labels.split(", "))
+# The labels under which a value of the metadata is looked for, the best first.
+_KEYS: Mapping[str, list[str]] = {
+    name: [squeeze(label) for label in labels.split(", ")]
     for name, labels in {
         "ID": "Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID",
         "Severity": "Severity, Priority",
@@ -58,9 +61,6 @@ LABELS: Mapping[str, tuple[str, ...]] = {
         "Specification": "Specification, Spec, Design Document",
     }.items()
 }
-"""The labels under which a value of the metadata is looked for, the best first."""
-
-_KEYS = {name: tuple(map(squeeze, labels)) for name, labels in LABELS.items()}
 _BARE = re.compile("|".join(key for keys in _KEYS.values() for key in keys))
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
@@ -70,20 +70,33 @@ _STRUCK = re.compile(r"~~.*?~~")
 _TOKEN = re.compile(r"[\w'\u2019]+")
 _LONGEST_WORD = 4
 
+_REVIEW_TITLE = re.compile(
+    r"\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
+    re.IGNORECASE,
+)
+_FINDING_TITLE = re.compile(
+    r"(?:(?:finding|bug|fix|issue|defect|ticket)(?: (?:ticket|report|finding))?\s*[:\u2013\u2014]"
+    r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$))\s*",
+    re.IGNORECASE,
+)
+_COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
+_SEPARATORS = " :-\u2013\u2014"
+_TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
+_DOMAIN_AND_SLUG = 2
 
+
+@dataclass(frozen=True, slots=True)
 class LabelledValue:
-    """A label, without markup, and the value beside it; ``start`` is where the label does.
+    """A label, without markup, and the value beside it; ``start`` is where the label does."""
 
-    ``key`` is the label as it is compared: that of ``File(s)`` is ``files``.
-    """
+    label: str
+    value: Excerpt
+    start: int
 
-    __slots__ = ("key", "label", "start", "value")
-
-    def __init__(self, label: str, value: Excerpt, start: int) -> None:
-        self.label = label
-        self.value = value
-        self.start = start
-        self.key = squeeze(label)
+    @property
+    def key(self) -> str:
+        """The label as it is compared: that of ``File(s)`` is ``files``."""
+        return squeeze(self.label)
 
     @property
     def plain(self) -> str:
@@ -124,16 +137,20 @@ def labelled_values(
         elif block.kind == "BlockQuote":
             yield from labelled_values(source, block.children, bare)
         elif block.kind == "FrontMatter":
-            matches = list(_KEY.finditer(source.data, block.start, block.end))
-            ends = [*(match.start() for match in matches), block.end][1:]
-            for match, until in zip(matches, ends, strict=True):
-                piece = source.data[match.end() : until].rstrip()
-                if not _LINE_END.search(piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
-                    piece = _COMMENT.sub(b"", piece)
-                value = source.text(match.end(), match.end() + len(piece))
-                if len(value.raw) > 1 and value.raw[0] == value.raw[-1] and value.raw[0] in "\"'":
-                    value = source.text(value.start + 1, value.end - 1)
-                yield LabelledValue(match["key"].decode(), value, match.start())
+            yield from _front_matter(source, block)
+
+
+def _front_matter(source: Source, block: Block) -> Iterator[LabelledValue]:
+    matches = list(_KEY.finditer(source.data, block.start, block.end))
+    ends = [*(match.start() for match in matches), block.end][1:]
+    for match, until in zip(matches, ends, strict=True):
+        piece = source.data[match.end() : until].rstrip()
+        if not _LINE_END.search(piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
+            piece = _COMMENT.sub(b"", piece)
+        value = source.text(match.end(), match.end() + len(piece))
+        if len(value.raw) > 1 and value.raw[0] == value.raw[-1] and value.raw[0] in "\"'":
+            value = value.piece(1, -1)
+        yield LabelledValue(match["key"].decode(), value, match.start())
 
 
 def labels_in(
@@ -152,8 +169,7 @@ def labels_in(
     ends = [*(match.start() for match in matches), len(data)][1:]
     for match, until in zip(matches, ends, strict=True):
         # With both marks around label and value, the value ends with them: ``**Status: open**``.
-        first = match.start("value") if match["value"] else match.end()
-        last = match.end("value") if match["value"] else until
+        first, last = match.span("value") if match["value"] else (match.end(), until)
         # A value ends before the bar that sets apart the next label.
         if data[first:last].rstrip().endswith(_BARS) and (bar := _SEPARATOR.search(data, first, last)):
             last = bar.start()
@@ -170,12 +186,15 @@ def _matches(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
 
 
 def text_of(item: Block) -> tuple[int, int]:
-    """The text of a list item, without the blocks nested in it."""
-    if item.first == item.last:
-        for child in item.children:
-            if child.kind == "Paragraph":
-                return child.first, child.last
-    return item.first, item.last
+    """Where the text of a list item stands, without the blocks nested in it."""
+    paragraphs = (child for child in item.children if child.kind == "Paragraph")
+    holder = item if item.first < item.last else next(paragraphs, item)
+    return holder.first, holder.last
+
+
+def item_text(source: Source, item: Block) -> Excerpt:
+    """The text of a list item, without the white space around it."""
+    return source.text(*text_of(item))
 
 
 def _is_marked(data: bytes, start: int, end: int) -> bool:
@@ -190,22 +209,22 @@ class Metadata:
         """Collect the rows; of rows with the same label the first counts, and the others are reported."""
         self.source = source
         self.entries: dict[str, LabelledValue] = {}
-        for entry in self._rows_of(blocks):
-            if entry.key in self.entries:
-                message = f"{entry.label} is given twice; the first one counts"
-                entry.value.report("metadata-twice", message)
-            self.entries.setdefault(entry.key, entry)
-
-    def _rows_of(self, blocks: Iterable[Block]) -> Iterator[LabelledValue]:
         for block in blocks:
-            table = table_of(self.source, block) if block.kind == "Table" else None
-            titles = table.titles if table and len(table.body) == 1 else []
-            if table and len(titles) > 1 and all(_BARE.fullmatch(squeeze(title)) for title in titles):
-                # A column for each label and a single row say the same as a row for each label.
-                for title, cell in table.records[0].items():
-                    yield LabelledValue(title.title(), cell, cell.start)
-            else:
-                yield from labelled_values(self.source, [block], _BARE)
+            for entry in self._rows_of(block):
+                if entry.key in self.entries:
+                    entry.value.report(
+                        "metadata-twice", f"{entry.label} is given twice; the first one counts"
+                    )
+                self.entries.setdefault(entry.key, entry)
+
+    def _rows_of(self, block: Block) -> Iterable[LabelledValue]:
+        table = table_of(self.source, block) if block.kind == "Table" else None
+        titles = table.titles if table and len(table.body) == 1 else []
+        if table and len(titles) > 1 and all(_BARE.fullmatch(squeeze(title)) for title in titles):
+            # A column for each label and a single row say the same as a row for each label.
+            cells = table.records[0].items()
+            return [LabelledValue(title.title(), cell, cell.start) for title, cell in cells]
+        return labelled_values(self.source, [block], _BARE)
 
     @property
     def rows(self) -> Values:
@@ -214,11 +233,8 @@ class Metadata:
 
     def get(self, name: str) -> LabelledValue | None:
         """The row of this name, under the first of its labels that has a value."""
-        for key in _KEYS.get(name) or (squeeze(name),):
-            entry = self.entries.get(key)
-            if entry and entry.plain:
-                return entry
-        return None
+        found = (self.entries.get(key) for key in _KEYS.get(name) or (squeeze(name),))
+        return next((entry for entry in found if entry and entry.plain), None)
 
     def string(self, name: str) -> Values | None:
         """The field of a row: its value without markup."""
@@ -243,10 +259,10 @@ class Metadata:
         entry = self.get(name)
         if entry is None:
             return None
-        word = word_in(entry.plain, words) or (mentioned_word(entry.plain, words) if mentioned else None)
+        find = mentioned_word if mentioned else word_in
+        word = find(entry.plain, words)
         if word is None:
-            hint = f"one of {', '.join(words)}"
-            entry.value.report("unknown-word", f"{name} is {entry.plain!r}", hint)
+            entry.value.report("unknown-word", f"{name} is {entry.plain!r}", f"one of {', '.join(words)}")
         return entry.value.record(value=word)
 
     def strings(self, name: str) -> list[Values]:
@@ -262,13 +278,13 @@ def listed(value: Excerpt) -> list[Excerpt]:
     spans = value.code_spans()
     if spans:
         return spans
-    start, end = value.start, value.end
+    source, start, end = value.source, value.start, value.end
     if value.raw.startswith("[") and value.raw.endswith("]"):
         start, end = start + 1, end - 1
-    separators = [match.span() for match in _BETWEEN.finditer(value.source.data[start:end])]
+    separators = [match.span() for match in _BETWEEN.finditer(source.data[start:end])]
     starts = [start, *(start + stop for _, stop in separators)]
     ends = [*(start + begin for begin, _ in separators), end]
-    return [value.source.text(*span) for span in zip(starts, ends, strict=True)]
+    return [source.text(*span) for span in zip(starts, ends, strict=True)]
 
 
 def word_in(phrase: str, words: Words) -> str | None:
@@ -278,11 +294,9 @@ def word_in(phrase: str, words: Words) -> str | None:
     """
     # People keep the history of a value beside it; the last state is the one that counts.
     last = _ARROW.split(_STRUCK.sub(" ", phrase))[-1]
-    if word := word_for(last, words):
-        return word
     tokens = _TOKEN.findall(last)[:_LONGEST_WORD]
     beginnings = (" ".join(tokens[:length]) for length in range(len(tokens), 0, -1))
-    return next((word for each in beginnings if (word := word_for(each, words))), None)
+    return next((word for each in (last, *beginnings) if (word := word_for(each, words))), None)
 
 
 def mentioned_word(phrase: str, words: Words) -> str | None:
@@ -291,3 +305,109 @@ def mentioned_word(phrase: str, words: Words) -> str | None:
         return stated
     mentioned = {word_for(token, words) for token in _TOKEN.findall(phrase)} - {None}
     return mentioned.pop() if len(mentioned) == 1 else None
+
+
+# What a document is, which ID it has and what it is called.
+
+
+class FileName(NamedTuple):
+    """What a file's name says, as in ``BUG-013-P2-domain-slug.md``; None for what it does not.
+
+    ``domain`` is the first word behind the severity where more words follow it.
+    """
+
+    id: str | None = None
+    severity: str | None = None
+    domain: str | None = None
+
+
+def file_name(path: str, vocabulary: Vocabulary) -> FileName:
+    """The parts of the name of the file at ``path``; the ID is the shortest beginning that is one."""
+    pieces = [piece for piece in re.split(r"[-_ ]", PurePosixPath(path).stem) if piece]
+    for count in range(1, len(pieces) + 1):
+        name, behind = "-".join(pieces[:count]), pieces[count:]
+        if vocabulary.an_id.fullmatch(name):
+            severity = word_for(behind[0], vocabulary.severities) if behind else None
+            domain = behind[1] if severity and len(behind) > _DOMAIN_AND_SLUG else None
+            return FileName(name.upper(), severity, domain)
+    return FileName()
+
+
+def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "review"] | None:
+    """Whether a document is a finding or a review; None where nothing says that it is either."""
+    source, words = metadata.source, title.plain if title else ""
+    if metadata.get("Severity") or _FINDING_TITLE.match(words):
+        return "finding"
+    if metadata.get("Plan") or _REVIEW_TITLE.search(_before_colon(words)):
+        return "review"
+    stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
+    leading = _leading_id(source, words)
+    named = (
+        source.vocabulary.an_id.fullmatch(stem),
+        name.severity,
+        name.id and metadata.get("Status"),
+        leading and stem.upper().startswith(leading),
+        metadata.get("ID"),
+    )
+    return "finding" if any(named) else None
+
+
+def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
+    """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
+    source, vocabulary = metadata.source, metadata.source.vocabulary
+    stated = metadata.get("ID")
+    if stated:
+        match = re.match(rf"(?:{vocabulary.id_pattern})(?=$|\s|\()", stated.plain, re.IGNORECASE)
+        if match is None:
+            hint = f"the pattern is {vocabulary.id_pattern}"
+            stated.value.report("id-form", f"{stated.plain!r} is not an ID of this register", hint)
+        return stated.value.record(value=(match[0] if match else stated.plain).upper())
+    words = title.plain if title else ""
+    before = _before_colon(words)
+    leading = _leading_id(source, words)
+    # "Task 5" names a review; in the title of a finding it may be part of the sentence.
+    task = _TASK.search(words if _REVIEW_TITLE.search(before) else before)
+    if title and (leading or task):
+        return title.record(value=leading or (f"{task['word']}-{task['number']}".upper() if task else ""))
+    name, stem = file_name(source.path, vocabulary), PurePosixPath(source.path).stem
+    if name.id and name.severity:
+        return source.text(0, 0).record(value=name.id)
+    hint = "add a row 'Ticket ID' to the metadata"
+    source.report("id-missing", 0, f"no ID; the file's name stands in for it: {stem}", hint)
+    given = name.id if name.id and metadata.get("Status") else stem.upper()
+    return (title or source.text(0, 0)).record(value=given)
+
+
+def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> Values:
+    """The title without the ID and the words that only say what kind of document it is."""
+    stated = metadata.get("Title")
+    if title is None and stated:
+        return stated.value.record(value=stated.plain)
+    if title is None:
+        source = metadata.source
+        source.report("title", 0, "no title; write one as '# Finding Ticket: ...'")
+        return source.text(0, 0).record(value=PurePosixPath(source.path).stem)
+    words = title.plain
+    before = _before_colon(words)
+    if _REVIEW_TITLE.search(before):
+        rest = words[len(before) :].lstrip(_SEPARATORS)
+    else:
+        rest = _FINDING_TITLE.sub("", words, count=1)
+        own = re.match(rf"\[?{re.escape(document_id)}\]?(?![\w-])", rest, re.IGNORECASE)
+        rest = rest[own.end() :].lstrip(_SEPARATORS) if own else rest
+    return title.record(value=rest or (stated.plain if stated else words))
+
+
+def _before_colon(title: str) -> str:
+    """What stands before the first colon or dash of a title."""
+    return _COLON_OR_DASH.split(title, maxsplit=1)[0]
+
+
+def _leading_id(source: Source, title: str) -> str | None:
+    """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025: ...``."""
+    pattern = source.vocabulary.id_pattern
+    match = re.match(
+        rf"(?:\[({pattern})\]|({pattern})\s*(?::|\s[-\u2013\u2014]\s|$))",
+        _FINDING_TITLE.sub("", title, count=1),
+    )
+    return (match[1] or match[2]).upper() if match else None

@@ -1,0 +1,525 @@
+"""Cross-reviews: the tokens that the blocks of a section hold, and the reviews that the tokens make up.
+
+Each reviewer writes in another form: a heading, a table by rows or columns, labels, an item, a sentence. All
+forms become the same tokens, and a token that the current review has already begins the next review.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from finding_tickets.documents.metadata import LabelledValue, item_text, labelled_values, labels_in
+from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart, SectionKind
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, table_of
+from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, spelled, squeeze, word_for
+
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
+_BEFORE_NAME = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
+_BEHIND_NAME = re.compile(r"[\W_]*(?:\d{4}-\d\d-\d\d)?[\W_]*\Z")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
+_LEAST_WITHIN_A_WORD = 3
+
+# Titles of columns, the best first.
+_VERDICTS = ("verdict", "opinion", "vote", "position", "decision", "assessment", "recommendation", "review")
+_REVIEWERS = ("agent", "reviewer", "specialist", "expert", "by", "domain")
+_EVALUATIONS = (
+    *("evaluation", "comment", "comments", "notes", "note"),
+    *("rationale", "reasoning", "justification"),
+)
+_DATES = ("date", "reviewed")
+_KNOWN = frozenset(
+    [*_VERDICTS, *_REVIEWERS, *_EVALUATIONS, *_DATES, "#", "confidence", "severity", "priority", ""]
+)
+_LABEL_AND_VALUE = 2
+_LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
+
+# Labels, as they are compared.
+_BARE = re.compile(r"verdict|reviewer|agent|evaluation|date|rationale")
+_VERDICT_KEYS = frozenset(["verdict", "opinion", "vote", "finalverdict"])
+_VERDICT_OR_TEXT = frozenset(["assessment", "recommendation", "decision", "status", "position"])
+_REVIEWER_KEYS = frozenset(["reviewer", "agent", "specialist", "reviewedby", "expert", "reviewers"])
+_DATE_KEYS = frozenset(["date", "reviewdate", "reviewed", "reviewedon"])
+
+_SEPARATED = re.compile(r"(?:[:(|*`\]]|\s[-\u2013\u2014])[\s*`_(]*\Z|\A[\W_]*\Z")
+_ASIDE = re.compile(r"[\s*`_]*\((?P<aside>[^()]*)\)")
+_MARKS = " \t*`_:.,;-\u2013\u2014"
+_MARKS_OF_NAME = _MARKS + "|()[]"
+_MARKS_OF_CONDITION = _MARKS + "\u2192"
+_BEFORE_REASON = re.compile(r"[`*_]*\s*[)\]]?[`*_]*\s*[:.,;|\u2013\u2014-]*[*_]*\s*")
+_LONGEST_NAME, _LONGEST_ALONE = 6, 3
+
+# Headings within a review that neither name a reviewer nor begin another review.
+_TEXT = re.compile(
+    r"(?:(?:detailed|overall|additional|technical) )?"
+    r"(?:evaluation|analysis|rationale|reasoning|comment|note|detail|assessment|summary|recommendation|concern"
+    r"|finding|question|suggestion|severity|evidence|verification|caveat|conclusion|recommended|suggested)s?\b.*"
+)
+_VERDICT_TITLE = re.compile(r"(?:final )?verdict\b.*")
+_ABOUT_REVIEWS = re.compile(
+    r"\b(?:summary|consensus|synthesis|response|rebuttal|reply|request|outcome|resolution)\b"
+)
+_CROSS = re.compile(rb"(?i)#[^\r\n]*cross")
+_WHOLLY_IN_BRACKETS = re.compile(r"^\((.*)\)$")
+
+_FACTS = ("reviewer", "verdict", "date")
+ReviewRow = dict[str, Excerpt]
+
+
+class ReviewToken(NamedTuple):
+    """A piece of a review; ``begin`` and ``end`` enclose the tokens of a review that stands for itself.
+
+    ``about`` is the register's word for the reviewer whom a label names.
+    """
+
+    kind: Literal["begin", "end", "reviewer", "verdict", "evaluation", "date", "cell", "prose"]
+    text: Excerpt
+    about: str | None = None
+
+
+# Reviewers and opinions.
+
+
+def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
+    """The word for a reviewer: ``DRL Specialist`` is ``drl``; None for one whom the vocabulary does not know.
+
+    Of several that are named, the first. A spelling of two letters must be a word of its own.
+    """
+    whole = squeeze(name)
+    within = [each for each in spelled(vocabulary.known_agents).spellings if each[0] in whole]
+    tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)] if within else []
+    found = []
+    for spelling, word in within:
+        if spelling in tokens:
+            found.append((len("".join(tokens[: tokens.index(spelling)])), word))
+        elif len(spelling) >= _LEAST_WITHIN_A_WORD:
+            found.append((whole.find(spelling), word))
+    return min(found)[1] if found else None
+
+
+def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
+    """The name in ``Cross-Review (DRL)``, ``DRL Cross-Review`` or ``1. DRL``, without verdict and date."""
+    raw, start, end = headline.raw, 0, len(headline.raw)
+    if title := CROSS_REVIEW_TITLE.search(raw):
+        behind = _BEHIND_NAME.sub("", raw[title.end() :]).strip()
+        start, end = (title.end(), end) if behind else (0, title.start())
+        if brackets := _IN_BRACKETS.search(raw, start, end):
+            start, end = brackets.span(1)
+    verdict = _opinion_span(raw, headline.source.vocabulary.opinions, start, end)
+    end = verdict[0] if verdict else end
+    before = _BEFORE_NAME.match(raw[start:end])
+    start = min(start + before.end(), end) if before else start
+    return headline.piece(start, start + len(_BEHIND_NAME.sub("", raw[start:end])))
+
+
+def _opinion_span(
+    text: str, opinions: Words, start: int = 0, end: int | None = None
+) -> tuple[int, int] | None:
+    """Where in ``text[start:end]`` the first word stands that is an opinion and is not negated."""
+    before = ""
+    for match in _WORD.finditer(text, start, len(text) if end is None else end):
+        if before not in _NEGATIONS and word_for(match[0], opinions):
+            return match.span()
+        before = match[0].lower().replace("\u2019", "'")
+    return None
+
+
+# From blocks to tokens.
+
+
+def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewToken]:
+    """The tokens of ``blocks``, none of which is a heading, in the order of the file."""
+    above: tuple[list[str], str] | None = None
+    for block in blocks:
+        text = source.whole(block)
+        if block.kind == "Table":
+            table = table_of(source, block)
+            verdict, rows = _review_rows(table)
+            facts = [
+                token
+                for entry in (labelled_values(source, [block]) if not rows else ())
+                for token in _of_label(entry, cell=True)
+            ]
+            if rows:
+                above = table.titles, verdict
+                yield from _of_rows(rows, verdict, text)
+            elif any(token.kind in ("verdict", "reviewer") for token in facts):
+                yield from facts
+            else:
+                yield ReviewToken("cell", text)
+        elif block.kind == "Paragraph":
+            stray = _stray_rows(text, above[0]) if above else []
+            yield from _of_rows(stray, above[1], text) if above and stray else _of_text(text)
+        elif block.kind == "List":
+            # Items are labelled values or reviews; a list without any is text.
+            found = [token for item in block.children for token in _of_item(source, item)]
+            only_text = all(token.kind == "prose" for token in found)
+            yield from [ReviewToken("prose", text)] if only_text else found
+        elif block.kind == "BlockQuote":
+            yield from _review_tokens(source, block.children)
+        elif block.kind != "Rule":
+            yield ReviewToken("prose", text)
+
+
+def _review_rows(table: MarkdownTable) -> tuple[str, list[ReviewRow]]:
+    """The reviews of a table as ``{column title: cell}``, and the title of the verdicts; else no rows."""
+    titles, opinions = table.titles, table.source.vocabulary.opinions
+    # A table of two columns may be one of fields, of which a verdict is the first.
+    if len(titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(titles):
+        return "", []
+    rows = [row for row in table.records if any(cell.raw for cell in row.values())]
+    # "Assessment" and the like head columns of text as well: such a column states an opinion in every row.
+    for title in _VERDICTS if rows else ():
+        sure = title == _VERDICTS[0]
+        if title in titles and (sure or all(_opinion_span(row[title].raw, opinions) for row in rows)):
+            return title, rows
+    # A column for each reviewer and rows Verdict and Evaluation.
+    lines = [table.cells(row) for row in table.rows]
+    labels = [line[0].raw.strip("*` :").lower() for line in lines]
+    if _VERDICTS[0] not in labels[1:] or len(titles) <= _LABEL_AND_VALUE:
+        return "", []
+    labels[0] = "reviewer"
+    columns = [dict(zip(labels, column, strict=True)) for column in zip(*lines, strict=True)]
+    return _VERDICTS[0], columns[1:]
+
+
+def _stray_rows(text: Excerpt, titles: Sequence[str]) -> list[ReviewRow]:
+    """A paragraph that is written as rows of the table above it, which has these ``titles``."""
+    rows = []
+    for line in _LINE.finditer(text.raw):
+        written = text.piece(*line.span())
+        pieces = written.raw[1:-1].split("|", len(titles) - 1)
+        if not (written.raw.startswith("|") and written.raw.endswith("|") and len(pieces) == len(titles)):
+            return []
+        row, at = ReviewRow(), 1
+        for title, piece in zip(titles, pieces, strict=True):
+            row[title] = written.piece(at, at + len(piece))
+            at += len(piece) + 1
+        rows.append(row)
+    text.report("table-header", "a table row without a header; read with the table above")
+    return rows
+
+
+def _of_rows(rows: Sequence[ReviewRow], verdict: str, whole: Excerpt) -> Iterator[ReviewToken]:
+    for row in rows:
+        reviewer = next((title for title in _REVIEWERS if title in row and row[title].raw), "")
+        date = next((title for title in _DATES if title in row), "")
+        beside = [title for title in row if title not in (verdict, reviewer, date, "#", "domain")]
+        evaluation = next((title for title in _EVALUATIONS if title in row), beside[0] if beside else "")
+        if not row[verdict].raw and not (evaluation and row[evaluation].raw):
+            continue
+        yield ReviewToken("begin", whole)
+        if reviewer:
+            yield ReviewToken("reviewer", row[reviewer])
+        yield ReviewToken("verdict", row[verdict])
+        if evaluation:
+            yield ReviewToken("cell", row[evaluation])
+        if date:
+            yield ReviewToken("date", row[date])
+        yield from (ReviewToken("cell", row[title]) for title in beside if title != evaluation)
+    if len(rows) > 1:
+        yield ReviewToken("end", whole)
+
+
+def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
+    """A paragraph: text, and labelled values within it."""
+    found = list(labels_in(text.source, text.start, text.end, _BARE))
+    before = text.source.text(text.start, found[0].start if found else text.end)
+    if before.raw:
+        yield from _sentence(before) or [ReviewToken("prose", before)]
+    for entry in found:
+        yield from _of_label(entry, cell=False)
+
+
+def _of_item(source: Source, item: Block) -> Iterator[ReviewToken]:
+    text = item_text(source, item)
+    labelled = any(True for _ in labels_in(source, text.start, text.end, _BARE))
+    review = [] if labelled else _sentence(text, known=False)
+    yield from review or _of_text(text)
+    nested = [child for child in item.children if child.start >= text.end]
+    if nested and not review:
+        yield ReviewToken("prose", source.text(nested[0].start, nested[-1].end))
+
+
+def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
+    """What a labelled value says; in a table it ends with its cell."""
+    key, value, source = entry.key, entry.value, entry.value.source
+    about = reviewer_word(entry.label, source.vocabulary)
+    if key in _REVIEWER_KEYS:
+        yield ReviewToken("reviewer", value)
+    elif key in _DATE_KEYS:
+        yield ReviewToken("date", value)
+    elif key in _VERDICT_KEYS or (key in _VERDICT_OR_TEXT and _leading_verdict(value)):
+        yield from _first_line_verdict(value)
+    elif about and "verdict" in key:
+        label = source.text(entry.start, value.start)
+        yield ReviewToken("begin", label)
+        yield ReviewToken("reviewer", _name(label, 0, len(label.raw)))
+        yield from _first_line_verdict(value)
+    elif about and not key.endswith("evaluation") and (review := _sentence(entry.whole)):
+        yield from review
+    elif about or key.endswith("evaluation") or key in _EVALUATIONS:
+        if value.raw:
+            yield ReviewToken("cell" if cell and not about else "evaluation", value, about)
+    else:
+        yield ReviewToken("cell", value) if cell else ReviewToken("prose", entry.whole)
+
+
+def _leading_verdict(text: Excerpt) -> list[ReviewToken]:
+    """A text that begins with its verdict, in bold or capitals: ``**NEUTRAL** - why``."""
+    line = text.raw.partition("\n")[0]
+    verdict = _opinion_span(line, text.source.vocabulary.opinions)
+    if verdict is None or line[: verdict[0]].strip("*`_ "):
+        return []
+    if not (line[slice(*verdict)].isupper() or line.startswith(("*", "`"))):
+        return []
+    aside = _ASIDE.match(line, verdict[1])
+    end = aside.end() if aside else verdict[1]
+    why = _reason(text, end)
+    stated = ReviewToken("verdict", text.piece(verdict[0], end))
+    return [stated, ReviewToken("prose", why)] if why.raw else [stated]
+
+
+def _first_line_verdict(text: Excerpt) -> Iterator[ReviewToken]:
+    """A verdict that is the first line of a text, and what follows it."""
+    line = text.raw.partition("\n")[0]
+    yield ReviewToken("verdict", text.piece(0, len(line)))
+    rest = text.piece(len(line))
+    if rest.raw:
+        yield ReviewToken("prose", rest)
+
+
+def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
+    """``DRL: ENDORSE - why``, ``**DRL (ENDORSE):** why`` or ``ENDORSE (DRL): why``; empty for other text.
+
+    With ``known`` the reviewer must be one of the register's.
+    """
+    vocabulary = text.source.vocabulary
+    line = text.raw.partition("\n")[0]
+    verdict = _opinion_span(line, vocabulary.opinions)
+    if verdict is None:
+        return []
+    aside, longest = _ASIDE.match(line, verdict[1]), _LONGEST_NAME
+    who, stated = (0, verdict[0]), verdict
+    if line[: verdict[0]].strip(_MARKS_OF_NAME):
+        stated = verdict[0], aside.end() if aside else verdict[1]
+    elif aside:
+        who = aside.span("aside")
+    else:
+        # The reviewer alone on the rest of the line: ``ENDORSE - DRL``.
+        who, known, longest = (verdict[1], len(line)), True, _LONGEST_ALONE
+    name = _name(text, *who)
+    separated = who[0] or _SEPARATED.search(line[: verdict[0]])
+    named = not known or reviewer_word(name.raw, vocabulary) is not None
+    if not (name.raw and separated and named and len(name.raw.split()) <= longest):
+        return []
+    why = _reason(text, max(stated[1], aside.end() if aside else 0, who[1]))
+    found = [
+        ReviewToken("begin", name),
+        ReviewToken("reviewer", name),
+        ReviewToken("verdict", text.piece(*stated)),
+    ]
+    return [*found, ReviewToken("evaluation", why)] if why.raw else found
+
+
+def _name(text: Excerpt, first: int, last: int) -> Excerpt:
+    """A name without the marks around it."""
+    piece = text.raw[first:last]
+    first += len(piece) - len(piece.lstrip(_MARKS_OF_NAME))
+    return text.piece(first, first + len(piece.strip(_MARKS_OF_NAME)))
+
+
+def _reason(text: Excerpt, first: int) -> Excerpt:
+    """What follows a verdict, without what separates the two."""
+    separator = _BEFORE_REASON.match(text.raw, first)
+    return text.piece(separator.end() if separator else first)
+
+
+# From tokens to reviews.
+
+
+def reviewing(sections: Iterable[DocumentPart]) -> list[DocumentPart]:
+    """The parts that hold cross-reviews: sections, or without any of them parts within other sections.
+
+    What sums reviews up or answers them holds none, unless it is all there is.
+    """
+    found = [part for part in sections if part.kind is SectionKind.CROSS_REVIEW]
+    found = [part for part in found if not _ABOUT_REVIEWS.search(part.name)] or found
+    if not found:
+        within = (part for part in sections if _CROSS.search(part.source.data, part.start, part.end))
+        inner = (each for part in within for each in part.parts if "cross" in each.name)
+        found = [each for each in inner if each.kind is SectionKind.CROSS_REVIEW]
+    return found
+
+
+def read_reviews(part: DocumentPart) -> list[Values]:
+    """The reviews in one cross-review section, in its order."""
+    found = ReviewsOfPart(part, ()).read()
+    if not found:
+        part.source.report("review-form", part.start, f"no verdict found in {part.title!r}")
+    return found
+
+
+class ReviewSheet:
+    """A review while it is being read.
+
+    ``running`` says whether text that follows continues the last of the ``words``, and ``evaluation`` which
+    of them is labelled as the evaluation; without a label, the first is. An ``aside`` is what a label
+    announced as one reviewer's, to be put to the rest of that review.
+    """
+
+    def __init__(self, *words: Excerpt, aside: bool = False) -> None:
+        self.facts: dict[str, Excerpt] = {}
+        self.words = list(words)
+        self.running = bool(words)
+        self.evaluation: int | None = None
+        self.aside = aside
+
+    def write(self, token: ReviewToken) -> None:
+        """Add to the evaluation, or a remark: what continues a text stays one with it."""
+        text, labelled = token.text, token.kind == "evaluation"
+        # Two paragraphs in a row are one text; a cell or a label begins another.
+        if self.running and self.words and token.kind == "prose":
+            text = text.source.text(self.words.pop().start, text.end)
+        if labelled and self.evaluation is None:
+            self.evaluation = len(self.words)
+        self.words.append(text)
+        self.running = token.kind != "cell"
+
+
+class ReviewsOfPart:
+    """The reviews of a part and of the parts within it.
+
+    ``names`` are the reviewers in its heading and in the headings above it, the innermost first.
+    """
+
+    def __init__(self, part: DocumentPart, outer: Sequence[Excerpt]) -> None:
+        named = _reviewer_in_heading(part.headline) if part.headline else None
+        self.part, self.source = part, part.source
+        self.names = [*([named] if named and named.raw else []), *outer]
+        self.sheets: list[ReviewSheet] = []
+        self.current: ReviewSheet | None = None
+        self.lead = ReviewSheet()
+        self.labelled: list[tuple[str, ReviewSheet]] = []
+        self.within: list[Values] = []
+        self.ended = False
+
+    def read(self) -> list[Values]:
+        """The reviews, each with a verdict, in the order of the file."""
+        part = self.part
+        end = part.parts[0].start if part.parts else part.end
+        for token in _review_tokens(self.source, [block for block in part.blocks if block.start < end]):
+            self._take(token)
+        for each in part.parts:
+            self._enter(each)
+        # Without a verdict it was a remark: a name or a date alone makes no review.
+        sheets = [sheet for sheet in self.sheets if "verdict" in sheet.facts]
+        if part.headline and not sheets and not self.within:
+            # A heading may state the verdict: ``### DRL: ENDORSE``.
+            found = _opinion_span(part.headline.raw, self.source.vocabulary.opinions)
+            if found:
+                sheets = self.sheets[:1] or [ReviewSheet()]
+                sheets[0].facts["verdict"] = part.headline.piece(*found)
+        if len(sheets) == 1:
+            sheets[0].words[:0] = self.lead.words
+            if sheets[0].evaluation is not None:
+                sheets[0].evaluation += len(self.lead.words)
+        # Evaluations below a table of verdicts belong to the review of the one they name.
+        for word, aside in self.labelled:
+            mine = [sheet for sheet in sheets if self._reviewer(sheet)[1] == word]
+            for sheet in mine[:1] or (sheets if len(sheets) == 1 else []):
+                sheet.words += aside.words
+        alone = len(sheets) == 1 and not self.within
+        return [*(self._record(sheet, alone) for sheet in sheets), *self.within]
+
+    def _take(self, token: ReviewToken) -> None:
+        """Account for the next token of the part."""
+        kind, text, about = token
+        current = self.current
+        if kind in ("begin", "end"):
+            self.ended = kind == "end"
+            self.current = None if self.ended else self._new()
+        elif kind in _FACTS:
+            if current is None and self.ended and kind == "verdict":
+                return  # Below a table of several reviews, a further verdict is that of all together.
+            if current is None or current.aside or kind in current.facts:
+                self.current = current = self._new()
+            current.facts[kind] = text
+        elif about and (current is None or self._reviewer(current)[1] != about):
+            self.current = ReviewSheet(text, aside=True)
+            self.labelled.append((about, self.current))
+        elif current is not None:
+            current.write(token)
+        elif not self.sheets and kind == "prose" and (tokens := _leading_verdict(text)):
+            for each in tokens:
+                self._take(each)
+        elif not self.sheets:
+            self.lead.write(token if kind == "prose" else ReviewToken("cell", text))
+
+    def _enter(self, part: DocumentPart) -> None:
+        """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
+        if _VERDICT_TITLE.match(part.name):
+            # What the heading states, else the first line below it.
+            label, colon, _ = part.headline.raw.partition(":") if part.headline else ("", "", "")
+            stated = part.headline.piece(len(label) + 1) if part.headline and colon else None
+            tokens = [ReviewToken("verdict", stated)] if stated and stated.raw else []
+            if tokens and part.body.raw:
+                tokens.append(ReviewToken("prose", part.body))
+            for token in () if self.within else tokens or _first_line_verdict(part.body):
+                self._take(token)
+            return
+        found = [] if _TEXT.match(part.name) else ReviewsOfPart(part, self.names).read()
+        self.within += found
+        if found:
+            self.current = None
+            return
+        labelled = part.name.startswith("evaluation")
+        text = part.body if labelled else self.source.text(part.start, part.body.end)
+        if text.raw:
+            self._take(ReviewToken("prose", text))
+
+    def _new(self) -> ReviewSheet:
+        self.sheets.append(ReviewSheet())
+        return self.sheets[-1]
+
+    def _reviewer(self, sheet: ReviewSheet) -> tuple[Excerpt | None, str | None]:
+        """The first whom the register knows of those that may be the reviewer, else the first of them."""
+        stated = sheet.facts.get("reviewer")
+        named = [*([stated] if stated and stated.raw else []), *self.names]
+        words = [(name, reviewer_word(name.plain, self.source.vocabulary)) for name in named]
+        return next((each for each in words if each[1]), words[0] if words else (None, None))
+
+    def _record(self, sheet: ReviewSheet, alone: bool) -> Values:
+        """The fields of a ``Review``; reports what is not in the words of the register."""
+        vocabulary, verdict, date = self.source.vocabulary, sheet.facts["verdict"], sheet.facts.get("date")
+        texts = [*sheet.facts.values(), *sheet.words]
+        start, end = min(text.start for text in texts), max(text.end for text in texts)
+        whole = self.part.body if alone else self.source.text(start, end)
+        reviewer, word = self._reviewer(sheet)
+        if reviewer is None:
+            whole.report("review-reviewer", "the cross-review does not name its reviewer")
+        elif word is None and vocabulary.agents:
+            hint = f"the agents of this register are {', '.join(vocabulary.agents)}"
+            reviewer.report("unknown-word", f"the reviewer is {reviewer.plain!r}", hint)
+        stated = _opinion_span(verdict.raw, vocabulary.opinions)
+        opinion = word_for(verdict.raw[slice(*stated)], vocabulary.opinions) if stated else None
+        if opinion is None:
+            hint = f"one of {', '.join(vocabulary.opinions)}"
+            verdict.report("unknown-word", f"the verdict is {verdict.plain!r}", hint)
+        # What stands behind the opinion is a condition, or the reason where none is given elsewhere.
+        behind = verdict.raw[stated[1] :].lstrip(_MARKS_OF_CONDITION) if stated else ""
+        rest = verdict.piece(len(verdict.raw) - len(behind)) if any(map(str.isalnum, behind)) else None
+        at = sheet.evaluation or 0
+        evaluation = sheet.words[at] if sheet.words else rest
+        return whole.record(
+            reviewer=reviewer.record(value=word or reviewer.plain) if reviewer else None,
+            verdict=verdict.record(value=verdict.plain),
+            opinion=Opinion(opinion) if opinion else None,
+            condition=_WHOLLY_IN_BRACKETS.sub(r"\1", rest.plain.strip(_MARKS_OF_CONDITION)) if rest else "",
+            evaluation=evaluation.record() if evaluation else None,
+            remarks=[text.record() for text in sheet.words[:at] + sheet.words[at + 1 :] if text.raw],
+            date=date.record(value=date.plain) if date else None,
+        )
