@@ -43,8 +43,7 @@ class Checkouts:
     def revision(self, name: str) -> Revision:
         """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
 
-        Raises:
-            RevisionError: Nothing, or several things, or no commit.
+        ``RevisionError`` where that is nothing, or several things, or no commit.
         """
         if commit := self.commits.get(name):
             try:
@@ -81,11 +80,7 @@ class Checkouts:
         return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
 
     def files(self, revision: Revision) -> Path:
-        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says.
-
-        Raises:
-            RevisionError: Git cannot write it, or there is no room.
-        """
+        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says."""
         try:
             # A commit's hash says what is in it, whichever clone it came from.
             folder = make_folder(
@@ -108,11 +103,7 @@ class Checkouts:
 
 
 def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The tags and branches of each of these very names, with the commits that they lead to; one call of git.
-
-    Raises:
-        GitError: As ``ask`` does.
-    """
+    """The tags and branches of each of these very names, with the commits that they lead to."""
     wanted = {f"{namespace}/{name}": name for name in names for namespace in _NAMESPACES}
     found: dict[str, dict[str, str]] = {name: {} for name in wanted.values()}
     # Git also prints what is below such a name, and of an annotated tag what it stands for.

@@ -159,12 +159,7 @@ class Listing:
     extras: Mapping[str, IndexExtras] = field(default_factory=dict)
 
     def find(self, document_id: str) -> Row:
-        """The row of the document with this ID, in any case, or at this path.
-
-        Raises:
-            UsageError: There is none; the hint names those that come close.
-            BadDataError: There are several; the message names their files.
-        """
+        """The row of the document with this ID, in any case, or at this path."""
         return find(((row.id, row.path, row) for row in self.rows), document_id)
 
 
@@ -181,10 +176,6 @@ def list_rows(
     With ``indexed``, what an earlier call has read of a file that is still the same is not read again.
     With ``measured`` the verdicts are there, and with ``examine`` the extras. What is read of a file is added
     to ``parsed`` by its path.
-
-    Raises:
-        UsageError: There is no such folder, or no register.
-        BadDataError: The configuration is wrong.
     """
     place = chosen_root(root)
     config, folders = folders_of(place)
