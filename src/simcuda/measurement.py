@@ -154,7 +154,7 @@ class Measurement:
 
 
 class Gpu(Protocol):
-    """The devices of a machine, simulated or real, as the code that measures sees them."""
+    """The devices of a machine, simulated or real, as measuring code sees them."""
 
     @property
     def profile(self) -> Profile:

@@ -1,4 +1,4 @@
-"""Whether costs can be counted on a real CUDA device here, on what, and under which profile."""
+"""Whether costs can be counted on a real CUDA device here, on which device, and with which profile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Environment:
 
     Attributes:
         gpu: Name of the first device, such as ``NVIDIA H200``.
-        driver: Version of its driver, such as ``580.65.06``; ``unknown`` where the driver does not tell.
+        driver: Version of its driver, such as ``580.65.06``; ``unknown`` if that cannot be found.
         cuda: Version of CUDA that PyTorch was built for, such as ``13.0``.
         torch: Version of PyTorch with its build, such as ``2.13.0+cu130``.
     """

@@ -170,7 +170,7 @@ class _Window:
 
 
 def _bound(trace: ProfilerTrace, text: str) -> CudaCall:
-    """The wait for the device that was made within a mark, to tell the measured part on the calls' clock."""
+    """The wait for the device inside a mark, which bounds the measured part on the clock of the calls."""
     for mark in trace.marks:
         for call in trace.calls:
             inside = call.start < mark.end and call.end > mark.start
