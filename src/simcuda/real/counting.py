@@ -91,7 +91,7 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
         for copy in made:
             code = copy.name.split()[1]
             if code not in DIRECTIONS:
-                raise IncompleteTraceError(f"the profiler does not tell the direction of {copy.name!r}")
+                raise IncompleteTraceError(f"the profiler does not report the direction of {copy.name!r}")
             nbytes[DIRECTIONS[code]] += copy.nbytes
         # A call may be carried out as several copies: it is one of the kind with most bytes.
         kind = max(nbytes, key=lambda direction: nbytes[direction])

@@ -71,7 +71,7 @@ class RealCuda:
         """
         # Two profilers at once would each get a part of the events.
         if torch._C._autograd._profiler_enabled():
-            raise CannotCountError("another measurement or profiler is under way")
+            raise CannotCountError("another measurement or profiler is active")
         measurement = RealMeasurement(_usage=_usage, _entry=_usage())
         seen = None
         try:
