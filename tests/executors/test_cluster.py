@@ -259,7 +259,7 @@ def test_a_task_that_kills_its_worker_is_inconclusive(repository: Repository, cl
     add(repository, 5)
     done = run(on(cluster), repository)
     assert {"T-0": Verdict.INCONCLUSIVE, "T-5": Verdict.VERIFIED} == verdicts(done)
-    assert reason(done, "T-0").startswith("its process or its machine was lost, also when it was tried again")
+    assert reason(done, "T-0").startswith("its process or its machine was lost, at every try")
     assert ["T-5"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
 
 

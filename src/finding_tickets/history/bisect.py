@@ -29,8 +29,8 @@ from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names
 
 OLDER = "the defect is older than the commits that were looked at"
+# Metrics whose claims compare with another variant, which a commit does not have.
 COMPARING = frozenset({SAME_RESULT, SECONDS})
-"""Metrics whose claims compare with another variant, which a commit does not have."""
 
 
 class BisectState(StrEnum):
