@@ -25,7 +25,7 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder
+from finding_tickets.ground.files import fixes_folder
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
