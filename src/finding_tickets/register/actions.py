@@ -160,8 +160,8 @@ def relating(edit: DocumentEdit, other: str, kind: Relationship, note: str = "")
     # A table without a column for it says that they are related, whatever else is said below it.
     ways = (named, named | {(other, Relationship.RELATED)})
     tries = relate(edit.page, edit.document.related, RelationLink(other, kind, note))
-    expected = lambda document: _relations(document) in ways
-    edit.change(f"the relation to {other}", tries, expected, ["related", TITLES])
+    what, fields = f"the relation to {other}", ["related", TITLES]
+    edit.change(what, tries, lambda document: _relations(document) in ways, fields)
 
 
 @as_step
@@ -180,8 +180,12 @@ def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     # A resolution may have items of its own, and the categories are boxes as well.
     around = (touched(edit.document, splice.start, splice.end) for splice in splices)
     fields = {"checklist", "categories"}.union(*around)
-    expected = lambda document: [item.done for item in document.checklist] == wanted
-    edit.change("the boxes of the checklist", [splices], expected, fields)
+    edit.change(
+        "the boxes of the checklist",
+        [splices],
+        lambda document: [item.done for item in document.checklist] == wanted,
+        fields,
+    )
 
 
 def one_line(what: str, text: str) -> str:
