@@ -44,7 +44,7 @@ def lint(
     rules: Annotated[bool, flag("--rules", "Print all rules as Markdown and stop.")] = False,
     output_format: Annotated[LintFormat, format_option("How problems are printed.")] = LintFormat.TEXT,
 ) -> ExitCode:
-    """Check structure, words, IDs, relations, decisions, cited code and claims."""
+    """Check structure, words, IDs, relations, code and claims."""
     if rules:
         write(rules_page())
         return ExitCode.OK

@@ -20,8 +20,9 @@ from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredC
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import digest
 from finding_tickets.verify.judge import FIX, check
@@ -29,8 +30,8 @@ from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names
 
 OLDER = "the defect is older than the commits that were looked at"
+# Metrics whose claims compare with another variant, which a commit does not have.
 COMPARING = frozenset({SAME_RESULT, SECONDS})
-"""Metrics whose claims compare with another variant, which a commit does not have."""
 
 
 class BisectState(StrEnum):

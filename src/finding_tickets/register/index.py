@@ -46,8 +46,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.remediation import Claim, Remediation
-    from finding_tickets.model.ticket import Ticket
+    from finding_tickets.model.ticket import Claim, Remediation, Ticket
 
 CACHE = "index"
 _KEEP = 32

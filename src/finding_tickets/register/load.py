@@ -14,7 +14,7 @@ from pathlib import Path
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.ticket import Remediation
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, read_file, sidecar_names
 from finding_tickets.register.index import find, list_rows

@@ -26,7 +26,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.files import File, KnownFiles, State, state_of
 
 if TYPE_CHECKING:
-    from finding_tickets.model.remediation import Remediation
+    from finding_tickets.model.ticket import Remediation
     from finding_tickets.model.verification import Verification
 
 TOOL = "finding-tickets"

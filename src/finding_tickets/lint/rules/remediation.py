@@ -16,8 +16,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.ground.paths import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.problem import Level
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
-from finding_tickets.model.vocabulary import squeeze
+from finding_tickets.model.ticket import Claim, Remediation, VariantRef
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, squeeze
 
 # How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (
