@@ -69,11 +69,8 @@ class Graph:
 def graph(relations: Relations, rows: Iterable[Row]) -> Graph:
     """The relations of ``rows``, whatever document they lead to, and the cycles that ``rows`` are part of."""
     chosen = {row.id.casefold() for row in rows}
-    edges = tuple(
-        each
-        for each in relations.edges
-        if not chosen.isdisjoint(map(str.casefold, (each.source, each.target)))
-    )
+    ends = ((edge, {edge.source.casefold(), edge.target.casefold()}) for edge in relations.edges)
+    edges = tuple(edge for edge, names in ends if names & chosen)
     nodes = {
         name: GraphNode(name, relations.rows.get(name.casefold()), name.casefold() in chosen)
         for edge in edges
@@ -101,9 +98,9 @@ def relations(rows: Iterable[Row]) -> Relations:
             stated.setdefault(edge, []).append(here)
     spelt = {name: row.id for name, row in documents.items()}
     edges = []
-    for (source, relationship, target), by in stated.items():
+    for (one, relationship, other), by in stated.items():
         # Nobody knows how a document spells its ID that is not there.
-        source, target, *names = (spelt.get(name, name.upper()) for name in (source, target, *by))
+        source, target, *names = (spelt.get(name, name.upper()) for name in (one, other, *by))
         edges.append(Edge(source, relationship, target, tuple(dict.fromkeys(names))))
     return Relations(documents, tuple(edges))
 
