@@ -201,5 +201,5 @@ def test_verify_refuses_what_was_not_understood(
     measured(TEXT.replace("4*n", "4: n"))
     assert 4 == run(["verify", "--root", str(repository.root), "B1-PT-01"])
     said = capsys.readouterr().err
-    assert f"B1-PT-01: not measured, for {SIDECAR} has an error on line 6" in said
+    assert f"B1-PT-01: not measured: {SIDECAR} has an error on line 6" in said
     assert f"{SIDECAR}:6:" in said

@@ -96,7 +96,7 @@ def history(
         raise UsageError("--output is for --format html")
     if since is None:
         if everything or not ids or len(ids) > 1:
-            raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
+            raise UsageError("name one ticket to show its evidence, or add --since REV")
         if timeout or sandbox or meter or how is HistoryFormat.HTML:
             raise UsageError("nothing is measured or drawn without --since REV")
         return _show_evidence(register, ids[0], how)

@@ -48,7 +48,7 @@ def probe(
     # These are about the ticket alone, which is not written without a site.
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
-        raise UsageError(f"{', '.join(named)}: of which ticket?", hint="--draft SITE writes one")
+        raise UsageError(f"{', '.join(named)}: for a ticket that --draft SITE writes")
     # Loading torch takes longer than looking around: it starts first.
     with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)

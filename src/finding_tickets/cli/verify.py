@@ -53,6 +53,7 @@ from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import circumstances, summary_lines, verification_lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
@@ -103,23 +104,30 @@ def verify(
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
     if matrix and (overrides or meter):
-        raise UsageError("--matrix says itself what measures, and at which revision", hint="one or the other")
+        raise UsageError("--matrix has meters and revisions of its own", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     left_out: list[str] = []
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out, at_once=not stale, sandbox=sandbox) as verifying:
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
-        cells = _cells(register) if matrix else ()
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        batches = _by_cell(documents, settings, cells, stale) if cells else [Batch(documents, settings)]
+        by_cell = _by_cell(documents, settings, register.config.matrix, stale=stale) if matrix else {}
+        batches = list(by_cell.values()) if matrix else [Batch(documents, settings)]
         packs, measured = _measure(documents, batches, verifying)
-        made = _matrix(documents, settings, cells, map(unpack, packs)) if cells else None
+        made = None
+        if matrix:
+            from finding_tickets.report.matrix import matrix_of_documents
+
+            done = map(unpack, packs)
+            made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
+            for problem in made.problems:
+                say(str(problem))
     _show(packs, output_format, settings, made)
     for each in map(unpack, packs):
-        who = f"{each.ticket} ({circumstances(each)})" if cells else each.ticket
+        who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         for claim in (claim for claim in each.claims if claim.is_surprise):
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
@@ -138,7 +146,7 @@ def _executor(
         yield RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
         return
     if address is not None:
-        raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
+        raise UsageError("--address needs --executor ray")
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.verify.verify import Local
 
@@ -204,7 +212,7 @@ def measurable(
         sound += [] if unread else [document]
         for file in unread:
             what = "its Remediation section" if file == document.path else file
-            say(f"{document.id.value}: not measured, for {what} has an error on line {broken[file]}")
+            say(f"{document.id.value}: not measured: {what} has an error on line {broken[file]}")
     return sound, code
 
 
@@ -291,49 +299,28 @@ def _show(
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
 
 
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that is configured."""
+def _by_cell(
+    documents: Sequence[Document], settings: Settings, declared: MatrixConfig | None, *, stale: bool
+) -> dict[Cell, Batch]:
+    """What to measure in each cell: everything, or only what is stale there or was never measured."""
     from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells
+    from finding_tickets.verify.matrix import cells, in_cells, labels
 
-    if register.config.matrix is None:
+    if declared is None:
         hint = "[tool.tickets.matrix], docs/matrix.md"
         raise UsageError("the configuration declares no matrix", hint=hint)
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
-
-
-def _by_cell(
-    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], stale: bool
-) -> list[Batch]:
-    """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.matrix import in_cells, labels
-
+    names = labels(cells(declared, settings.root, own_torch()))
     known: dict[str, Mapping[Cell, CurrentVerdict]] = {}
     for document in documents if stale else ():
         # Evidence that cannot be read is measured anew; the matrix says so afterwards.
         with suppress(BadDataError):
-            known[document.path] = in_cells(document, settings.root, settings.evidence, cells)
+            known[document.path] = in_cells(document, settings.root, settings.evidence, tuple(names))
 
     def is_wanted(document: Document, cell: Cell) -> bool:
         recorded = known.get(document.path)
         return recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}
 
-    return [
-        Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
-        for cell, name in labels(cells).items()
-    ]
-
-
-def _matrix(
-    documents: Sequence[Document],
-    settings: Settings,
-    cells: Sequence[Cell],
-    verifications: Iterable[Verification],
-) -> VerdictMatrix:
-    """The matrix of documents; evidence that cannot be read is said."""
-    from finding_tickets.report.matrix import matrix_of_documents
-
-    made = matrix_of_documents(documents, cells, settings.root, settings.evidence, verifications)
-    for problem in made.problems:
-        say(str(problem))
-    return made
+    return {
+        cell: Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
+        for cell, name in names.items()
+    }

@@ -235,7 +235,7 @@ class _ClusterRun:
             self._tries[path] += 1
             if self._tries[path] < _TRIES:
                 return None
-            lost = "its process or its machine was lost, also when it was tried again"
+            lost = "its process or its machine was lost, at every try"
             return self._inconclusive(path, f"{lost}: {type(error).__name__}")
         if "reason" not in answer:
             return record(verified_from(answer, self._planned[path][0]), self._settings)
@@ -325,7 +325,7 @@ def _reach(address: str) -> None:
             if os.environ.get("RAY_USE_TLS", "0") == "0":
                 connection.sendall(_PREFACE)
                 if connection.recv(_HEADER_BYTES)[_TYPE] != _SETTINGS_FRAME:
-                    raise OSError("what listens there is none")
+                    raise OSError("another service listens there")
     except (OSError, OverflowError) as error:
         raise UnreachableError(f"there is no Ray cluster at {address}: {error}") from None
 
