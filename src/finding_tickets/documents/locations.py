@@ -42,6 +42,7 @@ _NAMED_LINES = re.compile(
     r"\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?", re.IGNORECASE
 )
 _LANGUAGE_END = re.compile(r"[\s:{]")
+# A place stands near the beginning of a comment; a line of a megabyte is not searched for one.
 _LONGEST_COMMENT = 300
 
 _FILES = re.compile(r".*(?:files?|paths?)|location")

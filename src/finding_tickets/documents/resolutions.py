@@ -50,6 +50,7 @@ _FIX = re.compile(
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
+# Bold words at the very beginning, behind nothing but signs.
 _LEAD = re.compile(r"[^\w*\r\n]*\*\*([^*]+)\*\*", re.ASCII)
 _OPENING = re.compile(
     r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
@@ -61,6 +62,7 @@ _TOLD = re.compile(
     r"\b(?:was|were|(?:has|have) been) (?P<words>(?:already )?(?:fixed|resolved|implemented|addressed))\b",
     re.IGNORECASE,
 )
+# What sets a heading's first words apart from what it states.
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIXED = ("fixed", "datefixed", "fixedon")
@@ -80,6 +82,7 @@ _REVISED = re.compile(
     r"(?:to)?(?:severity)?"
 )
 _BARE = re.compile(rf"(?:{_ORIGINAL.pattern})|(?:{_REVISED.pattern})|severity")
+# "We recommend a downgrade to P3" changes nothing yet.
 _ADVICE = re.compile(r"\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z", re.IGNORECASE)
 # One of these is in every text that states a change.
 _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
@@ -101,7 +104,7 @@ def read_resolution(
     if row := metadata.get("Resolution"):
         outcome = outcome_of(row.plain, words)
         if outcome is None:
-            row.value.report("unknown-word", f"Resolution is {row.plain!r}", f"one of {', '.join(words)}")
+            row.value.report_unknown("Resolution", words)
         return {**values, "outcome": row.value.record(value=outcome)}
     # A later correction outranks what it corrects, and words outrank what a status or a date implies.
     corrected = [_stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
