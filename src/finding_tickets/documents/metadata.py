@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -88,8 +87,7 @@ _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b",
 _DOMAIN_AND_SLUG = 2
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledValue:
+class LabelledValue(NamedTuple):
     """A label, without markup, and the value beside it; ``start`` is where the label does."""
 
     label: str

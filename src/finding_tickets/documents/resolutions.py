@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, mentioned_word
-from finding_tickets.documents.sections import DocumentPart, SectionKind, nested
+from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
 from finding_tickets.documents.source import Excerpt, Values
 from finding_tickets.model.problem import Level
 from finding_tickets.model.vocabulary import Outcome, Status, Words, squeeze, word_for
@@ -66,6 +66,7 @@ _TOLD = re.compile(
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIXED = ("fixed", "datefixed", "fixedon")
+_CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
@@ -89,10 +90,8 @@ _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
 
 
-def read_resolution(
-    of_kind: Mapping[SectionKind | None, list[DocumentPart]], metadata: Metadata, status: Values | None
-) -> Values:
-    """The outcome and the resolution: the first section that states an outcome, else the first one.
+def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
+    """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
     The outcome is that of the metadata, else of the newest correction, of the resolution, of a proposal that
     is marked as done, or of the status.
@@ -100,7 +99,13 @@ def read_resolution(
     words = metadata.source.vocabulary.outcomes
     resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
     part, ended = next((each for each in resolutions if each[1]), [*resolutions, (None, None)][0])
-    values = {"outcome": None, "resolution": _resolution(part, ended, status) if part else None}
+    labelled = (entry for part, _ in resolutions for entry in part.entries if entry.key in _CLOSED)
+    dates = (entry.value.record(value=entry.plain) for entry in labelled if _DATE.match(entry.plain))
+    values = {
+        "outcome": None,
+        "resolution": _resolution(part, ended, status) if part else None,
+        "closed": metadata.string("Closed") or next(dates, None),
+    }
     if row := metadata.get("Resolution"):
         outcome = outcome_of(row.plain, words)
         if outcome is None:
