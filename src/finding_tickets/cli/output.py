@@ -198,8 +198,12 @@ def write_rich(parts: Iterable[RenderableType]) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(Safe(part))
-    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
-    write(text.translate(ASCII) if console.options.ascii_only else text)
+    write(with_signs("\n".join(line.rstrip(" ") for line in captured.get().split("\n"))))
+
+
+def with_signs(text: str) -> str:
+    """Text for the terminal that stdout is, with our own signs in ASCII where it can show no others."""
+    return text if sys.stdout.encoding.lower().startswith("utf") else text.translate(ASCII)
 
 
 class Progress:
