@@ -14,8 +14,9 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.verify.judge import FIX, FOUND, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.times import cannot_time, take_times

@@ -10,9 +10,9 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.gate.changes import Change, Side, accepted, changes
 from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import module_of, places_of
-from finding_tickets.ground.paths import safe_name
 from finding_tickets.register.config import is_repository
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import CurrentVerdict

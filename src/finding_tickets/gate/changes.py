@@ -25,9 +25,10 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.ground.files import fixes_folder
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.load import files_of
 from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
 from finding_tickets.verify.judge import FIX

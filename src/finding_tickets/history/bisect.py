@@ -11,17 +11,18 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.claims.language import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import digest
 from finding_tickets.verify.judge import FIX, check

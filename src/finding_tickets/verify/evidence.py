@@ -19,12 +19,11 @@ from pydantic import ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.files import replace
+from finding_tickets.ground import __version__
+from finding_tickets.ground.files import replace, safe_name
 from finding_tickets.ground.imports import reach
-from finding_tickets.ground.paths import safe_name
-from finding_tickets.ground.version import __version__
-from finding_tickets.model.remediation import SECONDS
 from finding_tickets.model.verification import Evidence, Input, Verification
+from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.register.staleness import (
     ABSENT,
     NO_STATEMENT,

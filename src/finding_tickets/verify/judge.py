@@ -26,9 +26,9 @@ from finding_tickets.claims.check import (
 from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.isolation import TaskOutcome
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.index import stated_claim
 from finding_tickets.verify.plan import Plan
 

@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 from finding_tickets.claims.check import located, meets, parse_conditions, parse_ratio
 from finding_tickets.measure.isolation import TaskOutcome
 from finding_tickets.measure.tasks import Code, Question, TimeJob
-from finding_tickets.model.remediation import SECONDS, Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket, Times, Timing
+from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.verify.judge import HOST, answer_of
 from finding_tickets.verify.plan import Plan
 

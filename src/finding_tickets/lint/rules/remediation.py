@@ -13,11 +13,11 @@ from finding_tickets.claims.check import parse_ratio
 from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
-from finding_tickets.ground.paths import fixes_folder, verifier_path
+from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.problem import Level
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, Remediation, VariantRef
-from finding_tickets.model.vocabulary import squeeze
+from finding_tickets.model.ticket import Claim, Remediation, VariantRef
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, squeeze
 
 # How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
 _TO_REPLACE = (
