@@ -75,6 +75,7 @@ def base_of(root: Path, name: str) -> Base:
     except GitError as error:
         hint = SHALLOW if shallow_commits(root) else "name a revision that the branch began at"
         raise UsageError(f"--base {name}: no commit in common with HEAD ({error})", hint=hint) from None
+    # Nothing marks a bare folder of tickets as a register: there, any folder is one.
     exists = folder.is_dir() and (is_repository(folder) or not is_repository(root))
     return Base(revision, folder, load(folder) if exists else None)
 

@@ -111,6 +111,7 @@ def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: It
     known: dict[str, str] = {}
     measurable: set[str] = set()
     for snapshot in snapshots:
+        # Where the configuration is wrong, that is the result of each ticket at this commit.
         with suppress(BadDataError):
             for key, ticket in register.tickets(snapshot).items():
                 known[key] = ticket.id
@@ -275,6 +276,7 @@ class RegisterAtCommits:
             raise BadDataError(error.message, file=Path(error.file or "").name, line=error.line) from None
 
     def _read_document(self, path: str, blob: str, files: ConfigFiles) -> TicketAtCommit | None:
+        # The same file may be no document, or too large, by another configuration.
         config, data = self._config(files), self._objects.content(blob)
         if data is None or len(data) > config.largest_file:
             return None

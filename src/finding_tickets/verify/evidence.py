@@ -77,10 +77,11 @@ def load(content: bytes) -> Evidence:
     statement = read_statement(content)
     try:
         predicate = statement["predicate"]
-        inputs = []
-        for place, is_subject in ((statement["subject"], True), (predicate["configuration"], False)):
-            for name, kind, value in map(input_of, place):
-                inputs.append({"name": name, "kind": kind, "value": value, "is_subject": is_subject})
+        inputs = [
+            {"name": name, "kind": kind, "value": value, "is_subject": is_subject}
+            for place, is_subject in ((statement["subject"], True), (predicate["configuration"], False))
+            for name, kind, value in map(input_of, place)
+        ]
         return Evidence.model_validate({"inputs": inputs, "verification": predicate["verification"]})
     except ValidationError as error:
         wrong = error.errors()[0]
