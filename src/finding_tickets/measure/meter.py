@@ -171,16 +171,16 @@ def chosen_name(name: str) -> str:
     return choose(name).name
 
 
-def visible_gpus(_: object = None) -> list[str]:
-    """The names, as ``CUDA_VISIBLE_DEVICES`` has them, of the GPUs that this process may use."""
+def visible_gpus(model: str | None = None) -> list[str]:
+    """The names that ``CUDA_VISIBLE_DEVICES`` has for the GPUs here, of all models or of one."""
     count = torch.cuda.device_count()
     named = os.environ.get(VISIBLE_DEVICES)
-    return [name.strip() for name in named.split(",")][:count] if named else list(map(str, range(count)))
-
-
-def gpus_called(name: str) -> list[str]:
-    """The visible GPUs of this model."""
-    return [gpu for place, gpu in enumerate(visible_gpus()) if torch.cuda.get_device_name(place) == name]
+    gpus = [name.strip() for name in named.split(",")] if named else map(str, range(count))
+    return [
+        gpu
+        for gpu, place in zip(gpus, range(count), strict=False)
+        if model is None or torch.cuda.get_device_name(place) == model
+    ]
 
 
 def gpu_names(_: object = None) -> list[str]:
