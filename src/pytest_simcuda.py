@@ -25,9 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--simcuda-real",
         choices=("auto", "never", "always"),
         default="auto",
-        help="count on a real GPU where there is one (auto, the default), never or always",
+        help="measure a real GPU if there is one (auto, the default), never or always",
     )
-    group.addoption("--simcuda-profile", metavar="NAME", help="what simulated devices are like: h200-cuda13")
+    group.addoption(
+        "--simcuda-profile", metavar="NAME", help="the profile of simulated devices, by default h200-cuda13"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

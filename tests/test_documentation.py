@@ -11,8 +11,7 @@ import torch
 
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.cli.main import COMMANDS
-from finding_tickets.model.remediation import SAME_RESULT
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
 from finding_tickets.workload import Workload
 
 ROOT = Path(__file__).parents[1]

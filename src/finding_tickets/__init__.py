@@ -6,15 +6,13 @@ The public API reads a register: ``load`` returns its documents as pydantic mode
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from finding_tickets.ground.version import __version__ as __version__
+from finding_tickets.ground import __version__ as __version__
 
 if TYPE_CHECKING:
     from finding_tickets.errors import BadDataError, TicketsError, UsageError
     from finding_tickets.model.problem import Problem
-    from finding_tickets.model.remediation import Claim, Remediation
-    from finding_tickets.model.review import ImplementationReview
     from finding_tickets.model.schema import json_schema
-    from finding_tickets.model.ticket import Ticket
+    from finding_tickets.model.ticket import Claim, ImplementationReview, Remediation, Ticket
     from finding_tickets.model.verification import Evidence, Verification
     from finding_tickets.model.vocabulary import Verdict
     from finding_tickets.register.load import Register, load
@@ -41,10 +39,8 @@ __all__ = [
 _MODULES = {
     "errors": ("BadDataError", "TicketsError", "UsageError"),
     "model.problem": ("Problem",),
-    "model.remediation": ("Claim", "Remediation"),
-    "model.review": ("ImplementationReview",),
     "model.schema": ("json_schema",),
-    "model.ticket": ("Ticket",),
+    "model.ticket": ("Claim", "ImplementationReview", "Remediation", "Ticket"),
     "model.verification": ("Evidence", "Verification"),
     "model.vocabulary": ("Verdict",),
     "register.load": ("Register", "load"),

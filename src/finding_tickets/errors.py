@@ -55,9 +55,9 @@ class BadDataError(TicketsError):
 
     exit_code = ExitCode.BAD_DATA
 
-    def in_file(self, file: str) -> BadDataError:
-        """The same error, in this file unless it names one."""
-        return BadDataError(self.message, file=self.file or file, line=self.line, hint=self.hint)
+    def in_file(self, file: str, line: int | None = None) -> BadDataError:
+        """The same error, in this file and line unless it names others."""
+        return BadDataError(self.message, file=self.file or file, line=self.line or line, hint=self.hint)
 
 
 class UnreachableError(TicketsError):

@@ -28,7 +28,7 @@ def main() -> int:
         type=_share,
         default=PEAK_TOLERANCE,
         metavar="SHARE",
-        help="by which a requested peak may be off (default: %(default)s)",
+        help="relative error allowed in the peak of requested bytes (default: %(default)s)",
     )
     parser.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="ids of cases, such as 'op/index*'"
@@ -100,7 +100,7 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
     head = ["case", "metric", "recorded", "simulated"]
     differing = []
     for each in found.disagreements:
-        unsure = f"not sure of {', '.join(each.unsure)}" if each.unsure else ""
+        unsure = f"unknown or approximate: {', '.join(each.unsure)}" if each.unsure else ""
         differing.append([each.case, each.metric, each.recorded, each.simulated, unsure])
     sections: list[tuple[str, list[str], Sequence[Sequence[str]]]] = [
         ("disagreements", [*head, ""], differing),
@@ -109,7 +109,7 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
             [*head, "why"],
             [[d.case, d.metric, d.recorded, d.simulated, why] for d, why in found.explained],
         ),
-        ("not comparable any more", ["case", "why"], found.not_comparable),
+        ("no longer comparable", ["case", "why"], found.not_comparable),
         ("nothing recorded to compare with", ["case", "why"], found.not_recorded),
     ]
     for title, columns, rows in sections:

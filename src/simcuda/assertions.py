@@ -93,7 +93,7 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
         if metric not in METRICS:
             raise TypeError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
         if not isinstance(limit, int) or limit < 0:
-            raise ValueError(f"{metric}: at most {limit!r} cannot be; a limit is a number from 0 on")
+            raise ValueError(f"{metric}: {limit!r} is no limit; use a number from 0 on")
     return _AtMost(asked)
 
 
@@ -126,7 +126,7 @@ def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
     for metric, limit in limits.items():
         count: int | None = getattr(cost, metric, None)
         if count is None:
-            yield f"{metric}: not counted on this device, so that the limit of {limit} is not sure to hold"
+            yield f"{metric}: not counted on this device, so the limit of {limit} cannot be checked"
         elif count > limit:
             yield f"{metric}: {count}, at most {limit} allowed"
             kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))

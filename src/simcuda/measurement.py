@@ -65,7 +65,7 @@ class Measurement:
 
     Attributes:
         unknown: Operations that could make the host wait and have no rule: they are not counted.
-        approximate: Operations whose kernels or workspaces a library chooses, so that they are modelled.
+        approximate: Operations whose kernels or workspaces a library chooses: their costs are estimates.
     """
 
     stream_syncs: int = 0
@@ -154,7 +154,7 @@ class Measurement:
 
 
 class Gpu(Protocol):
-    """The devices of a machine, simulated or real, as the code that measures sees them."""
+    """The devices of a machine, simulated or real, as measuring code sees them."""
 
     @property
     def profile(self) -> Profile:
@@ -205,8 +205,8 @@ def source(site: Site) -> str:
 def doubts(measurement: Measurement) -> list[str]:
     """The lines about metrics that were not counted, and unknown and approximate operations."""
     named = {
-        "unknown, so that their waits are not counted": measurement.unknown,
-        "approximate, so that their launches and memory are modelled": measurement.approximate,
+        "unknown, so their waits are not counted": measurement.unknown,
+        "approximate, so their launches and memory are estimates": measurement.approximate,
     }
     return [f"{what}: {', '.join(operations)}" for what, operations in named.items() if operations]
 

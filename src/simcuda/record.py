@@ -33,7 +33,7 @@ def main() -> int:
         "--profile",
         choices=tuple(PROFILES),
         default=DEFAULT_PROFILE,
-        help="what --device simulated simulates",
+        help="the profile for --device simulated",
     )
     parser.add_argument(
         "--cases",
@@ -51,20 +51,20 @@ def main() -> int:
         type=partial(_positive, int),
         default=SAMPLES,
         metavar="N",
-        help="most samples of one operator, evenly spread",
+        help="samples of each operator, evenly spread",
     )
     parser.add_argument(
         "--minutes",
         type=partial(_positive, float),
         default=inf,
-        help="when to stop, and write what there is by then",
+        help="stop after this time, and write what is done",
     )
     parser.add_argument(
         "--timeout",
         type=partial(_positive, float),
         default=CASE_SECONDS,
         metavar="SECONDS",
-        help="how long one case may take",
+        help="the limit for one case",
     )
     options = parser.parse_args()
     selection = Selection(options.samples, tuple(options.only), tuple(options.cases))
@@ -84,7 +84,7 @@ def main() -> int:
         say_on_stderr(f"error: {error}")
         return 2
     path = options.output
-    # What there is by now is worth keeping, also where the time was up or the user interrupted.
+    # What is done is worth keeping, also after the time is up or an interrupt.
     file.write(recording, path)
     kinds = ("counts", "error", "not_run", "lost")
     ended = Counter(next(kind for kind in kinds if kind in case) for case in recording.cases.values())

@@ -29,7 +29,7 @@ _active: list[SimulatedCuda] = []
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCuda:
-    """The simulated machine, as the code that measures sees it."""
+    """The simulated machine, as measuring code sees it."""
 
     _machine: Machine
 

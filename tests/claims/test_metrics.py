@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from finding_tickets.claims.metrics import CLAIMABLE, METRICS, table
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 
 PAGE = Path(__file__).parents[2] / "docs/metrics.md"
 

@@ -64,7 +64,7 @@ def test_an_error_keeps_a_ticket_from_being_audited_only_where_it_says_what_to_m
     ran = tickets("audit", "A-1", "B-1", "--cheat", "perturbed")
     assert ExitCode.BAD_DATA == ran.code
     assert "error [merge-conflict]" in ran.err
-    assert "B-1: not measured, for its Remediation section has an error on line 31\n" in ran.err
+    assert "B-1: not measured: its Remediation section has an error on line 31\n" in ran.err
     assert ["A-1  1 of 1 cheats in the place of fix caught"] == [
         line for line in ran.out.split("\n") if line.startswith(("A-1", "B-1"))
     ]

@@ -158,9 +158,9 @@ def test_of_what_is_not_known_only_head_counts(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name one ticket, or say --since REV"),
-        (["--all"], "name one ticket, or say --since REV"),
-        (["A-1", "A-2"], "name one ticket, or say --since REV"),
+        ([], "name one ticket to show its evidence"),
+        (["--all"], "name one ticket to show its evidence"),
+        (["A-1", "A-2"], "name one ticket to show its evidence"),
         (["A-1", "--timeout", "3"], "nothing is measured or drawn without --since REV"),
         (["A-1", "--format", "html"], "nothing is measured or drawn without --since REV"),
         (["--since", "HEAD"], "name the tickets to measure, or say --all"),

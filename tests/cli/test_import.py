@@ -171,7 +171,7 @@ def test_doubts_of_the_log_are_said(tickets: Tickets, log: Log) -> None:
         ),
     )
     assert 0 == ran.code
-    assert "runs[0] (tool): the tool did not end well" in ran.err
+    assert "runs[0] (tool): the tool failed" in ran.err
     assert "runs[0] (tool): the tool lists no results" in ran.err
 
 

@@ -166,12 +166,12 @@ def test_an_interpreter_is_found_from_the_root(repository: Repository, tickets: 
     ("arguments", "message"),
     [
         (["--all"], "the configuration declares no matrix"),
-        (["--all", "--meter", "cuda"], "--matrix says itself what measures"),
-        (["--all", "--at", "HEAD"], "--matrix says itself what measures"),
+        (["--all", "--meter", "cuda"], "--matrix has meters and revisions of its own"),
+        (["--all", "--at", "HEAD"], "--matrix has meters and revisions of its own"),
         ([], "name the tickets to verify"),
     ],
 )
 def test_wrong_usage(tickets: Tickets, arguments: list[str], message: str) -> None:
-    """It needs a declaration, and excludes what it says itself."""
+    """It needs a declaration, and excludes what it declares."""
     ran = tickets("verify", "--matrix", *arguments)
     assert (ExitCode.USAGE, True) == (ran.code, message in ran.err)

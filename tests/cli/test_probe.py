@@ -152,7 +152,7 @@ def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repos
         (("pkg.mod:norms", *SWEEP, "--draft", "9"), 2, "--draft 9: there is no such site (1 to 4, "),
         (("pkg.mod:norms", *SWEEP, "--draft", "0"), 2, "--draft 0: there is no such site"),
         (("pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "x"), 2, "--severity x: no such severity"),
-        (("pkg.mod:norms", *SWEEP, "--title", "x"), 2, "--title: of which ticket?"),
+        (("pkg.mod:norms", *SWEEP, "--title", "x"), 2, "--title: for a ticket that --draft SITE writes"),
         (("pkg.mod:nothing",), 2, "pkg.mod: has no function nothing"),
         (("pkg.mod:norms", "--sweep", "n=1", "--meter", "cuda"), 3, "not measured: no real GPU"),
     ],

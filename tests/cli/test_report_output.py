@@ -110,7 +110,7 @@ def test_a_file_that_there_is_no_room_for(repository: Repository, out: Path) -> 
     """What fits of it is not left, and the file that was there is."""
     file = out / "status.md"
     file.write_text("old")
-    line = [sys.executable, "-c", NO_ROOM, "report", "--root", str(repository.root), "-o", str(file)]
+    line = [sys.executable, "-B", "-c", NO_ROOM, "report", "--root", str(repository.root), "-o", str(file)]
     ran = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (2, f"error: {file}: cannot write the report: File too large\n") == (ran.returncode, ran.stderr)
     assert ("old", ["status.md"]) == (file.read_text(), left(out))
@@ -194,7 +194,7 @@ def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -
     before = file.read_bytes()
     for path in (file, link):
         ran = tickets("report", "-o", str(path))
-        assert (2, f"error: {path}: belongs to the register, and no report is written there\n") == (
+        assert (2, f"error: {path}: is a file of the register, which no report may replace\n") == (
             ran.code,
             ran.err,
         )
@@ -211,7 +211,7 @@ def test_no_report_is_written_into_the_configuration(
     file = repository.write(name, "")
     ran = tickets("report", option, str(file))
     assert (2, "", "") == (ran.code, ran.out, file.read_text())
-    assert "belongs to the register" in ran.err
+    assert "is a file of the register" in ran.err
 
 
 @pytest.mark.parametrize("name", ["evidence/A-1/new.json", "templates/note.j2", "tickets/broken.md"])
@@ -224,7 +224,7 @@ def test_no_report_replaces_what_the_register_is_made_of(
     file.write_bytes(b"\xff not UTF-8")
     ran = tickets("report", "-o", str(file))
     assert (2, b"\xff not UTF-8") == (ran.code, file.read_bytes())
-    assert f"{file}: belongs to the register" in ran.err
+    assert f"{file}: is a file of the register" in ran.err
 
 
 def test_a_report_among_the_tickets_is_replaced_by_the_next(tickets: Tickets, repository: Repository) -> None:
@@ -240,7 +240,7 @@ def test_no_summary_is_added_to_a_ticket(tickets: Tickets, repository: Repositor
     before = file.read_bytes()
     ran = tickets("report", "-o", str(out / "status.md"), "--summary", str(file))
     assert (2, before, []) == (ran.code, file.read_bytes(), left(out))
-    assert f"{file}: belongs to the register" in ran.err
+    assert f"{file}: is a file of the register" in ran.err
 
 
 def test_a_report_that_cannot_be_made_leaves_the_old_one(

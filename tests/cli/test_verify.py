@@ -96,7 +96,7 @@ def test_what_is_not_measured_is_said(repository: Repository, capsys: pytest.Cap
     assert lines[0] == "2 of 2 documents with a verifier"
     assert lines[1].startswith("tickets/B-1.md:31:1: error [remediation-key]")
     assert lines[2:4] == [
-        "B-1: not measured, for its Remediation section has an error on line 31",
+        "B-1: not measured: its Remediation section has an error on line 31",
         "measuring A-1",
     ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import ImplementationReview
 
 REVIEW = """\
 # Task 12 Implementation Review: Fewer Waits

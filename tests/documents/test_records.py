@@ -9,8 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.review import ImplementationReview
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import ImplementationReview, Ticket
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(ROOT.glob("tickets/**/*.md"))

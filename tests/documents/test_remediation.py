@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.model.problem import Level
-from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.ticket import Remediation
 
 if TYPE_CHECKING:
     from tests.documents.conftest import Finding, Reading

@@ -365,6 +365,19 @@ def test_rows_that_were_added_later(finding: Finding) -> None:
     assert [("table-delimiter", 13), ("table-header", 13)] == reading.rules
 
 
+def test_a_row_added_later_without_an_opinion(finding: Finding) -> None:
+    """The column of verdicts is that of the table above, whatever the row says there."""
+    reading = finding(
+        "## Cross-Review\n\n| Reviewer | Assessment |\n|---|---|\n| DRL | ENDORSE |\n\nThen:\n\n"
+        "| PyTorch | Perhaps |\n"
+    )
+    assert [("drl", "ENDORSE"), ("pytorch", "Perhaps")] == [
+        (review.reviewer and review.reviewer.value, review.verdict.raw) for review in reading.ticket.reviews
+    ]
+    # Heading 5, header 7, rule 8, row 9, paragraph 11, the row 13.
+    assert [("table-header", 13), ("unknown-word", 13)] == reading.rules
+
+
 def test_a_labelled_evaluation(finding: Finding) -> None:
     """What is labelled as the evaluation is it, with the text below; what another label says is a remark."""
     [review] = finding(

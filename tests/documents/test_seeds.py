@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.review import ImplementationReview
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import ImplementationReview, Ticket
 from finding_tickets.model.vocabulary import CATEGORIES, Outcome, Severity, Status
 
 SEEDS = Path(__file__).parents[2].parent / "shared" / "seeds"

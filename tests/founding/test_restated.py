@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.review import Artifact, ImplementationReview
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Artifact, ImplementationReview, Ticket
 
 ROOT = Path(__file__).parents[2]
 SEEDS = ROOT.parent / "shared" / "seeds"

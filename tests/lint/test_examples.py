@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lint.conftest import lint
 
 from finding_tickets.lint.autofix import fix
-from finding_tickets.lint.engine import EVERYTHING, lint
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import explanations
 from finding_tickets.model.verification import Evidence, Verification
@@ -162,7 +162,7 @@ def test_the_fix_turns_wrong_into_right(tmp_path: Path, name: str) -> None:
     for root, files in ((wrong, explanations()[name].wrong), (right, explanations()[name].right)):
         root.mkdir()
         write(root, files)
-    assert [1] <= [each.count for each in fix(load(wrong), None, EVERYTHING)]
+    assert [1] <= [each.count for each in fix(load(wrong), None)]
     assert contents(right) == contents(wrong)
 
 
@@ -171,7 +171,7 @@ def test_what_takes_judgement_is_left_alone(tmp_path: Path, name: str) -> None:
     """Mending changes nothing in an example of a rule that is documented as not mended."""
     write(tmp_path, explanations()[name].wrong)
     before = contents(tmp_path)
-    assert () == fix(load(tmp_path), None, EVERYTHING)
+    assert () == fix(load(tmp_path), None)
     assert before == contents(tmp_path)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lint.conftest import lint
 
 from finding_tickets.ground import git as own_files
-from finding_tickets.lint.engine import lint
 from finding_tickets.lint.rules.worktree import MOST_COMPARED, WorkTree
 
 if TYPE_CHECKING:

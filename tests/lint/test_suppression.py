@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from finding_tickets.lint.engine import lint
+from tests.lint.conftest import lint
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

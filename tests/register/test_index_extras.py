@@ -9,8 +9,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lint.conftest import lint
 
-from finding_tickets.lint.engine import lint
 from finding_tickets.register.index import StatedClaim, list_rows
 from finding_tickets.report.rows import CONTRADICTIONS, contradictions_in
 

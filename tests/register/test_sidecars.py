@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lint.conftest import lint
 
 from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
-from finding_tickets.lint.engine import lint
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
@@ -201,5 +201,5 @@ def test_verify_refuses_what_was_not_understood(
     measured(TEXT.replace("4*n", "4: n"))
     assert 4 == run(["verify", "--root", str(repository.root), "B1-PT-01"])
     said = capsys.readouterr().err
-    assert f"B1-PT-01: not measured, for {SIDECAR} has an error on line 6" in said
+    assert f"B1-PT-01: not measured: {SIDECAR} has an error on line 6" in said
     assert f"{SIDECAR}:6:" in said

@@ -130,7 +130,7 @@ def test_an_open_ticket(verdict: Verdict) -> None:
     assert (STANDINGS[verdict], verdict.value) == ((full["kind"], full["level"]), full["ruleId"])
     assert "suppressions" not in full
     alerts = read(report(rows, profile=GITHUB))["results"]
-    levels = [] if verdict is Verdict.VERIFIED else [sarif.LEVELS[verdict]]
+    levels = [] if verdict is Verdict.VERIFIED else [sarif.VERDICTS[verdict][0]]
     assert levels == [alert["level"] for alert in alerts]
     assert all("kind" not in alert for alert in alerts)
 

@@ -121,7 +121,7 @@ def _samples(op: Any) -> list[Any]:
         return []
     torch.manual_seed(SEED)
     grad = op.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
-    samples = list(op.sample_inputs("cpu", dtype, requires_grad=grad))
+    samples = operators.samples(op, dtype, requires_grad=grad)
     return [samples[index] for index in operators.spread(len(samples), MOST_SAMPLES)]
 
 

@@ -131,8 +131,8 @@ def test_assertions_nest(x: torch.Tensor) -> None:
     [
         ({}, TypeError, "name at least one limit"),
         ({"sync": 0}, TypeError, "there is no metric 'sync'; there are syncs, "),
-        ({"syncs": -1}, ValueError, "syncs: at most -1 cannot be"),
-        ({"syncs": 0.5}, ValueError, "syncs: at most 0.5 cannot be"),
+        ({"syncs": -1}, ValueError, "syncs: -1 is no limit"),
+        ({"syncs": 0.5}, ValueError, "syncs: 0.5 is no limit"),
     ],
 )
 def test_wrong_limits_are_refused_at_once(limits: Any, error: type[Exception], message: str) -> None:
@@ -190,7 +190,7 @@ def test_what_the_device_did_not_count_is_no_pass(monkeypatch: pytest.MonkeyPatc
             yield WithoutHazards()
 
     monkeypatch.setattr("simcuda.assertions.gpu_at_hand", lambda: nullcontext(Blind()))
-    expected = "hazards: not counted on this device, so that the limit of 0 is not sure to hold"
+    expected = "hazards: not counted on this device, so the limit of 0 cannot be checked"
     assert [expected] == failure(lambda: None, hazards=0, syncs=0)
     assert "every count is 0; not counted on this device: hazards" == WithoutHazards().report()
 

@@ -95,10 +95,10 @@ def test_doubts_are_named(gpu: SimulatedCuda) -> None:
     x = torch.ones(2, 2, device="cuda")
     with gpu.measure() as cost:
         x @ x
-    assert "approximate, so that their launches and memory are modelled: aten.mm.default" in cost.report()
+    assert "approximate, so their launches and memory are estimates: aten.mm.default" in cost.report()
     assert "unknown" not in cost.report()
     unknown = Measurement(_unknown={"aten.odd.default"})
-    assert "unknown, so that their waits are not counted: aten.odd.default" in unknown.report()
+    assert "unknown, so their waits are not counted: aten.odd.default" in unknown.report()
 
 
 def test_a_measurement_of_nothing_says_so() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.verify.conftest import MadeUpRun, report, run
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.remediation import Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck
 from finding_tickets.verify.judge import check
 

@@ -16,7 +16,7 @@ from tests.verify.conftest import verify_all as verified
 from finding_tickets.errors import BadDataError
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.timing import RatioInterval
-from finding_tickets.model.remediation import Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import (
     ClaimResult,
     Evidence,
@@ -31,7 +31,8 @@ from finding_tickets.register.query import Facts
 from finding_tickets.report.rows import LIST_COLUMNS
 from finding_tickets.report.text import plainly, verification_lines
 from finding_tickets.verify.evidence import current_verdict, write
-from finding_tickets.verify.judge import check, questions
+from finding_tickets.verify.judge import check
+from finding_tickets.verify.times import questions
 
 POINTS = [{"n": 1}, {"n": 2}, {"n": 4}]
 DEVICE = "the CPU (some model), 1 thread"

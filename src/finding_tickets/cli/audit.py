@@ -39,7 +39,7 @@ def audit(
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Try fixes that cheat, and see which of them the verifier catches."""
+    """Try fixes that cheat: does the verifier catch them?"""
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
     # A misspelt name would try nothing, and so find nothing wrong.

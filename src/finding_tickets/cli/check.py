@@ -43,7 +43,7 @@ def check(
     sandbox: Sandbox = False,
     output_format: Annotated[CheckFormat, format_option("How the outcome is printed.")] = CheckFormat.TEXT,
 ) -> ExitCode:
-    """Measure again what a branch changes and compare with its base."""
+    """Measure again what a branch changes, as a gate."""
     head = load(root)
     then = base_of(head.root, base)
     named = accept or []

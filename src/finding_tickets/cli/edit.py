@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
 from typing import Annotated
 
 import typer
@@ -17,6 +16,7 @@ from finding_tickets.cli.options import (
     complete_id,
     flag,
     option,
+    today,
     words_of,
 )
 from finding_tickets.cli.output import Format, say, write, write_json
@@ -33,11 +33,6 @@ from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
 RELATIONSHIPS = ", ".join(Relationship)
-
-
-def today() -> date:
-    """The date in the local time zone."""
-    return datetime.now().astimezone().date()
 
 
 def set_values(

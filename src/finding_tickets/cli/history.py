@@ -23,8 +23,16 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import Format, counted, say, style, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, write_output
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.history import bisect as search
+from finding_tickets.history.evidence_log import evidence_log
+from finding_tickets.history.store import WhyUnmeasured
+from finding_tickets.history.tickets_at_commits import measure_history
+from finding_tickets.history.timeline import Timeline, timeline
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
+from finding_tickets.report import history as report
+from finding_tickets.verify.verify import with_meter
 
 HistoryFormat = StrEnum("HistoryFormat", ["TABLE", "JSON", "HTML"])
 
@@ -32,7 +40,7 @@ HistoryFormat = StrEnum("HistoryFormat", ["TABLE", "JSON", "HTML"])
 def bisect(
     ticket: Id,
     good: Annotated[
-        str | None, option("REV", "Begin here, by default at the first commit with the code.")
+        str | None, option("REV", "Begin here; by default at the first commit with the code.")
     ] = None,
     bad: Annotated[str, option("REV", "End here.")] = "HEAD",
     variant: Annotated[str, option("NAME", "The variant whose code and claims are meant.")] = "found",
@@ -42,12 +50,7 @@ def bisect(
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Find the commits that introduced, fixed and brought back a finding."""
-    from finding_tickets.history import bisect as search
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.history import BISECT_HEADER, bisect_item, bisect_row
-    from finding_tickets.verify.verify import with_meter
-
+    """Find the commits that introduced and fixed a finding."""
     register = load(root)
     document = register.find(ticket)
     # A claim that cannot be read would be true or false of no commit.
@@ -59,9 +62,9 @@ def bisect(
         settings = with_meter(isolation, settings)
         found = search.bisect(document, isolation, settings, variant=variant, good=good, bad=bad, tell=say)
     if output_format is Format.JSON:
-        write_json("bisect", [bisect_item(found)])
+        write_json("bisect", [report.bisect_item(found)])
     else:
-        write_table(BISECT_HEADER, map(bisect_row, found.steps))
+        write_table(report.BISECT_HEADER, map(report.bisect_row, found.steps))
     say(f"{counted(found.commits, 'commit')}, {found.measured} measured now")
     for step in found.steps:
         if step.suspects:
@@ -76,43 +79,29 @@ def bisect(
 
 def history(
     ids: OptionalIds = None,
-    since: Annotated[
-        str | None, option("REV", "Measure every commit from this one to HEAD, each distinct input once.")
-    ] = None,
+    since: Annotated[str | None, option("REV", "Measure every commit from this one to HEAD.")] = None,
     everything: Annotated[bool, flag("--all", "Every document that had a verifier since then.")] = False,
     root: Root = HERE,
     meter: Meter = None,
     timeout: Timeout = None,
     sandbox: Sandbox = False,
     # Without a value a table, but HTML where it goes to a file.
-    output_format: Annotated[
-        HistoryFormat | None, format_option("How it is written, by default a table.")
-    ] = None,
-    output: Annotated[
-        Path | None, option("FILE", "Write the page of HTML to a file.", "--output", "-o")
-    ] = None,
+    output_format: Annotated[HistoryFormat | None, format_option("How to write it.")] = None,
+    output: Annotated[Path | None, option("FILE", "Write the HTML to a file.", "--output", "-o")] = None,
 ) -> ExitCode:
-    """Show how verdict and law changed, or measure every commit."""
+    """Show or measure how verdict and law changed."""
     register = load(root)
     how = output_format or (HistoryFormat.HTML if output else HistoryFormat.TABLE)
     if output and how is not HistoryFormat.HTML:
         raise UsageError("--output is for --format html")
     if since is None:
         if everything or not ids or len(ids) > 1:
-            raise UsageError("name one ticket, or say --since REV", hint="of one the evidence is shown")
+            raise UsageError("name one ticket to show its evidence, or add --since REV")
         if timeout or sandbox or meter or how is HistoryFormat.HTML:
             raise UsageError("nothing is measured or drawn without --since REV")
         return _show_evidence(register, ids[0], how)
     if bool(ids) is everything:
         raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
-
-    from finding_tickets.history.store import WhyUnmeasured
-    from finding_tickets.history.tickets_at_commits import measure_history
-    from finding_tickets.history.timeline import timeline
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.history import LEGEND, timeline_item, timeline_lines, timeline_page
-    from finding_tickets.verify.verify import with_meter
-
     settings = settings_of(register, meter, timeout, record=False)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         done = measure_history(with_meter(isolation, settings), isolation, since, ids or (), say)
@@ -124,39 +113,37 @@ def history(
     for gap in done.gaps:
         say(gap)
     if how is HistoryFormat.JSON:
-        write_json("regressions", [timeline_item(each, done.nodes) for each in timelines])
+        write_json("regressions", [report.timeline_item(each, done.nodes) for each in timelines])
     elif how is HistoryFormat.HTML:
         templates = register.root / register.config.templates
-        page = timeline_page(timelines, done.nodes, since, templates)
+        page = report.timeline_page(timelines, done.nodes, since, templates)
         documents = [document.path for document in register.documents]
         write_output(page, output, files_to_protect(register, documents))
     elif timelines:
-        texts = ("\n".join(timeline_lines(each, done.nodes, style)) for each in timelines)
-        write("\n\n".join([*texts, LEGEND]))
-    codes = []
-    for each in timelines:
-        # The newest commit decides: regressions that are not mended, and whether it could be measured.
-        why = each.gaps[-1].kind if each.gaps[-1] else None
-        if why is WhyUnmeasured.WRONG:
-            codes.append(ExitCode.BAD_DATA)
-        elif each.is_worse:
-            codes.append(ExitCode.GATE_FAILED)
-        elif why is WhyUnmeasured.UNKNOWN or not each.is_known:
-            codes.append(ExitCode.INCONCLUSIVE)
-    return ExitCode.worst(*codes)
+        texts = ("\n".join(report.timeline_lines(each, done.nodes, style)) for each in timelines)
+        write("\n\n".join([*texts, report.LEGEND]))
+    return ExitCode.worst(*map(_code, timelines))
+
+
+def _code(line: Timeline) -> ExitCode:
+    """The newest commit decides: regressions that are not mended, and whether it could be measured."""
+    why = line.gaps[-1].kind if line.gaps[-1] else None
+    if why is WhyUnmeasured.WRONG:
+        return ExitCode.BAD_DATA
+    if line.is_worse:
+        return ExitCode.GATE_FAILED
+    is_open = why is WhyUnmeasured.UNKNOWN or not line.is_known
+    return ExitCode.INCONCLUSIVE if is_open else ExitCode.OK
 
 
 def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
     """Show the committed evidence of a ticket; nothing is measured, and no torch is loaded."""
-    from finding_tickets.history.evidence_log import evidence_log
-    from finding_tickets.report.history import PAST_HEADER, past_item, past_row
-
     document = register.find(ticket)
     known = evidence_log(document.id.value, register.root, register.config.evidence)
     if how is HistoryFormat.JSON:
-        write_json("history", [past_item(step) for step in known.changes])
+        write_json("history", [report.past_item(step) for step in known.changes])
     elif known.changes:
-        write_table(PAST_HEADER, map(past_row, known.changes))
+        write_table(report.PAST_HEADER, map(report.past_row, known.changes))
     else:
         say(f"{document.id.value} has no evidence in any commit of the current branch")
     for gap in known.gaps:

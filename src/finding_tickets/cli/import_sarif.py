@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +14,11 @@ import typer
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.ground.files import locked
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.config import chosen_root
-from finding_tickets.report.text import single_line
+from finding_tickets.report.text import fields_of, single_line
 
 TEMPLATE = "imported.md.j2"
 NEW, KNOWN, LEFT_OUT = "new", "known", "left out"
@@ -34,19 +33,39 @@ class ImportOutcome:
     path: str | None = None
     id: str | None = None
 
+    @property
+    def title(self) -> str:
+        """Where it was found, and what the tool says of it, in a line."""
+        text, spots = " ".join(self.found.text.split()), self.found.spots
+        return f"{spots[0]}: {text}" if spots else text
+
+    def item(self, dry_run: bool) -> dict[str, object]:
+        """The finding as JSON has it."""
+        found = self.found
+        spot = next(iter(found.spots), None)
+        return {
+            **fields_of(self, "outcome", "id", "path"),
+            **fields_of(found, "fingerprint", "tool", "text"),
+            "why": found.left_out or None,
+            "written": self.outcome == NEW and not dry_run,
+            "rule": found.rule or None,
+            "severity": found.severity.value,
+            "file": spot.path if spot else None,
+            "uri": (spot.uri or None) if spot else None,
+            "line": spot.lines[0] if spot and spot.lines else None,
+        }
+
 
 def import_results(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A log in SARIF 2.1.0; - is stdin.")],
     root: Root = HERE,
-    source_root: Annotated[
-        str | None, option("FOLDER", "Where the repository was when the tool ran.")
-    ] = None,
+    source_root: Annotated[str | None, option("FOLDER", "The repository's folder when the tool ran.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
     agent: Annotated[str | None, option("WORD", "Who found it, for the IDs.")] = None,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Write a ticket for each finding of another tool, in SARIF, that has none yet."""
+    """Write tickets for findings in SARIF."""
     if source_root is not None and absolute_path(source_root) is None:
         raise UsageError(f"--source-root {source_root}: not an absolute path")
     log = read_log(*read_input(file))
@@ -61,7 +80,8 @@ def import_results(
     roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
     findings = list(found_in(log, roots))
     done: list[ImportOutcome] = []
-    with _locked(here):
+    # Whoever imports into the same folder meanwhile waits, and then knows the tickets written here.
+    with locked(here, str(here), patience=math.inf):
         paths = imported_findings(here) if is_register else {}
         writer = None
         try:
@@ -91,22 +111,12 @@ def import_results(
     return ExitCode.OK
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait for other imports into the same folder, however long they take: their tickets are known then."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:
     """Print what became of the findings: all of them as JSON, else those that had no ticket."""
     if output_format is Format.JSON:
-        write_json("import", (_item(each, dry_run) for each in done))
-    elif rows := [_row(each) for each in done if each.outcome == NEW]:
+        write_json("import", (each.item(dry_run) for each in done))
+    elif new := [each for each in done if each.outcome == NEW]:
+        rows = ((str(each.path), each.found.severity.value, each.title) for each in new)
         write_table(("FILE", "SEVERITY", "TITLE"), rows)
     counts = Counter(each.outcome for each in done)
     reasons = Counter(each.found.left_out for each in done if each.outcome == LEFT_OUT)
@@ -115,41 +125,16 @@ def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool
     say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out{f' ({why})' if why else ''}")
 
 
-def _row(each: ImportOutcome) -> tuple[str, str, str]:
-    text, spots = " ".join(each.found.text.split()), each.found.spots
-    return str(each.path), each.found.severity.value, f"{spots[0]}: {text}" if spots else text
-
-
-def _item(each: ImportOutcome, dry_run: bool) -> dict[str, object]:
-    found = each.found
-    spot = next(iter(found.spots), None)
-    return {
-        "fingerprint": found.fingerprint,
-        "outcome": each.outcome,
-        "why": found.left_out or None,
-        "written": each.outcome == NEW and not dry_run,
-        "id": each.id,
-        "path": each.path,
-        "tool": found.tool,
-        "rule": found.rule or None,
-        "severity": found.severity.value,
-        "text": found.text,
-        "file": spot.path if spot else None,
-        "uri": (spot.uri or None) if spot else None,
-        "line": spot.lines[0] if spot and spot.lines else None,
-    }
-
-
 def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
     """Why the tool may have found more than was imported, or elsewhere."""
     for number, run in enumerate(log.runs):
         name = f"runs[{number}] ({run.driver.name or UNNAMED})"
         if any(invocation.execution_successful is False for invocation in run.invocations or ()):
-            yield f"{name}: the tool did not end well, and may have found more"
+            yield f"{name}: the tool failed, and may have found more"
         if run.results is None:
             yield f"{name}: the tool lists no results; it may not have looked for any"
         if run.external_property_file_references:
-            yield f"{name}: what it keeps in other files is not read"
+            yield f"{name}: its external property files are not read"
     spots = [each.found.spots[0] for each in done if each.outcome == NEW and each.found.spots]
     strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:

@@ -31,9 +31,7 @@ MOST_SERIES = 8
 
 def init(
     root: Root = HERE,
-    pyproject: Annotated[
-        bool, flag("--pyproject", f"Configure in {PROJECT_FILE} instead of {CONFIG_FILE}.")
-    ] = False,
+    pyproject: Annotated[bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
@@ -122,7 +120,7 @@ def _explained(found: Survey) -> Iterator[str]:
     elif total:
         places = ", ".join(f"{folder} ({count})" for folder, count in found.folders.items())
         yield f"found {kinds} in {places}"
-        yield f"their files stay as they are: how one is measured can stand beside it, in ID{SIDECAR}"
+        yield f"their files stay unchanged; ID{SIDECAR} beside one can say how to measure it"
     else:
         yield f"found no tickets in {found.root}; new ones go to tickets/"
     if found.series:
@@ -130,6 +128,6 @@ def _explained(found: Survey) -> Iterator[str]:
         more = len(found.series) - len(shown)
         yield f"IDs: {', '.join(shown)}{f' and {more} more series' if more else ''}"
     if found.id_pattern:
-        yield "some of these IDs are not of the usual form: id_pattern says what they look like"
+        yield "some of these IDs have an unusual form; id_pattern describes it"
     if found.unfit:
-        yield f"no pattern fits these IDs, set id_pattern yourself: {', '.join(found.unfit[:MOST_SERIES])}"
+        yield f"no pattern fits these IDs; set id_pattern yourself: {', '.join(found.unfit[:MOST_SERIES])}"

@@ -14,7 +14,7 @@ from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, 
 from finding_tickets.cli.output import counted, say, say_errors, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.lint.autofix import fix as fix_files
-from finding_tickets.lint.engine import Choice, breaches, close_rules, exit_code
+from finding_tickets.lint.engine import breaches, close_rules, exit_code
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import rules_page
 from finding_tickets.model.problem import Level
@@ -44,7 +44,7 @@ def lint(
     rules: Annotated[bool, flag("--rules", "Print all rules as Markdown and stop.")] = False,
     output_format: Annotated[LintFormat, format_option("How problems are printed.")] = LintFormat.TEXT,
 ) -> ExitCode:
-    """Check structure, words, IDs, relations, decisions, cited code and claims."""
+    """Check structure, words, IDs, relations, code and claims."""
     if rules:
         write(rules_page())
         return ExitCode.OK
@@ -55,24 +55,27 @@ def lint(
         for name in names or ():
             if name not in RULES:
                 raise BadDataError(f"{key}: no such rule as {name}", hint=close_rules(name))
-    # What is selected by name is not ignored by the configuration.
-    choice = Choice(selected, ignored)
-    if select is None:
-        chosen = None if config.lint_select is None else frozenset(config.lint_select)
-        choice = Choice(chosen, frozenset([*config.lint_ignore, *ignored]))
+
+    def is_wanted(rule: str) -> bool:
+        # What is selected by name is not ignored by the configuration.
+        if select is not None:
+            return rule in selected and rule not in ignored
+        chosen = config.lint_select is None or rule in config.lint_select
+        return chosen and rule not in ignored and rule not in config.lint_ignore
+
     # Without a query also files are checked that hold no document.
     paths = {row.path for row in select_rows(" ".join(query), Facts.of(register))} if query else None
     documents = [each for each in register.documents if each.path in paths] if paths is not None else None
     code = ExitCode.OK
     if fix:
-        done = fix_files(register, documents, choice)
+        done = fix_files(register, documents, is_wanted)
         count, files = sum(each.count for each in done), sum(1 for each in done if each.count)
         say(f"fixed {counted(count, 'problem')} in {counted(files, 'file')}")
         code = say_errors(each.error for each in done)
         # The same documents, read again: what was fixed may have been why the query selected them.
         register = load(root)
         documents = [each for each in register.documents if each.path in paths] if paths is not None else None
-    found = breaches(register, documents, choice)
+    found = breaches(register, documents, is_wanted)
     problems = [breach.problem for breach in found]
     if output_format is LintFormat.JSON:
         write_json("lint", [dataclasses.asdict(each.problem) | {"fixable": bool(each.fix)} for each in found])

@@ -15,7 +15,7 @@ import typer
 
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
 
 
 class Command(NamedTuple):
@@ -32,42 +32,20 @@ COMMANDS = {
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
-    "import": Command(
-        "import_sarif:import_results",
-        "importing.md",
-        "Write a ticket for each finding of another tool, in SARIF, that has none yet.",
-    ),
+    "import": Command("import_sarif:import_results", "importing.md", "Write tickets for findings in SARIF."),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
     "graph": Command("graph:graph", "queries.md", "Show how documents relate to one another."),
-    "probe": Command(
-        "probe:probe",
-        "probe.md",
-        "Run code under a meter and print the lines that wait, copy or allocate, heaviest first.",
-    ),
-    "lint": Command(
-        "lint:lint",
-        "lint-rules.md",
-        "Check structure, words, IDs, relations, decisions, cited code and claims.",
-    ),
-    "verify": Command(
-        "verify:verify", "verifiers.md", "Measure tickets and compare the laws with what they claim."
-    ),
-    "check": Command(
-        "check:check", "ci.md", "Measure again what a branch changes and compare with its base."
-    ),
-    "audit": Command(
-        "audit:audit", "audit.md", "Try fixes that cheat, and see which of them the verifier catches."
-    ),
-    "bisect": Command(
-        "history:bisect", "bisect.md", "Find the commits that introduced, fixed and brought back a finding."
-    ),
-    "history": Command(
-        "history:history", "history.md", "Show how verdict and law changed, or measure every commit."
-    ),
+    "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
+    "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
+    "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
+    "check": Command("check:check", "ci.md", "Measure again what a branch changes, as a gate."),
+    "audit": Command("audit:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
+    "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
+    "history": Command("history:history", "history.md", "Show or measure how verdict and law changed."),
     "report": Command("report:report", "reports.md", "Report counts, laws, refuted claims and open work."),
 }
 EXIT_CODES = (

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input, words_of
+from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input, today, words_of
 from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground.files import create
@@ -42,12 +41,8 @@ def new(
     file: Annotated[list[str] | None, option("PATH[:LINES]", "Where it is: a.py:10-20 (repeatable).")] = None,
     symbol: Annotated[str | None, option("NAME", "The function or class it is in.")] = None,
     category: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
-    source: Annotated[
-        str | None, option("FILE", "Read JSON from a file, or from stdin: -.", "--from")
-    ] = None,
-    with_verifier: Annotated[
-        bool, flag("--with-verifier", "Add a verifier and two variants that run.")
-    ] = False,
+    source: Annotated[str | None, option("FILE", "Read JSON from a file, or - for stdin.", "--from")] = None,
+    with_verifier: Annotated[bool, flag("--with-verifier", "Add a verifier and variants.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write a ticket under the next free ID."""
@@ -56,6 +51,11 @@ def new(
     # A name alone could be that of anything, in any file.
     if symbol and not file:
         raise UsageError("--symbol needs the --file that it is in")
+    locations: list[dict[str, object]] = []
+    for place in file or ():
+        path, _, lines = place.rpartition(":") if LINES.search(place) else (place, "", "")
+        spans = [tuple(map(int, span.split("-"))) for span in lines.split(",") if span]
+        locations.append({"file": path, "lines": [(span[0], span[-1]) for span in spans], "symbol": symbol})
     options = {
         "title": title,
         "severity": severity,
@@ -63,16 +63,22 @@ def new(
         "agent": agent,
         "domains": domain,
         "summary": summary,
-        "locations": [_location(place, symbol) for place in file or ()],
+        "locations": locations,
         "categories": words_of("category", category, words.categories),
     }
     content = {name: value for name, value in options.items() if value not in (None, [])}
     if source is not None and content:
-        raise UsageError("--from states the whole content: leave out the options that state some of it")
+        raise UsageError("--from gives the whole content: leave out the other options")
     created: list[tuple[str, list[str]]] = []
     try:
-        drafts = [_draft(words, content)] if source is None else _drafts_in(source)
+        if source is None:
+            drafts = [_draft(words, content)]
+        else:
+            data, name = read_input(source)
+            drafts = read_drafts(data.decode(), name)
         created.extend(writer.add(draft, EXAMPLE if with_verifier else None) for draft in drafts)
+    except UnicodeDecodeError as error:
+        raise BadDataError(f"cannot be read: {error}", file=source) from None
     finally:
         # Of several drafts, the tickets before one that fails stay.
         if created and output_format is Format.JSON:
@@ -82,21 +88,6 @@ def new(
         if created:
             say(f"created {', '.join(name for name, _ in created)}")
     return ExitCode.OK
-
-
-def _location(place: str, symbol: str | None) -> dict[str, object]:
-    """``a.py:10-20,30`` as a draft states it."""
-    path, _, lines = place.rpartition(":") if LINES.search(place) else (place, "", "")
-    spans = [tuple(map(int, span.split("-"))) for span in lines.split(",") if span]
-    return {"file": path, "lines": [(span[0], span[-1]) for span in spans], "symbol": symbol}
-
-
-def _drafts_in(source: str) -> Sequence[Draft]:
-    data, name = read_input(source)
-    try:
-        return read_drafts(data.decode(), name)
-    except UnicodeDecodeError as error:
-        raise BadDataError(f"cannot be read: {error}", file=source) from None
 
 
 def _draft(words: Vocabulary, options: Mapping[str, object]) -> Draft:
@@ -157,11 +148,9 @@ class TicketWriter:
         series = (draft.batch, draft.agent)
         if series not in self._series:
             self._series[series] = free_ids(self.register.documents, *series, self._used)
-        # The date is the user's, as in what they write by hand.
-        today = datetime.now().astimezone().date()
         for ticket_id in islice(self._series[series], ATTEMPTS):
             path = (self._folder / f"{ticket_id}.md").as_posix()
-            texts = ticket_files(self.register, draft, ticket_id, path, today, attached)
+            texts = ticket_files(self.register, draft, ticket_id, path, today(), attached)
             try:
                 if not dry_run:
                     create(self.register.root, texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -96,6 +97,11 @@ Meter = Annotated[
 ]
 Timeout = Annotated[float | None, option("SECONDS", "Stop a measurement after this time.", min=0.1)]
 Sandbox = Annotated[bool, flag("--sandbox", "Run the repository's code without network or write access.")]
+
+
+def today() -> date:
+    """The date where the user is, as in what they write by hand."""
+    return datetime.now().astimezone().date()
 
 
 def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: str = "") -> list[str]:

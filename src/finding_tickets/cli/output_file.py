@@ -82,7 +82,7 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
 def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None:
     """Raise UsageError for a file that must stay as it is, whatever it is called here."""
     if is_protected(Path(os.path.realpath(output))):
-        raise UsageError("belongs to the register, and no report is written there", file=str(output))
+        raise UsageError("is a file of the register, which no report may replace", file=str(output))
 
 
 def summary_room(file: Path) -> int:

@@ -25,15 +25,9 @@ def probe(
         list[str] | None,
         typer.Argument(metavar="[-- ARGUMENT...]", help="Arguments for the script, module or pytest."),
     ] = None,
-    sweep: Annotated[
-        list[str] | None, option("NAME=1,2,5", "Call the function with each value (repeatable).")
-    ] = None,
-    verifier: Annotated[
-        Path | None, option("FILE", "Call the function with what this verifier builds.")
-    ] = None,
-    draft: Annotated[
-        str | None, option("SITE", "Write a ticket about a site: its number, or FILE:LINE.")
-    ] = None,
+    sweep: Annotated[list[str] | None, option("NAME=1,2,5", "Values to call the function with.")] = None,
+    verifier: Annotated[Path | None, option("FILE", "Call it with what this verifier builds.")] = None,
+    draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None,
     title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None,
     severity: Annotated[str | None, option("WORD", "Of the ticket: P0 to P4.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
@@ -45,7 +39,7 @@ def probe(
     sandbox: Sandbox = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Run code under a meter and print the lines that wait, copy or allocate, heaviest first."""
+    """Run code; print the lines that wait, copy or allocate."""
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.report.probe import doubts, probe_item, probe_lines
     from finding_tickets.verify.probing import PRELOAD, ProbeRequest
@@ -54,7 +48,7 @@ def probe(
     # These are about the ticket alone, which is not written without a site.
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
-        raise UsageError(f"{', '.join(named)}: of which ticket?", hint="--draft SITE writes one")
+        raise UsageError(f"{', '.join(named)}: for a ticket that --draft SITE writes")
     # Loading torch takes longer than looking around: it starts first.
     with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)

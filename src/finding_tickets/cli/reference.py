@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from finding_tickets.cli.main import COMMANDS, application
 
@@ -28,25 +27,21 @@ PIPE = "\\|"
 
 def page() -> str:
     """The page as Markdown."""
+    lines = [INTRODUCTION]
     # All commands are loaded, so the page cannot say what they do not.
-    commands = application(COMMANDS).commands
-    return "\n".join([INTRODUCTION, *(_section(name, commands[name]) for name in COMMANDS)])
-
-
-def _section(name: str, command: Any) -> str:
-    context = command.make_context(f"tickets {name}", [], resilient_parsing=True)
-    usage = " ".join(context.get_usage().split()).removeprefix("Usage: ").translate(BRACES)
-    more = f" More: [{COMMANDS[name].page}]({COMMANDS[name].page})."
-    table = []
-    for words, text in filter(None, (parameter.get_help_record(context) for parameter in command.params)):
-        # Typer's remark at the end stands in brackets; people write it in parentheses.
-        what, _, remark = " ".join(text.split()).removesuffix("]").partition(" [")
-        said = f" ({remark.replace('x>=', 'at least ')})" if remark else ""
-        cells = (f"`{' '.join(words.split())}`", what + said)
-        table.append(f"| {' | '.join(cell.replace('|', PIPE) for cell in cells)} |")
-    return "\n".join(
-        [f"## {name}", "", command.help + more, "", f"    {usage}", "", "| | |", "|---|---|", *table, ""]
-    )
+    for name, command in application(COMMANDS).commands.items():
+        context = command.make_context(f"tickets {name}", [], resilient_parsing=True)
+        usage = " ".join(context.get_usage().split()).removeprefix("Usage: ").translate(BRACES)
+        more = f"More: [{COMMANDS[name].page}]({COMMANDS[name].page})."
+        lines += [f"## {name}", "", f"{command.help} {more}", "", f"    {usage}", "", "| | |", "|---|---|"]
+        for words, text in filter(None, (each.get_help_record(context) for each in command.params)):
+            # Typer's remark at the end stands in brackets; people write it in parentheses.
+            what, _, remark = " ".join(text.split()).removesuffix("]").partition(" [")
+            said = f" ({remark.replace('x>=', 'at least ')})" if remark else ""
+            cells = (f"`{' '.join(words.split())}`", what + said)
+            lines.append(f"| {' | '.join(cell.replace('|', PIPE) for cell in cells)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

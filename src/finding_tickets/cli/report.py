@@ -36,20 +36,16 @@ from finding_tickets.report.status import (
 def report(
     query: Query = None,
     root: Root = HERE,
-    output_format: Annotated[
-        ReportFormat, format_option("What the report is written as.")
-    ] = ReportFormat.MARKDOWN,
+    output_format: Annotated[ReportFormat, format_option("How to write it.")] = ReportFormat.MARKDOWN,
     template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
     profile: Annotated[
         Profile | None, typer.Option(case_sensitive=False, help="The SARIF profile, by default full.")
     ] = None,
     since: Annotated[str | None, option("REV", "Also list the changes since this git revision.")] = None,
     summary: Annotated[
-        Path | None, option("FILE", "Add counts and open work as Markdown to a file as well.")
+        Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
     ] = None,
-    output: Annotated[
-        Path | None, option("FILE", "Write to a file instead of stdout (-).", "--output", "-o")
-    ] = None,
+    output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
 ) -> ExitCode:
     """Report counts, laws, refuted claims and open work."""
     if template is not None and output_format not in TEMPLATES:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,7 +29,6 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import (
     Format,
-    Progress,
     columns,
     counted,
     is_terminal,
@@ -54,6 +53,7 @@ from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import circumstances, summary_lines, verification_lines
 
 if TYPE_CHECKING:
+    from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
@@ -82,59 +82,57 @@ def verify(
     root: Root = HERE,
     meter: Meter = None,
     timeout: Timeout = None,
-    at: Annotated[
-        str | None, option("REV", "Measure variants without a revision at this one; record nothing.")
-    ] = None,
+    at: Annotated[str | None, option("REV", "Measure variants without a revision at this one.")] = None,
     base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
     head: Annotated[
         str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
     ] = None,
     sandbox: Sandbox = False,
     executor: Annotated[
-        ExecutorName, typer.Option(help="Where to verify: on this machine, or on a Ray cluster.")
+        ExecutorName, typer.Option(help="On this machine or a cluster.")
     ] = ExecutorName.LOCAL,
     address: Annotated[
-        str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started for the run.")
+        str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started.")
     ] = None,
     matrix: Annotated[bool, flag("--matrix", "Measure in every cell of the configured matrix.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
-    """Measure tickets and compare the laws with what they claim."""
+    """Measure tickets and compare with what they claim."""
     if at and (base or head):
         what = "--at is for all variants, --base and --head for found and fix"
         raise UsageError(what, hint="one or the other")
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
     if matrix and (overrides or meter):
-        raise UsageError("--matrix says itself what measures, and at which revision", hint="one or the other")
+        raise UsageError("--matrix has meters and revisions of its own", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     left_out: list[str] = []
     # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
     with _executor(executor, address, left_out, at_once=not stale, sandbox=sandbox) as verifying:
-        # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
-        named = load_named(root, query or ())
-        register = named or load(root)
-        cells = _cells(register) if matrix else ()
-        ids, problems, chosen = list(query or ()), tuple[Problem, ...](), ExitCode.OK
-        if not named:
-            ids, problems, chosen = _choose(register, ids, stale=stale, matrix=matrix)
-        documents, found = find_each(register.find, ids)
-        sound, reading = measurable(register, documents, problems)
+        register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        batches = _by_cell(sound, settings, cells, stale=stale) if cells else [Batch(sound, settings)]
-        packs, measured = _measure(sound, batches, verifying)
-        made = _matrix(sound, settings, cells, map(unpack, packs)) if cells else None
+        by_cell = _by_cell(documents, settings, register.config.matrix, stale=stale) if matrix else {}
+        batches = list(by_cell.values()) if matrix else [Batch(documents, settings)]
+        packs, measured = _measure(documents, batches, verifying)
+        made = None
+        if matrix:
+            from finding_tickets.report.matrix import matrix_of_documents
+
+            done = map(unpack, packs)
+            made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
+            for problem in made.problems:
+                say(str(problem))
     _show(packs, output_format, settings, made)
     for each in map(unpack, packs):
-        who = f"{each.ticket} ({circumstances(each)})" if cells else each.ticket
+        who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         for claim in (claim for claim in each.claims if claim.is_surprise):
             outcome = "holds" if claim.holds else "is false"
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
-    return ExitCode.worst(chosen, found, reading, measured, reached)
+    return ExitCode.worst(chosen, measured, reached)
 
 
 @contextmanager
@@ -145,14 +143,10 @@ def _executor(
     if name is ExecutorName.RAY:
         from finding_tickets.executors.ray import RayCluster
 
-        def leave_out(what: str) -> None:
-            say(what)
-            left_out.append(what)
-
-        yield RayCluster(address=address, sandbox=sandbox, on_left_out=leave_out, say=say)
+        yield RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
         return
     if address is not None:
-        raise UsageError("--address is that of a Ray cluster", hint="with --executor ray")
+        raise UsageError("--address needs --executor ray")
     from finding_tickets.measure.isolation import Isolation
     from finding_tickets.verify.verify import Local
 
@@ -161,17 +155,29 @@ def _executor(
 
 
 def _choose(
-    register: Register, words: list[str], *, stale: bool, matrix: bool
-) -> tuple[list[str], tuple[Problem, ...], ExitCode]:
-    """The IDs, each once, of the documents that are meant, and the problems of reading that concern them.
+    root: Path, words: list[str], *, stale: bool, matrix: bool
+) -> tuple[Register, list[Document], ExitCode]:
+    """The register, and the documents of it that are meant and can be measured, each once."""
+    # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
+    named = load_named(root, words)
+    register = named or load(root)
+    selected = None if named else _select(register, words, stale=stale, matrix=matrix)
+    ids, code = selected or (words, ExitCode.OK)
+    documents, found = find_each(register.find, ids)
+    # A document that cannot be read may be one that a query means.
+    sound, reading = measurable(register, documents, register.problems if selected else ())
+    return register, sound, ExitCode.worst(code, found, reading)
 
-    Without ``--stale`` the words are IDs, or a query that selects among documents with a verifier.
-    """
+
+def _select(
+    register: Register, words: list[str], *, stale: bool, matrix: bool
+) -> tuple[list[str], ExitCode] | None:
+    """The IDs of the documents with a verifier that a query means, or that are stale; None for mere IDs."""
     from finding_tickets.register.query import Facts, select
 
     facts = Facts.of(register)
     if words and all(map(facts.is_id, words)):
-        return words, (), ExitCode.OK
+        return None
     text = " ".join(words)
     if stale:
         # What is stale in a cell of a matrix is decided cell by cell.
@@ -185,7 +191,7 @@ def _choose(
         # Without a verifier it stays stale.
         codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
     unread = say_errors(entry.problem for entry in facts.looked_up)
-    return list(dict.fromkeys(ids)), register.problems, ExitCode.worst(*codes, unread)
+    return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
 
 
 def measurable(
@@ -206,7 +212,7 @@ def measurable(
         sound += [] if unread else [document]
         for file in unread:
             what = "its Remediation section" if file == document.path else file
-            say(f"{document.id.value}: not measured, for {what} has an error on line {broken[file]}")
+            say(f"{document.id.value}: not measured: {what} has an error on line {broken[file]}")
     return sound, code
 
 
@@ -221,8 +227,11 @@ def _measure(
     codes = []
     with progress(names) as shown, together:
         for batch in batches:
-            starts = partial(_start, shown, batch)
-            for verified in executor.verify(batch.documents, batch.settings, starts):
+
+            def on_start(document: Document, batch: Batch = batch) -> None:
+                shown.started(batch.name(document))
+
+            for verified in executor.verify(batch.documents, batch.settings, on_start):
                 verification = verified.verification
                 if verified.error:
                     say_error(verified.error)
@@ -232,10 +241,6 @@ def _measure(
                 if verification:
                     packs[verified.document.path].append(pack(verification))
     return list(chain.from_iterable(packs.values())), ExitCode.worst(*codes)
-
-
-def _start(shown: Progress, batch: Batch, document: Document) -> None:
-    shown.started(batch.name(document))
 
 
 def pack(verification: Verification) -> bytes:
@@ -294,49 +299,28 @@ def _show(
         write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
 
 
-def _cells(register: Register) -> tuple[Cell, ...]:
-    """The cells of the matrix that is configured."""
+def _by_cell(
+    documents: Sequence[Document], settings: Settings, declared: MatrixConfig | None, *, stale: bool
+) -> dict[Cell, Batch]:
+    """What to measure in each cell: everything, or only what is stale there or was never measured."""
     from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells
+    from finding_tickets.verify.matrix import cells, in_cells, labels
 
-    if register.config.matrix is None:
+    if declared is None:
         hint = "[tool.tickets.matrix], docs/matrix.md"
         raise UsageError("the configuration declares no matrix", hint=hint)
-    return cells(register.config.matrix, register.root.resolve(), own_torch())
-
-
-def _by_cell(
-    documents: Sequence[Document], settings: Settings, cells: Sequence[Cell], *, stale: bool
-) -> list[Batch]:
-    """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.verify.matrix import in_cells, labels
-
+    names = labels(cells(declared, settings.root, own_torch()))
     known: dict[str, Mapping[Cell, CurrentVerdict]] = {}
     for document in documents if stale else ():
         # Evidence that cannot be read is measured anew; the matrix says so afterwards.
         with suppress(BadDataError):
-            known[document.path] = in_cells(document, settings.root, settings.evidence, cells)
+            known[document.path] = in_cells(document, settings.root, settings.evidence, tuple(names))
 
     def is_wanted(document: Document, cell: Cell) -> bool:
         recorded = known.get(document.path)
         return recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}
 
-    return [
-        Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
-        for cell, name in labels(cells).items()
-    ]
-
-
-def _matrix(
-    documents: Sequence[Document],
-    settings: Settings,
-    cells: Sequence[Cell],
-    verifications: Iterable[Verification],
-) -> VerdictMatrix:
-    """The matrix of documents; evidence that cannot be read is said."""
-    from finding_tickets.report.matrix import matrix_of_documents
-
-    made = matrix_of_documents(documents, cells, settings.root, settings.evidence, verifications)
-    for problem in made.problems:
-        say(str(problem))
-    return made
+    return {
+        cell: Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
+        for cell, name in names.items()
+    }

@@ -13,6 +13,7 @@ from finding_tickets.documents.sections import DocumentPart, SectionKind, nested
 from finding_tickets.documents.source import (
     Block,
     Excerpt,
+    MarkdownTable,
     Source,
     Values,
     row_of_record,
@@ -20,7 +21,7 @@ from finding_tickets.documents.source import (
     walk,
     words_of,
 )
-from finding_tickets.model.review import ImplementationReview
+from finding_tickets.model.ticket import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _NOT_CODE = (SectionKind.REMEDIATION, SectionKind.RESOLUTION)
@@ -69,9 +70,9 @@ _OPEN = re.compile(
     r"|(?:partial\w*|partly|deferred|n/a|pending|skipped|optional|tbd|in progress)\b"
     r"|[-\u2013\u2014]?$"
 )
+# In this order: "not met" is no "met", and what is partial is neither.
+_ANSWERS = {_OPEN: None, _UNMET: False, _MET: True}
 _MARK = re.compile(r"(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)", re.DOTALL)
-
-
 _ISSUE = re.compile(
     r"(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)", re.DOTALL
 )
@@ -124,11 +125,10 @@ def read_implementation_review(
 def _commits(metadata: Metadata) -> Values | None:
     """``base -> head``, ``base..head``, or one commit alone."""
     entry = metadata.get("Commits")
-    if entry is None:
-        return None
-    hashes = _HASH.findall(entry.plain)
-    if not hashes:
+    hashes = _HASH.findall(entry.plain) if entry else []
+    if entry and not hashes:
         entry.value.report("commits", f"no commit in {entry.plain!r}", "write abc1234 -> def5678")
+    if not (entry and hashes):
         return None
     return entry.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
 
@@ -137,46 +137,47 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
     """The verdict, without the sign in front of it.
 
     A labelled verdict counts before an assessment and this before a recommendation that says as much; without
-    any of them, a heading does: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below
-    ``Verdict``.
+    any of them, a heading does.
     """
-    found = None
     labelled = [entry for part in parts for entry in part.entries if entry.plain]
-    for rank, pattern in enumerate(_VERDICTS):
-        for entry in labelled:
-            sure = rank < len(_VERDICTS) - 1 or _SAYS_VERDICT.match(entry.plain)
-            if found is None and sure and pattern.fullmatch(words_of(entry.label)):
-                found = entry.value
-    for part in nested(parts) if found is None else ():
-        headline = part.headline
-        if headline is None or part.heading is None or part.heading.level == 1:
-            continue
-        label, _, stated = headline.raw.partition(":")
-        named = any(pattern.fullmatch(words_of(label)) for pattern in _VERDICTS)
-        if named and stated.strip():
-            found = headline.piece(len(label) + 1)
-        elif _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
-            found = headline
-        elif named and part.paragraphs:
-            words = part.paragraphs[0].raw.partition("\n")[0]
-            found = part.paragraphs[0].piece(0, len(words)) if _SAYS_VERDICT.match(words) else None
-        if found:
-            break
+    stated = (
+        entry.value
+        for pattern in _VERDICTS
+        for entry in labelled
+        if pattern.fullmatch(words_of(entry.label))
+        and (pattern is not _VERDICTS[-1] or _SAYS_VERDICT.match(entry.plain))
+    )
+    found = next(stated, None) or next(filter(None, map(_verdict_of_heading, nested(parts))), None)
     return found.record(value=_BEFORE_WORDS.sub("", found.plain)) if found else None
+
+
+def _verdict_of_heading(part: DocumentPart) -> Excerpt | None:
+    """``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below ``Verdict``."""
+    headline = part.headline
+    if headline is None or part.heading is None or part.heading.level == 1:
+        return None
+    label, _, stated = headline.raw.partition(":")
+    named = any(pattern.fullmatch(words_of(label)) for pattern in _VERDICTS)
+    if named and stated.strip():
+        return headline.piece(len(label) + 1)
+    if _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
+        return headline
+    first = part.paragraphs[0] if named and part.paragraphs else None
+    words = first.raw.partition("\n")[0] if first else ""
+    return first.piece(0, len(words)) if first and _SAYS_VERDICT.match(words) else None
 
 
 def _scores(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     """Every labelled ``9.5/10``."""
-    for part in parts:
-        for entry in part.entries:
-            match = _SCORE.fullmatch(entry.plain)
-            if match and float(match["out_of"]) > 0:
-                yield entry.value.record(
-                    name="overall" if entry.key in _OVERALL else entry.label,
-                    value=float(match["value"]),
-                    out_of=float(match["out_of"]),
-                    remark=match["remark"].strip("() -\u2013\u2014"),
-                )
+    for entry in (entry for part in parts for entry in part.entries):
+        match = _SCORE.fullmatch(entry.plain)
+        if match and float(match["out_of"]) > 0:
+            yield entry.value.record(
+                name="overall" if entry.key in _OVERALL else entry.label,
+                value=float(match["value"]),
+                out_of=float(match["out_of"]),
+                remark=match["remark"].strip("() -\u2013\u2014"),
+            )
 
 
 def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
@@ -200,19 +201,18 @@ def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]
             continue
         for each in nested([part]):
             group = each.title
-            for block in each.own_blocks:
-                if block.kind == "Paragraph":
-                    group = part.source.text(block.start, block.end).plain.rstrip(" :")
-                for item in walk([block]):
-                    if item.kind == "Item":
-                        # The first code span names the artifact; the rest is a remark.
-                        text = item_text(part.source, item)
-                        spans = text.code_spans()
-                        name = spans[0].plain if spans else text.plain.partition(" (")[0]
-                        remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
-                        if remark.startswith("(") and remark.endswith(")"):
-                            remark = remark[1:-1]
-                        yield text, text.record(group=group, name=name, remark=remark)
+            for block in walk(each.own_blocks, rows=False):
+                if block.kind == "Paragraph" and block in each.own_blocks:
+                    group = part.source.whole(block).plain.rstrip(" :")
+                elif block.kind == "Item":
+                    # The first code span names the artifact; the rest is a remark.
+                    text = item_text(part.source, block)
+                    spans = text.code_spans()
+                    name = spans[0].plain if spans else text.plain.partition(" (")[0]
+                    remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
+                    if remark.startswith("(") and remark.endswith(")"):
+                        remark = remark[1:-1]
+                    yield text, text.record(group=group, name=name, remark=remark)
 
 
 def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
@@ -221,65 +221,57 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         planned = _PLANNED.fullmatch(part.name) is not None
         for block in walk(part.blocks, rows=False):
             if block.kind == "Table":
-                table = table_of(part.source, block)
-                requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
-                # Tables without a status only list what was asked for.
-                status = table.column(_STATUS, requirement)
-                if requirement is None or status is None:
-                    continue
-                implementation = table.column(_IMPLEMENTATION, requirement, status)
-                for row in table.records:
-                    words = row[status].plain.lower()
-                    if not any(pattern.match(words) for pattern in (_OPEN, _UNMET, _MET)):
-                        message = f"cannot tell from {words!r} whether it is met"
-                        row[status].report("requirement-status", message)
-                    yield row_of_record(row).record(
-                        text=row[requirement].plain,
-                        implementation=row[implementation].plain if implementation else "",
-                        met=_is_met(words),
-                    )
+                yield from _of_table(table_of(part.source, block), planned=planned)
             elif block.kind == "Item" and planned:
                 text = item_text(part.source, block)
                 mark = _MARK.match(text.plain)
-                if mark and any(pattern.match(mark["sign"]) for pattern in (_MET, _UNMET, _OPEN)):
+                if mark and any(pattern.match(mark["sign"]) for pattern in _ANSWERS):
                     yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
                 elif block.checked is not None:
                     yield text.record(text=text.plain, implementation="", met=block.checked)
 
 
+def _of_table(table: MarkdownTable, *, planned: bool) -> Iterator[Values]:
+    requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
+    status = table.column(_STATUS, requirement)
+    # Tables without a status only list what was asked for.
+    if requirement is None or status is None:
+        return
+    implementation = table.column(_IMPLEMENTATION, requirement, status)
+    for row in table.records:
+        words = row[status].plain.lower()
+        if not any(pattern.match(words) for pattern in _ANSWERS):
+            row[status].report("requirement-status", f"cannot tell from {words!r} whether it is met")
+        yield row_of_record(row).record(
+            text=row[requirement].plain,
+            implementation=row[implementation].plain if implementation else "",
+            met=_is_met(words),
+        )
+
+
 def _is_met(words: str) -> bool | None:
     """What a status mark or word means; None where it leaves the question open."""
-    if _OPEN.match(words):
-        return None
-    if _UNMET.match(words):
-        return False
-    return True if _MET.match(words) else None
+    return next((met for pattern, met in _ANSWERS.items() if pattern.match(words)), None)
 
 
 def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     """Every issue, below the heading of its severity; a severity with NONE below it has none."""
     for part in _severities(parts):
-        headline: Excerpt | None = None
-        details: dict[str, str] = {}
-        for block in (*part.blocks, None):
-            text = None
-            if block and block.kind == "Heading":
-                text = part.source.text(block.first, block.last)
-            elif block and block.kind == "Paragraph":
-                text = _bold_words(part.source.text(block.start, block.end))
-            if headline and (text or block is None):
-                match = _ISSUE.fullmatch(headline.plain)
-                if match:
-                    yield headline.record(
-                        severity=part.name.partition(" ")[0],
-                        id=match["id"] or "",
-                        title=match["title"],
-                        details=details,
-                    )
-            if text:
-                headline, details = text, {}
-            if block:
-                details.update(_details(part.source, block))
+        headlines: list[tuple[Excerpt, dict[str, str]]] = []
+        for block in part.blocks:
+            headline = None
+            if block.kind == "Heading":
+                headline = part.source.text(block.first, block.last)
+            elif block.kind == "Paragraph":
+                headline = _bold_words(part.source.whole(block))
+            if headline:
+                headlines.append((headline, {}))
+            if headlines:
+                headlines[-1][1].update(_details(part.source, block))
+        for headline, details in headlines:
+            if match := _ISSUE.fullmatch(headline.plain):
+                severity, name = part.name.partition(" ")[0], match["id"] or ""
+                yield headline.record(severity=severity, id=name, title=match["title"], details=details)
 
 
 def _issue_counts(parts: Sequence[DocumentPart], issues: Iterable[Values]) -> dict[str, int]:
@@ -287,7 +279,7 @@ def _issue_counts(parts: Sequence[DocumentPart], issues: Iterable[Values]) -> di
     # A heading "Critical" with NONE below it states a count of 0.
     counts = {part.name.partition(" ")[0]: 0 for part in _severities(parts)}
     for issue in issues:
-        counts[issue["severity"]] = counts.get(issue["severity"], 0) + 1
+        counts[issue["severity"]] += 1
     for part in _on_issues(parts, summaries=True):
         stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
         counts.update({key: int(match[0]) for key, match in stated if match})
@@ -297,22 +289,19 @@ def _issue_counts(parts: Sequence[DocumentPart], issues: Iterable[Values]) -> di
 def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
     """The parts that hold the issues of one severity: those within a part on issues, or it itself."""
     for part in _on_issues(parts, summaries=False):
-        named = [each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0])]
-        if _SEVERITIES.fullmatch(part.name.partition(" ")[0]):
-            named = [part]
-        yield from named or [each for each in part.parts if _ISSUES.fullmatch(each.name)]
+        candidates = [part] if _SEVERITIES.fullmatch(part.name.partition(" ")[0]) else part.parts
+        named = [each for each in candidates if _SEVERITIES.fullmatch(each.name.partition(" ")[0])]
+        yield from named or (each for each in part.parts if _ISSUES.fullmatch(each.name))
 
 
 def _on_issues(parts: Iterable[DocumentPart], *, summaries: bool) -> Iterator[DocumentPart]:
     """The outermost parts on issues, or those that sum them up."""
     for part in parts:
-        about = (
-            _ISSUES.fullmatch(part.name) is not None and part.heading is not None and part.heading.level > 1
-        )
-        if about and ("summary" in part.name.split()) is summaries:
-            yield part
-        elif not about:
+        titled = part.heading is not None and part.heading.level > 1
+        if not (titled and _ISSUES.fullmatch(part.name)):
             yield from _on_issues(part.parts, summaries=summaries)
+        elif ("summary" in part.name.split()) is summaries:
+            yield part
 
 
 def _bold_words(text: Excerpt) -> Excerpt | None:

@@ -9,21 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import Metadata, kind_of
 from finding_tickets.documents.sections import DocumentPart, SectionKind, read_sections, title_of
 from finding_tickets.documents.source import DEEPEST, TOO_DEEP, Source, table_of
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import ImplementationReview, Ticket
 from finding_tickets.model.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from finding_tickets.model.review import ImplementationReview
-
-# As text: the records of reviews are loaded when the first review is read.
-Document: TypeAlias = "Ticket | ImplementationReview"
+Document: TypeAlias = Ticket | ImplementationReview
 
 _MERGE = re.compile(
     rb"(?:\A|(?<=[\r\n]))(?:(?P<ours><{7})|(?P<between>\|{7}|={7})|(?P<theirs>>{7}))(?=[ \r\n]|\Z)"

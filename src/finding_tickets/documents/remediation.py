@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from finding_tickets.documents.source import Source
-from finding_tickets.model.problem import Level
+from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.source import Source, Values
+from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.record import Span
+from finding_tickets.model.ticket import Remediation
+from finding_tickets.model.vocabulary import SAME_RESULT, Vocabulary
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
-import posixpath
-from hashlib import sha256
-
-from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Values
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.record import Span
-from finding_tickets.model.remediation import Remediation
-from finding_tickets.model.vocabulary import SAME_RESULT, Vocabulary
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _DEEPEST = 50
@@ -28,6 +25,9 @@ _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "f
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 _INDENT = "indent with spaces: here is a tab"
+_KEYS = ("verifier", "variants", "decision", "claims", "unmeasured", "checklist")
+_CLAIM_KEYS = ("is", "at", "expect", "why")
+_REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
 
 
 class YamlText:
@@ -48,106 +48,99 @@ class YamlText:
         before = bisect_right(self.line_ends, index)
         return self.first_line + before, index - (self.line_ends[before - 1] if before else 0) + 1
 
+    def root(self) -> YamlNode | None:
+        """The whole text as a node; None where it says nothing or is no YAML."""
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        depth = 0
+        try:
+            # Composing a text that nests too deeply would exhaust the stack; its events can be counted.
+            for event in yaml.parse(self.text, Loader=loader):
+                depth += isinstance(event, yaml.CollectionStartEvent)
+                depth -= isinstance(event, yaml.CollectionEndEvent)
+                if depth > _DEEPEST:
+                    mark = event.start_mark
+                    raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)  # type: ignore[arg-type] # the C loader has marks of its own
+            root = yaml.compose(self.text, Loader=loader)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            index = mark.index if mark else getattr(error, "position", 0)
+            reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+            hint = _INDENT if self.text[index : index + 1] == "\t" else _QUOTE
+            place = self.place(index)
+            self.source.report("remediation-yaml", place, f"not YAML: {reason}", hint, Level.ERROR)
+            return None
+        return YamlNode(self, root) if root is not None else None
+
 
 class YamlNode:
-    """A node of a YAML text; ``kind`` is ``mapping``, ``sequence`` or ``scalar``."""
+    """A node of a YAML text; ``kind`` is ``mapping``, ``sequence`` or ``scalar``.
+
+    What is asked of a node and is not there is reported and left out.
+    """
 
     def __init__(self, origin: YamlText, node: Node) -> None:
         self.origin = origin
         self.node = node
         self.kind = type(node).__name__.removesuffix("Node").lower()
-
-    @property
-    def line(self) -> int:
-        """The line of the file that the node starts on."""
-        return self.origin.place(self.node.start_mark.index)[0]
+        self.place = origin.place(node.start_mark.index)
 
     def wrong(self, rule: str, message: str, hint: str | None = None) -> None:
         """Report an error where the node starts."""
-        line, column = self.origin.place(self.node.start_mark.index)
-        self.origin.source.report(rule, (line, column), message, hint, Level.ERROR)
+        self.origin.source.report(f"remediation-{rule}", self.place, message, hint, Level.ERROR)
 
-    def mapping(self, what: str, allowed: Collection[str] | None = None) -> dict[str, YamlNode]:
-        """The node as a mapping; a key that is given twice or not ``allowed`` is reported and left out."""
+    def mapping(
+        self, what: str, allowed: Collection[str] | None = None, needed: Collection[str] = ()
+    ) -> dict[str, YamlNode]:
+        """The values of a mapping by their keys, each of which is given once, and is ``allowed``."""
         found: dict[str, YamlNode] = {}
         for key, value in self.node.value if self._is("mapping", what) else ():
             label = YamlNode(self.origin, key)
             name = label.text("a key")
-            if name is None:
-                continue
             if name in found:
-                label.wrong("remediation-twice", f"{name!r} is given twice in {what}")
-            elif allowed is not None and name not in allowed:
+                label.wrong("twice", f"{name!r} is given twice in {what}")
+            elif name is not None and allowed is not None and name not in allowed:
                 from difflib import get_close_matches
 
                 close = get_close_matches(name, allowed, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
-                label.wrong("remediation-key", f"{what} has no {name!r}", hint)
-            else:
+                label.wrong("key", f"{what} has no {name!r}", hint)
+            elif name is not None:
                 found[name] = YamlNode(self.origin, value)
+        for key in needed if self.kind == "mapping" else ():
+            if key not in found:
+                self.wrong("missing", f"{what} needs {key!r}")
         return found
 
-    def required(self, what: str, allowed: Collection[str], *needed: str) -> dict[str, YamlNode]:
-        """The node as a mapping that must have the ``needed`` keys; those that are missing are reported."""
-        found = self.mapping(what, allowed)
-        for key in needed:
-            if key not in found and self.kind == "mapping":
-                self.wrong("remediation-missing", f"{what} needs {key!r}")
-        return found
-
-    def sequence(self, what: str) -> Iterator[YamlNode]:
-        """The items of the node as a list."""
-        for item in self.node.value if self._is("sequence", what) else ():
-            yield YamlNode(self.origin, item)
+    def sequence(self, what: str) -> list[YamlNode]:
+        """The items of a list."""
+        items = self.node.value if self._is("sequence", what) else ()
+        return [YamlNode(self.origin, item) for item in items]
 
     def text(self, what: str) -> str | None:
-        """The node as a string or a number, as it is written."""
+        """A string or a number, as it is written."""
         if self.kind == "scalar" and self.node.tag in _TEXT_TAGS and self.node.value.strip():
             return str(self.node.value).strip()
-        self.wrong("remediation-type", f"{what} must be a text or a number, not {self._shown()}")
+        self.wrong("type", f"{what} must be a text or a number, not {self._shown()}")
         return None
+
+    def choice(self, what: str, *words: str) -> str | None:
+        """One of several words."""
+        text = self.text(what)
+        if text is not None and text not in words:
+            self.wrong("type", f"{what} is {text!r}", f"one of {', '.join(words)}")
+        return text if text in words else None
 
     def _is(self, kind: str, what: str) -> bool:
         if self.kind != kind:
-            self.wrong("remediation-type", f"{what} must be {_KINDS[kind]}, not {self._shown()}")
+            self.wrong("type", f"{what} must be {_KINDS[kind]}, not {self._shown()}")
         return self.kind == kind
 
     def _shown(self) -> str:
         if self.kind != "scalar":
             return _KINDS[self.kind]
         return repr(self.node.value) if self.node.value else "nothing"
-
-
-def read_yaml(source: Source, text: str, first_line: int) -> YamlNode | None:
-    """The root of a YAML text that starts on ``first_line`` of the file; None where there is none."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    whole = YamlText(source, text, first_line)
-    depth = 0
-    try:
-        # Composing a text that nests too deeply would exhaust the stack; its events can be counted.
-        for event in yaml.parse(text, Loader=loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                mark = event.start_mark
-                raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)  # type: ignore[arg-type] # the C loader has marks of its own
-        root = yaml.compose(text, Loader=loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        index = mark.index if mark else getattr(error, "position", 0)
-        line, column = whole.place(index)
-        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        hint = _INDENT if text[index : index + 1] == "\t" else _QUOTE
-        message = f"not YAML: {reason}"
-        source.report("remediation-yaml", (line, column), message, hint, Level.ERROR)
-        return None
-    return YamlNode(whole, root) if root is not None else None
-
-
-_KEYS = ("verifier", "variants", "decision", "claims", "unmeasured", "checklist")
-_CLAIM_KEYS = ("is", "at", "expect", "why")
-_REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
 
 
 def read_remediation(part: DocumentPart) -> Values | None:
@@ -161,21 +154,20 @@ def read_remediation(part: DocumentPart) -> Values | None:
         hint = None if blocks else "its fence begins with ```yaml"
         source.report("remediation-block", (line, 1), message, hint, Level.ERROR)
         return None
-    root = read_yaml(source, blocks[0].code, source.line(blocks[0].first))
+    root = YamlText(source, blocks[0].code, source.line(blocks[0].first)).root()
     return _remediation(root, source, source.span(blocks[0].start, blocks[0].end))
 
 
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
     """What a file of YAML says in place of a Remediation section, and what is wrong in it."""
-    source = Source(path, data, Vocabulary())
+    source, text = Source(path, data, Vocabulary()), ""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message, hint = f"byte 0x{data[error.start]:02x} is not UTF-8", "save the file as UTF-8"
-        source.report("remediation-yaml", error.start, message, hint=hint, level=Level.ERROR)
-        text = ""
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        source.report("remediation-yaml", error.start, message, "save the file as UTF-8", Level.ERROR)
+    root = YamlText(source, text, 1).root()
     # An empty file beside a ticket is an accident; without an error nobody would notice it.
-    root = read_yaml(source, text, 1)
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)
     values = _remediation(root, source, source.span(0, len(data)))
@@ -186,20 +178,15 @@ def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     keys = root.mapping("the Remediation block", _KEYS) if root else {}
     verifier = _text(keys, "verifier")
     if verifier and not _inside_repository(verifier):
-        keys["verifier"].wrong("remediation-path", f"{verifier} leaves the repository")
+        keys["verifier"].wrong("path", f"{verifier} leaves the repository")
         verifier = None
-    variants = {}
-    for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
-        variant = _variant(node)
-        if variant:
-            variants[name] = variant
-    decision = keys["decision"].text("decision") if "decision" in keys else "fix"
-    if decision not in (None, "fix", "keep"):
-        keys["decision"].wrong("remediation-type", f"decision is {decision!r}", "one of fix, keep")
+    nodes = keys["variants"].mapping("variants") if "variants" in keys else {}
+    variants = {name: _variant(node) for name, node in nodes.items()}
+    decision = keys["decision"].choice("decision", "fix", "keep") if "decision" in keys else None
     return {
         "verifier": verifier,
-        "variants": variants,
-        "decision": "keep" if decision == "keep" else "fix",
+        "variants": {name: variant for name, variant in variants.items() if variant},
+        "decision": decision or "fix",
         "claims": list(_claims(keys["claims"])) if "claims" in keys else [],
         "unmeasured": list(_unmeasured(keys["unmeasured"])) if "unmeasured" in keys else [],
         "checklist": list(_answers(keys["checklist"])) if "checklist" in keys else [],
@@ -213,15 +200,14 @@ def _variant(node: YamlNode) -> Values | None:
     """The function that a node names, or None after reporting what is wrong."""
     raw = node.text("a variant")
     match = _REFERENCE.fullmatch(raw) if raw is not None else None
-    if raw is not None and match is None:
+    if match and _inside_repository(match["module"]):
+        return {"raw": raw, "line": node.place[0], **match.groupdict()}
+    if match:
+        node.wrong("path", f"{match['module']} leaves the repository")
+    elif raw is not None:
         hint = "write path.py:function or package.module:function, with @REV for a git revision"
-        node.wrong("remediation-variant", f"{raw!r} does not name a function", hint)
-    if match is None:
-        return None
-    if not _inside_repository(match["module"]):
-        node.wrong("remediation-path", f"{match['module']} leaves the repository")
-        return None
-    return {"raw": raw, "line": node.line, **match.groupdict()}
+        node.wrong("variant", f"{raw!r} does not name a function", hint)
+    return None
 
 
 def _inside_repository(path: str) -> bool:
@@ -238,14 +224,19 @@ def _claims(claims: YamlNode) -> Iterator[Values]:
         for metric, node in metrics.mapping(f"claims about {variant}").items():
             name = f"{variant}.{metric}"
             several = node.kind == "sequence"
-            values = list(node.sequence(name)) if several else [node]
+            values = node.sequence(name) if several else [node]
             if not values:
-                node.wrong("remediation-type", f"{name} claims nothing")
+                node.wrong("type", f"{name} claims nothing")
             for number, value in enumerate(values):
                 claim_id = f"{name}[{number}]" if several else name
-                claim = _claim(claim_id, metric, value)
-                if claim:
-                    yield {"id": claim_id, "variant": variant, "metric": metric, "line": value.line, **claim}
+                if claim := _claim(claim_id, metric, value):
+                    yield {
+                        "id": claim_id,
+                        "variant": variant,
+                        "metric": metric,
+                        "line": value.place[0],
+                        **claim,
+                    }
 
 
 def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
@@ -253,58 +244,58 @@ def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
     allowed = (*_CLAIM_KEYS, "tolerance") if metric == SAME_RESULT else _CLAIM_KEYS
     keys = node.mapping(name, allowed) if node.kind == "mapping" else {"is": node}
     if "is" not in keys:
-        node.wrong("remediation-missing", f"{name} needs 'is', the value that is claimed")
+        node.wrong("missing", f"{name} needs 'is', the value that is claimed")
         return None
     value = keys["is"].text(name)
-    expect = keys["expect"].text("expect") if "expect" in keys else "holds"
-    if expect not in (None, "holds", "refuted"):
-        keys["expect"].wrong("remediation-type", f"expect is {expect!r}", "one of holds, refuted")
-        expect = None
+    expect = keys["expect"].choice("expect", "holds", "refuted") if "expect" in keys else "holds"
     why = _text(keys, "why")
     if expect == "refuted" and why is None:
-        node.wrong("remediation-why", f"{name} is expected to be refuted and needs 'why'")
+        node.wrong("why", f"{name} is expected to be refuted and needs 'why'")
     if value is None or expect is None:
         return None
     conditions = keys["at"].mapping("at").items() if "at" in keys else ()
     at = {variable: condition.text(f"the condition on {variable}") for variable, condition in conditions}
-    tolerance, written = None, _text(keys, "tolerance")
-    if written is not None:
-        try:
-            tolerance = float(written)
-        except ValueError:
-            tolerance = -1.0
-        if not 0 <= tolerance < float("inf"):
-            message = f"the tolerance {written!r} is not a number of at least 0"
-            keys["tolerance"].wrong("remediation-type", message)
-            tolerance = None
     return {
         "value": value,
         "at": {variable: text for variable, text in at.items() if text is not None},
         "expect": expect,
         "why": why,
-        "tolerance": tolerance,
+        "tolerance": _tolerance(keys["tolerance"]) if "tolerance" in keys else None,
     }
+
+
+def _tolerance(node: YamlNode) -> float | None:
+    written = node.text("tolerance")
+    try:
+        tolerance = float(written or 0)
+    except ValueError:
+        tolerance = -1.0
+    # This also refuses what is not a number, which compares with nothing.
+    if not 0 <= tolerance < float("inf"):
+        node.wrong("type", f"the tolerance {written!r} is not a number of at least 0")
+        return None
+    return tolerance if written else None
 
 
 def _unmeasured(node: YamlNode) -> Iterator[Values]:
     for entry in node.sequence("unmeasured"):
-        keys = entry.required("an unmeasured claim", ("claim", "why"), "claim", "why")
+        keys = entry.mapping("an unmeasured claim", ("claim", "why"), ("claim", "why"))
         claim, why = _text(keys, "claim"), _text(keys, "why")
         if claim and why:
-            yield {"claim": claim, "why": why, "line": entry.line}
+            yield {"claim": claim, "why": why, "line": entry.place[0]}
 
 
 def _answers(node: YamlNode) -> Iterator[Values]:
     what = "an answer to the checklist"
     for entry in node.sequence("checklist"):
-        keys = entry.required(what, ("item", "claims", "why"), "item")
+        keys = entry.mapping(what, ("item", "claims", "why"), ("item",))
         named = keys["claims"].sequence("claims") if "claims" in keys else ()
         claims = [text for each in named if (text := each.text("the ID of a claim"))]
         item, why = _text(keys, "item"), _text(keys, "why")
         if entry.kind == "mapping" and not claims and not why:
-            entry.wrong("remediation-answer", f"{what} names claims, or why there are none")
+            entry.wrong("answer", f"{what} names claims, or why there are none")
         elif item:
-            yield {"item": item, "claims": claims, "why": why, "line": entry.line}
+            yield {"item": item, "claims": claims, "why": why, "line": entry.place[0]}
 
 
 def _text(keys: dict[str, YamlNode], key: str) -> str | None:

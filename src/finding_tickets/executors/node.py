@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,14 +16,14 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
 from finding_tickets.executors.cleanup import remove_afterwards
 from finding_tickets.executors.pack import Pack, unpacked
+from finding_tickets.ground import __version__
 from finding_tickets.ground.git import GitError
-from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.record import Record
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
-from finding_tickets.register.staleness import TOOL, TORCH
+from finding_tickets.register.staleness import TOOL, TORCH, own_torch
 from finding_tickets.verify.matrix import Cell
 from finding_tickets.verify.verify import Settings, Verified, ask_worker, verify
 
@@ -45,9 +45,6 @@ class Order(Record):
     cell: Cell | None = None
 
 
-_ERROR_FIELDS = ("message", "file", "line", "hint")
-
-
 class _OwnFaultError(Exception):
     """Why a verification has no answer, on this machine or on any other."""
 
@@ -55,7 +52,7 @@ class _OwnFaultError(Exception):
 def versions() -> dict[str, str]:
     """The versions that evidence of this machine depends on."""
     try:
-        torch = version(TORCH).partition("+")[0]
+        torch = own_torch()
     except PackageNotFoundError:
         torch = "not installed"
     return {TOOL: __version__, TORCH: torch}
@@ -113,10 +110,11 @@ def _verify(order: Order, root: Path) -> dict[str, Any]:
         outcome = ask_worker(_server(order), settings, tasks.TORCH)
         if outcome.never_ran:
             raise UnreachableError(str(outcome.reason))
-    records = {"verification": done.verification, "evidence": done.evidence}
-    answer: dict[str, Any] = {name: one and one.model_dump(mode="json") for name, one in records.items()}
-    wrong = done.error and {name: getattr(done.error, name) for name in _ERROR_FIELDS}
-    return {**answer, "error": wrong}
+    return {
+        "verification": done.verification and done.verification.model_dump(mode="json"),
+        "evidence": done.evidence and done.evidence.model_dump(mode="json"),
+        "error": done.error and vars(done.error),
+    }
 
 
 _servers: dict[object, Isolation] = {}

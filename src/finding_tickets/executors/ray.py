@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pickle import PickleBuffer
 from typing import Any
 
@@ -21,8 +21,7 @@ from finding_tickets.executors.node import Order, verified_from, verify_on_ray, 
 from finding_tickets.executors.pack import packed
 from finding_tickets.ground.git import GitError
 from finding_tickets.register.staleness import TOOL
-from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.verify import Settings, Verified, inconclusive, prepare, record
+from finding_tickets.verify.verify import Planned, Settings, Verified, inconclusive, prepare, record
 
 AUTO = "auto"
 _ADDRESS = "RAY_ADDRESS"
@@ -52,12 +51,12 @@ _TRAVELLING = ("meter", "timeout", "memory", "overrides")
 class RayCluster:
     """The cluster at ``address`` (``host:port``, or ``auto``), or one that is started for each run.
 
-    ``on_left_out`` is called with the reason why a machine measures nothing, ``say`` with what stays behind.
+    ``left_out`` gets why a machine measures nothing; ``say`` prints that, and which files stay behind.
     """
 
     address: str | None = None
     sandbox: bool = False
-    on_left_out: Callable[[str], object] = str
+    left_out: list[str] = field(default_factory=list)
     say: Callable[[str], object] = str
 
     @contextmanager
@@ -69,25 +68,22 @@ class RayCluster:
     def verify(
         self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
     ) -> Iterator[Verified]:
-        """Every document in the given order; its evidence is recorded when its result arrives.
+        """Every document as soon as it is done; its evidence is recorded when its result arrives.
 
         Raises:
             UsageError: Ray is not installed, or the address is not one.
             UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
         """
-        prepared = {document.path: prepare(document, settings) for document in documents}
-        planned = {path: todo for path, todo in prepared.items() if isinstance(todo, Plan)}
-        done = {path: found for path, found in prepared.items() if isinstance(found, Verified)}
-        waiting = deque(prepared)
+        planned: Planned = {}
+        for document in documents:
+            todo = prepare(document, settings)
+            if isinstance(todo, Verified):
+                yield todo
+            else:
+                planned[document.path] = document, todo
         if planned:
-            by_path = {document.path: document for document in documents}
             with _connected(self.address, settings) as ray:
-                run = _ClusterRun(ray, settings, planned, by_path, self)
-                for path, verified in run.measure(on_start):
-                    done[path] = verified
-                    while waiting and waiting[0] in done:
-                        yield done.pop(waiting.popleft())
-        yield from (done.pop(path) for path in waiting)
+                yield from _ClusterRun(ray, settings, planned, self).measure(on_start)
 
 
 class _ClusterRun:
@@ -97,23 +93,15 @@ class _ClusterRun:
     lets a task wait for ever that no machine can take.
     """
 
-    def __init__(
-        self,
-        ray: Any,
-        settings: Settings,
-        planned: Mapping[str, Plan],
-        documents: Mapping[str, Document],
-        how: RayCluster,
-    ) -> None:
+    def __init__(self, ray: Any, settings: Settings, planned: Planned, how: RayCluster) -> None:
         if settings.meter == "auto":
             has_gpu = ray.cluster_resources().get("GPU", 0) >= 1
             settings = replace(settings, meter="cuda" if has_gpu else "simulated")
-        self._ray, self._settings, self._how = ray, settings, how
-        self._planned, self._documents = planned, documents
+        self._ray, self._settings, self._planned, self._how = ray, settings, planned, how
         self._left_out: dict[str, str] = {}
         """Why a machine measures nothing, by its ID."""
         self._tries: Counter[str] = Counter()
-        revisions = [revision for todo in planned.values() for revision in todo.revisions.values()]
+        revisions = [revision for _, todo in planned.values() for revision in todo.revisions.values()]
         commits = {str(revision): revision.commit for revision in revisions}
         try:
             pack, objects = packed(settings.root, commits.values(), how.say)
@@ -136,15 +124,15 @@ class _ClusterRun:
         self._objects = ray.put(PickleBuffer(objects))
         self._task = ray.remote(verify_on_ray)
 
-    def measure(self, on_start: Callable[[Document], None]) -> Iterator[tuple[str, Verified]]:
-        """Each document by its path as soon as its answer is there."""
+    def measure(self, on_start: Callable[[Document], None]) -> Iterator[Verified]:
+        """Each document as soon as its answer is there."""
         waiting: deque[str] = deque(self._planned)
         pending: dict[Any, tuple[str, str]] = {}
         while waiting or pending:
             # Whoever asks a head that has died waits for ever.
             if not self._has_head():
                 for path in (*(path for path, _ in pending.values()), *waiting):
-                    yield path, self._inconclusive(path, "the head of the cluster is gone")
+                    yield self._inconclusive(path, "the head of the cluster is gone")
                 return
             alive = [each for each in self._ray.nodes() if each["Alive"] and each["Resources"].get("CPU")]
             machines = {node["NodeID"]: node for node in alive}
@@ -159,7 +147,7 @@ class _ClusterRun:
                     if machine not in self._left_out and self._fits(path, node["Resources"])
                 }
                 if not free:
-                    yield path, self._inconclusive(path, self._why_nowhere(path))
+                    yield self._inconclusive(path, self._why_nowhere(path))
                     continue
                 machine = min(free, key=free.__getitem__)
                 resources = machines[machine]["Resources"]
@@ -167,7 +155,7 @@ class _ClusterRun:
                     held_back.append(path)
                     continue
                 busy[machine] += 1
-                on_start(self._documents[path])
+                on_start(self._planned[path][0])
                 pending[self._submit(path, machine, resources["CPU"])] = path, machine
             waiting.extend(held_back)
             for reference in self._ray.wait(list(pending), timeout=_POLL_SECONDS)[0] if pending else ():
@@ -177,7 +165,7 @@ class _ClusterRun:
                 if done is None:
                     waiting.appendleft(path)
                 else:
-                    yield path, done
+                    yield done
 
     def _has_head(self) -> bool:
         """Whether the head of the cluster answers; a minute after it has died Ray ends this process."""
@@ -204,7 +192,7 @@ class _ClusterRun:
     def _needs(self, path: str, processors: float = 1.0) -> dict[str, float]:
         """What a verification needs of a machine, by Ray's names; all its processors where it takes times."""
         return {
-            "CPU": processors if self._planned[path].is_timed else 1.0,
+            "CPU": processors if self._planned[path][1].is_timed else 1.0,
             "memory": float(self._settings.memory),
             **({"GPU": 1.0} if self._settings.meter == "cuda" else {}),
             **self._settings.resources,
@@ -215,7 +203,7 @@ class _ClusterRun:
 
     def _submit(self, path: str, machine: str, processors: float) -> Any:
         """Submit a verification to a machine; Ray's reference to the answer."""
-        todo, needs = self._planned[path], self._needs(path, processors)
+        todo, needs = self._planned[path][1], self._needs(path, processors)
         # Each revision is measured on its own, then results may be compared and times be taken.
         parts = len(set(todo.revisions.values())) + 3
         task = self._task.options(
@@ -247,16 +235,17 @@ class _ClusterRun:
             self._tries[path] += 1
             if self._tries[path] < _TRIES:
                 return None
-            lost = "its process or its machine was lost, also when it was tried again"
+            lost = "its process or its machine was lost, at every try"
             return self._inconclusive(path, f"{lost}: {type(error).__name__}")
         if "reason" not in answer:
-            return record(verified_from(answer, self._documents[path]), self._settings)
+            return record(verified_from(answer, self._planned[path][0]), self._settings)
         reason = f"on {host}: {answer['reason']}"
         if not answer.get("of_machine"):
             return self._inconclusive(path, reason)
         if machine not in self._left_out:
             self._left_out[machine] = reason
-            self._how.on_left_out(f"nothing is measured {reason}")
+            self._how.left_out.append(reason)
+            self._how.say(f"nothing is measured {reason}")
         return None
 
     def _why_nowhere(self, path: str) -> str:
@@ -269,7 +258,8 @@ class _ClusterRun:
         return "; ".join([f"no {which} has what it asks for: {needs}", *reasons])
 
     def _inconclusive(self, path: str, reason: str) -> Verified:
-        return Verified(self._documents[path], inconclusive(self._planned[path], self._settings, reason))
+        document, todo = self._planned[path]
+        return Verified(document, inconclusive(todo, self._settings, reason))
 
 
 @contextmanager
@@ -335,7 +325,7 @@ def _reach(address: str) -> None:
             if os.environ.get("RAY_USE_TLS", "0") == "0":
                 connection.sendall(_PREFACE)
                 if connection.recv(_HEADER_BYTES)[_TYPE] != _SETTINGS_FRAME:
-                    raise OSError("what listens there is none")
+                    raise OSError("another service listens there")
     except (OSError, OverflowError) as error:
         raise UnreachableError(f"there is no Ray cluster at {address}: {error}") from None
 

@@ -14,21 +14,16 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
-from finding_tickets.model.verification import MeasuredTicket
-from finding_tickets.verify.judge import FIX, FOUND, check, questions
+from finding_tickets.model.ticket import Claim
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.verify.judge import FIX, FOUND, check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.verify import (
-    Settings,
-    cannot_time,
-    measured_of,
-    time_job,
-    times_of,
-    timing_device,
-)
+from finding_tickets.verify.times import cannot_time, take_times
+from finding_tickets.verify.verify import Settings, measured_of
 
+# Metrics that a cheat is not held to: the compiler sees its wrapper.
 NOT_TRIED = frozenset({"graph_breaks"})
-"""Metrics that a cheat is not held to: the compiler sees its wrapper."""
 
 
 class Fate(StrEnum):
@@ -81,7 +76,7 @@ def audit(
     audits: dict[str, _Audit] = {}
     for document in documents:
         try:
-            made = _plan_audit(document, settings)
+            made = _plan_audit(document, isolation, settings)
         except BadDataError as error:
             yield Audited(document, error=error)
             continue
@@ -90,64 +85,18 @@ def audit(
         else:
             audits[document.path] = made
     names = [HONEST, *(cheat.id for cheat in cheats)]
-    tasks = {
-        (path, name): made.task(TARGET, name, settings) for path, made in audits.items() for name in names
-    }
+    tasks = {(path, name): made.task(TARGET, name) for path, made in audits.items() for name in names}
     arrived: dict[str, dict[str, TaskOutcome]] = {path: {} for path in audits}
     for (path, name), outcome in isolation.run(tasks):
         arrived[path][name] = outcome
         if len(arrived[path]) == len(names) and not audits[path].timed:
-            yield _conclude(audits[path], arrived[path], cheats, isolation, settings)
+            yield audits[path].conclude(arrived[path], cheats)
     for path, made in audits.items():
         if made.timed:
-            yield _conclude(made, arrived[path], cheats, isolation, settings)
+            yield made.conclude(arrived[path], cheats)
 
 
-@dataclass(frozen=True)
-class _Audit:
-    """One document with the plan of its audit: the variants that are run and the claims about the subject.
-
-    ``timed`` are those claims that are about its time.
-    """
-
-    document: Document
-    plan: Plan
-    subject: str
-    payload: Mapping[str, Any]
-    timed: tuple[Claim, ...]
-
-    def task(self, target: str, cheat: str, settings: Settings, **more: Any) -> Task:
-        """The task to try one cheat, or to time it."""
-        payload = {**self.payload, **more, "cheat": cheat}
-        return settings.task(target, payload, Path(self.payload["job"]["code"]))
-
-    def with_times(
-        self, cheat: str, measured: MeasuredTicket, isolation: Isolation, settings: Settings
-    ) -> MeasuredTicket:
-        """What was measured of a cheat, with its times; nothing else runs meanwhile."""
-        variants = {
-            name: at for name, at in self.plan.variants.items() if name in self.payload["job"]["variants"]
-        }
-        code = Code(self.payload["job"]["code"], variants)
-        asked = questions(self.timed, measured)
-        job = asdict(time_job(self.plan, [code], asked, measured, settings.timeout))
-        ((_, outcome),) = isolation.run({cheat: self.task(TIMING, cheat, settings, job=job)})
-        return measured.model_copy(update={"times": times_of(outcome, timing_device(measured))})
-
-
-def subject_of(todo: Plan) -> str | None:
-    """The variant that cheats stand in for: the fix, or else the first that is claimed to do what it should.
-
-    A ticket that keeps its code has no fix, and yet other variants whose results are compared.
-    """
-    about = {claim.variant for claim in todo.claims}
-    if FIX in about:
-        return FIX
-    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT}
-    return next((name for name in todo.variants if name in compared and name != FOUND), None)
-
-
-def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
+def _plan_audit(document: Document, isolation: Isolation, settings: Settings) -> _Audit | str:
     """What to measure for an audit, or why it cannot be.
 
     Raises:
@@ -167,13 +116,12 @@ def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
     targets = {claim.value for claim in claims if claim.metric == SAME_RESULT}
     targets |= {parse_ratio(claim.value, subject, todo.variants).reference for claim in timed}
     wanted = {name: at for name, at in todo.variants.items() if name in {FOUND, subject, *targets}}
-    # All run in the process of the cheat, which has the code as found beside it.
+    # All run in the process of the cheat, at its revision; only the code as found comes from its own.
     revision = todo.revisions.get(subject)
     revisions = dict.fromkeys(wanted, revision) if revision else {}
+    alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
     try:
-        only_found = replace(todo, variants={FOUND: todo.variants[FOUND]}, claims=())
-        (original,) = only_found.jobs(settings.meter, Path()).values()
-        alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
+        folders = {name: code.folder for code in todo.code().values() for name in code.variants}
         (job,) = alone.jobs(settings.meter, Path()).values()
     except RevisionError as error:
         return str(error)
@@ -182,53 +130,94 @@ def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
         "subject": subject,
         "found": {
             "source": asdict(todo.variants[FOUND]),
-            "code": original.code,
+            "code": folders[FOUND],
             "runs": FOUND in targets,
         },
     }
-    return _Audit(document, alone, subject, payload, timed)
+    return _Audit(document, alone, subject, payload, timed, isolation, settings)
 
 
-def _conclude(
-    made: _Audit,
-    outcomes: Mapping[str, TaskOutcome],
-    cheats: Sequence[Cheat],
-    isolation: Isolation,
-    settings: Settings,
-) -> Audited:
-    """What became of the cheats, unless the fix itself would not pass in their place."""
+def subject_of(todo: Plan) -> str | None:
+    """The variant that cheats stand in for: the fix, or else the first that is claimed to do what it should.
 
-    def judge(cheat: str) -> tuple[tuple[str, ...], str, str | None]:
-        """The claims that speak against a cheat, why one was not checked, and why there was no run."""
-        measured = measured_of(outcomes[cheat])
+    A ticket that keeps its code has no fix, and yet other variants whose results are compared.
+    """
+    about = {claim.variant for claim in todo.claims}
+    if FIX in about:
+        return FIX
+    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT}
+    return next((name for name in todo.variants if name in compared and name != FOUND), None)
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """The audit of one document: what is run, and the claims about the subject that are about its time."""
+
+    document: Document
+    plan: Plan
+    subject: str
+    payload: Mapping[str, Any]
+    timed: tuple[Claim, ...]
+    isolation: Isolation
+    settings: Settings
+
+    def task(self, target: str, cheat: str, **more: Any) -> Task:
+        """The task to try one cheat, or to time it."""
+        payload = {**self.payload, **more, "cheat": cheat}
+        return self.settings.task(target, payload, Path(self.payload["job"]["code"]))
+
+    def conclude(self, outcomes: Mapping[str, TaskOutcome], cheats: Sequence[Cheat]) -> Audited:
+        """What became of the cheats, unless the fix itself would not pass in their place."""
+        tried = []
+        try:
+            honest = self._claims_against(HONEST, outcomes[HONEST])
+            if honest:
+                names = "" if isinstance(honest, str) else ", ".join(claim.id for claim in honest)
+                why = (
+                    f"{self.subject} itself does not pass: {f'not as expected: {names}' if names else honest}"
+                )
+                return Audited(self.document, self.subject, reason=why)
+            for cheat in cheats:
+                against = self._claims_against(cheat.id, outcomes[cheat.id])
+                if not isinstance(against, str):
+                    # A claim that cannot be checked is as good as false.
+                    unchecked = next((claim.measured for claim in against if claim.holds is None), "")
+                    by = tuple(claim.id for claim in against)
+                    tried.append(Tried(cheat, Fate.CAUGHT if by else Fate.MISSED, by, unchecked))
+                elif against.startswith((f"{self.subject}: ", f"{self.subject} at ")):
+                    # The meter refuses what it cannot measure, and names the variant.
+                    tried.append(Tried(cheat, Fate.CAUGHT, ("meter",), against.partition(": ")[2]))
+                else:
+                    tried.append(Tried(cheat, Fate.UNTRIED, (), against))
+        except BadDataError as error:
+            return Audited(self.document, self.subject, error=error.in_file(self.document.path))
+        return Audited(self.document, self.subject, tuple(tried))
+
+    def _claims_against(self, cheat: str, outcome: TaskOutcome) -> list[ClaimResult] | str:
+        """The claims that speak against a cheat, or why it did not run."""
+        measured = measured_of(outcome)
         if isinstance(measured, str):
-            return (), "", measured
-        against = [claim for claim in check(made.plan.claims, measured) if not claim.as_expected]
-        if not against and made.timed and not cannot_time(measured):
+            return measured
+        claims = self.plan.claims
+        against = [claim for claim in check(claims, measured) if not claim.as_expected]
+        if not against and self.timed and not cannot_time(measured):
             # Times are taken of what nothing else has caught.
-            timed = made.with_times(cheat, measured, isolation, settings)
-            claims = (*made.plan.claims, *made.timed)
-            against = [claim for claim in check(claims, timed) if not claim.as_expected]
-        # A claim that cannot be checked is as good as false.
-        unchecked = next((claim.measured for claim in against if claim.holds is None), "")
-        return tuple(claim.id for claim in against), unchecked, None
+            claims = (*claims, *self.timed)
+            against = [
+                claim for claim in check(claims, self._with_times(cheat, measured)) if not claim.as_expected
+            ]
+        return against
 
-    tried = []
-    try:
-        against, _, reason = judge(HONEST)
-        if reason is not None or against:
-            why = reason or f"not as expected: {', '.join(against)}"
-            return Audited(made.document, made.subject, reason=f"{made.subject} itself does not pass: {why}")
-        for cheat in cheats:
-            against, unchecked, reason = judge(cheat.id)
-            if reason is None:
-                fate = Fate.CAUGHT if against else Fate.MISSED
-                tried.append(Tried(cheat, fate, against, unchecked))
-            elif reason.startswith((f"{made.subject}: ", f"{made.subject} at ")):
-                # The meter refuses what it cannot measure, and names the variant.
-                tried.append(Tried(cheat, Fate.CAUGHT, ("meter",), reason.partition(": ")[2]))
-            else:
-                tried.append(Tried(cheat, Fate.UNTRIED, (), reason))
-    except BadDataError as error:
-        return Audited(made.document, made.subject, error=error.in_file(made.document.path))
-    return Audited(made.document, made.subject, tuple(tried))
+    def _with_times(self, cheat: str, measured: MeasuredTicket) -> MeasuredTicket:
+        """What was measured of a cheat, with its times; nothing else runs meanwhile."""
+        job, timeout = self.payload["job"], self.settings.timeout
+        # The code as found has a folder of its own, which the payload names.
+        beside = {name: at for name, at in self.plan.variants.items() if name in job["variants"]}
+
+        def run(job: dict[str, Any]) -> TaskOutcome:
+            ((_, outcome),) = self.isolation.run({cheat: self.task(TIMING, cheat, job=job)})
+            return outcome
+
+        codes = [Code(job["code"], beside)]
+        times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
+        return measured.model_copy(update={"times": times})

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, floor, inf
@@ -24,8 +25,12 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.ground.files import fixes_folder
+from finding_tickets.model.ticket import Claim
+from finding_tickets.model.verification import Evidence
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.register.load import files_of
+from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
 from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, verifier_of
 
@@ -45,8 +50,8 @@ class ChangeKind(StrEnum):
     REMOVED = "removed"
 
 
+# What no branch needs to name: all that was demanded before still is.
 HARMLESS = frozenset({ChangeKind.ADDED, ChangeKind.TIGHTENED})
-"""What no branch needs to name: all that was demanded before still is."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +80,40 @@ class Change:
 
 @dataclass(frozen=True)
 class Side:
-    """A document and the root of its register, at the base or in the work tree."""
+    """A ticket at the base or in the work tree, and what is recorded of it there.
+
+    ``root`` is that of the register, ``files`` has the bytes of each file of evidence, and ``current`` is the
+    verdict of all. ``problem`` is why a file of evidence cannot be read; there is no evidence then.
+    """
 
     document: Document
     root: Path
+    evidence: tuple[Evidence, ...] = ()
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    current: CurrentVerdict = field(default_factory=CurrentVerdict)
+    problem: BadDataError | None = None
+
+    def content(self, file: str) -> bytes | None:
+        """The bytes of a file; None where it cannot be read."""
+        try:
+            return (self.root / file).read_bytes()
+        except OSError:
+            return None
+
+    @property
+    def text(self) -> bytes:
+        """All that the document is read from."""
+        files = [self.document.path, *sorted(files_of(self.document) - {self.document.path})]
+        return b"\n".join(self.content(file) or b"" for file in files)
+
+    def imported(self, *, with_variants: bool) -> frozenset[str]:
+        """The files of the repository that the evidence depends on."""
+        return frozenset(
+            each.name
+            for evidence in self.evidence
+            for each in evidence.inputs
+            if each.kind == "file" and each.name != REMEDIATION and (with_variants or not each.is_subject)
+        )
 
 
 def changes(base: Side, head: Side, points: Points, imported: Collection[str]) -> tuple[Change, ...]:
@@ -86,13 +121,50 @@ def changes(base: Side, head: Side, points: Points, imported: Collection[str]) -
 
     ``points`` are the sweep of the base's evidence, empty where there is none.
     """
-    found = [*_verifier(base, head, imported), *_variants(base, head)]
-    decisions = [
-        side.document.remediation.decision if side.document.remediation else "fix" for side in (base, head)
-    ]
-    if decisions[0] != decisions[1]:
-        found.append(Change("decision", ChangeKind.CHANGED, *decisions))
+    before, after = _texts(base), _texts(head)
+    found = []
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            kind = ChangeKind.CHANGED if old and new else ChangeKind.REMOVED if old else ChangeKind.ADDED
+            found.append(Change(name, kind, old, new))
+    for name, file in _files(base, before, imported):
+        # Of what is called otherwise now, or is gone, that has been said.
+        is_said = before[name] != after.get(name) and before[name].partition(":")[0] == file
+        if name in after and not is_said and base.content(file) != head.content(file):
+            found.append(Change(name, ChangeKind.CHANGED, file, None))
     return (*found, *_claims(base.document, head.document, points))
+
+
+def _texts(side: Side) -> dict[str, str]:
+    """What a ticket names as its verifier, variants and decision."""
+    verifier, remediation = verifier_of(side.document, side.root), side.document.remediation
+    places: dict[str, str] = {}
+    # Files that are no variants are an error of the plan, which says so.
+    with suppress(BadDataError):
+        places = places_of(side.document, side.root)
+    return {
+        **({"verifier": verifier} if verifier else {}),
+        **{f"variants.{name}": place for name, place in places.items()},
+        "decision": remediation.decision if remediation else "fix",
+    }
+
+
+def _files(base: Side, texts: Mapping[str, str], imported: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The files that a fix is measured by, each with the name of what it is part of."""
+    if verifier := texts.get("verifier"):
+        yield "verifier", verifier
+        # What stands beside a verifier belongs to it, unless that is the code under test.
+        folder = Path(verifier).parent
+        if folder != Path() and "src" not in folder.parts[:1]:
+            beside = sorted(file for file in imported if Path(file).is_relative_to(folder))
+            yield from (("verifier", file) for file in beside if file != verifier)
+    for name, place in texts.items():
+        # A copy that is kept for the ticket is no code in use; the fix is what the branch is about.
+        file = place.partition(":")[0]
+        is_copy = Path(file).is_relative_to(fixes_folder(base.document.id.value))
+        if is_copy and "@" not in place and name not in {"verifier", f"variants.{FIX}"}:
+            yield name, file
 
 
 def accepted(found: Iterable[Change], base: bytes, head: bytes, by_command: str | None) -> tuple[Change, ...]:
@@ -104,94 +176,46 @@ def accepted(found: Iterable[Change], base: bytes, head: bytes, by_command: str 
         for match in filter(None, map(_ACCEPTED.match, lines))
         for name in match["names"].split(",")
     }
-    return tuple(
-        change
-        if change.kind in HARMLESS
-        else replace(
-            change,
-            accepted=by_command or named.get(change.name) or named.get(change.name.partition(".")[0]),
-        )
-        for change in found
-    )
 
+    def by(name: str) -> str | None:
+        # ``found`` names all claims about that variant.
+        return by_command or named.get(name) or named.get(name.partition(".")[0])
 
-def _verifier(base: Side, head: Side, imported: Collection[str]) -> Iterator[Change]:
-    before, after = verifier_of(base.document, base.root), verifier_of(head.document, head.root)
-    if before is None:
-        return
-    if after is None:
-        yield Change("verifier", ChangeKind.REMOVED, before, None)
-        return
-    if before != after:
-        yield Change("verifier", ChangeKind.CHANGED, before, after)
-    # What stands beside a verifier belongs to it, unless that is the code under test.
-    folder = Path(before).parent
-    is_apart = folder != Path() and "src" not in folder.parts[:1]
-    beside = {file for file in imported if is_apart and Path(file).is_relative_to(folder)} - {before}
-    for file in [*([before] if before == after else []), *sorted(beside)]:
-        if _content(base.root / file) != _content(head.root / file):
-            yield Change("verifier", ChangeKind.CHANGED, file, None)
-
-
-def _variants(base: Side, head: Side) -> Iterator[Change]:
-    places = []
-    for side in (base, head):
-        try:
-            places.append(places_of(side.document, side.root))
-        except BadDataError:
-            places.append({})
-    before, after = places
-    for name in dict.fromkeys([*before, *after]):
-        if name not in before:
-            yield Change(f"variants.{name}", ChangeKind.ADDED, None, after[name])
-        elif name not in after:
-            yield Change(f"variants.{name}", ChangeKind.REMOVED, before[name], None)
-        elif before[name] != after[name]:
-            yield Change(f"variants.{name}", ChangeKind.CHANGED, before[name], after[name])
-        elif name != FIX and "@" not in before[name]:
-            # A copy that is kept for the ticket is what a fix is measured by, and no code in use.
-            file = before[name].partition(":")[0]
-            is_copy = Path(file).is_relative_to(fixes_folder(base.document.id.value))
-            if is_copy and _content(base.root / file) != _content(head.root / file):
-                yield Change(f"variants.{name}", ChangeKind.CHANGED, file, None)
-
-
-def _content(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return None
+    return tuple(each if each.kind in HARMLESS else replace(each, accepted=by(each.name)) for each in found)
 
 
 def _claims(base: Document, head: Document, points: Points) -> Iterator[Change]:
     """What became of claims, by variant and metric: the number of a claim among several says nothing."""
-    sides: list[dict[str, list[Claim]]] = [{}, {}]
-    for claims, document in zip(sides, (base, head), strict=True):
-        for claim in document.remediation.claims if document.remediation else ():
-            claims.setdefault(f"{claim.variant}.{claim.metric}", []).append(claim)
-    before, after = sides
+    before, after = _claims_by_name(base), _claims_by_name(head)
     for name in dict.fromkeys([*before, *after]):
-        old, new = before.get(name, []), after.get(name, [])
-        was, now = {stated(claim) for claim in old}, {stated(claim) for claim in new}
-        added = [claim for claim in new if stated(claim) not in was]
-        gone = [claim for claim in old if stated(claim) not in now]
-        for claim in gone:
-            text, texts = stated(claim), "; ".join(map(stated, added)) or None
-            kinds = {_compare(claim, other, points): other for other in new}
+        old, new = before.get(name, {}), after.get(name, {})
+        added = {text: claim for text, claim in new.items() if text not in old}
+        gone = {text: claim for text, claim in old.items() if text not in new}
+        for text, claim in gone.items():
+            kinds = {_compare(claim, other, points): said for said, other in new.items()}
+            now: str | None = "; ".join(added) or None
+            # What any claim of the branch demands as much is not lost.
             if ChangeKind.TIGHTENED in kinds:
-                other = stated(kinds[ChangeKind.TIGHTENED])
-                yield Change(name, ChangeKind.TIGHTENED, text, other)
-            elif texts is None:
-                yield Change(name, ChangeKind.REMOVED, text, None)
-            elif len(added) == 1 and _compare(claim, added[0], points) is ChangeKind.LOOSENED:
-                yield Change(name, ChangeKind.LOOSENED, text, texts)
+                kind, now = ChangeKind.TIGHTENED, kinds[ChangeKind.TIGHTENED]
+            elif not added:
+                kind = ChangeKind.REMOVED
             else:
-                yield Change(name, ChangeKind.CHANGED, text, texts)
+                compared = [_compare(claim, other, points) for other in added.values()]
+                kind = ChangeKind.LOOSENED if compared == [ChangeKind.LOOSENED] else ChangeKind.CHANGED
+            yield Change(name, kind, text, now)
         if not gone:
-            yield from (Change(name, ChangeKind.ADDED, None, stated(claim)) for claim in added)
+            yield from (Change(name, ChangeKind.ADDED, None, text) for text in added)
 
 
-def stated(claim: Claim) -> str:
+def _claims_by_name(document: Document) -> dict[str, dict[str, Claim]]:
+    """The claims about each metric of each variant, by all that they say."""
+    found: dict[str, dict[str, Claim]] = {}
+    for claim in document.remediation.claims if document.remediation else ():
+        found.setdefault(f"{claim.variant}.{claim.metric}", {})[_stated(claim)] = claim
+    return found
+
+
+def _stated(claim: Claim) -> str:
     """All that a claim says, but for why."""
     within = f" within {claim.tolerance:g}" if claim.tolerance is not None else ""
     where = ", ".join(f"{name} {condition}" for name, condition in sorted(claim.at.items()))
@@ -207,10 +231,10 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
         return ChangeKind.CHANGED
     try:
         where_old, where_new = parse_conditions(old.at), parse_conditions(new.at)
-        here: list[Mapping[str, int]] = [point for point in points if meets(dict(point), where_old)]
+        here: list[Mapping[str, int]] = [point for point in points if meets(point, where_old)]
         if not here:
             return ChangeKind.CHANGED
-        if not all(meets(dict(point), where_new) for point in here):
+        if not all(meets(point, where_new) for point in here):
             return ChangeKind.LOOSENED
         if old.metric == SAME_RESULT:
             if old.value != new.value:
@@ -228,8 +252,7 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
             (reference,) = names
             here = [{**point, reference: 1} for point in here]
         for point in here:
-            was = _bounds(before, point, whole=old.metric != SECONDS)
-            now = _bounds(after, point, whole=old.metric != SECONDS)
+            was, now = (_bounds(one, point, whole=old.metric != SECONDS) for one in (before, after))
             if was is None or now is None:
                 return ChangeKind.CHANGED
             if now[0] < was[0] or now[1] > was[1]:

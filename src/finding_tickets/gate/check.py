@@ -8,7 +8,8 @@ from functools import cached_property
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode
-from finding_tickets.gate.branch import Base, BranchTicket, TicketEvidence
+from finding_tickets.gate.branch import Base, BranchTicket
+from finding_tickets.gate.changes import Side
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import ClaimResult, Verification
@@ -20,44 +21,44 @@ from finding_tickets.register.staleness import ABSENT, rank
 from finding_tickets.verify.evidence import digest, dump, name_of
 from finding_tickets.verify.verify import Settings, Verified, verify
 
+GUARDED = ("tickets", "evidence", "meter", "largest_file")
+# Settings that decide which tickets there are and which are closed, what counts, and where evidence is.
+GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
+
+# Modules that Python runs before any other, where it finds them.
+STARTUP = ("sitecustomize", "usercustomize")
+
 AGAIN = "tickets verify {id}, and commit the evidence"
 NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
 ACCEPT = "where that is meant: --accept {id}"
 
-GUARDED = ("tickets", "evidence", "meter", "largest_file")
-GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
-"""Settings that decide which tickets there are and which are closed, what counts, and where evidence is."""
+# What a branch must not do, by name, and what to do where it does; docs/ci.md explains each.
+RULES = {
+    "gate-unmeasured": AGAIN,
+    "gate-worse": ACCEPT,
+    "gate-claim": ACCEPT,
+    "gate-stale": AGAIN,
+    "gate-evidence": AGAIN,
+    "gate-unchecked": ACCEPT,
+    "gate-inconclusive": ACCEPT,
+    "gate-closed": ACCEPT,
+    "gate-changed": NAME_IT,
+    "gate-gone": ACCEPT,
+}
 
-STARTUP = ("sitecustomize", "usercustomize")
-"""Modules that Python runs before any other, where it finds them."""
+# The rules that ``--accept`` turns into warnings; measuring again mends the others.
+ACCEPTABLE = frozenset(rule for rule, hint in RULES.items() if hint is not AGAIN)
 
-RULES = (
-    "gate-unmeasured",
-    "gate-worse",
-    "gate-claim",
-    "gate-stale",
-    "gate-evidence",
-    "gate-unchecked",
-    "gate-inconclusive",
-    "gate-closed",
-    "gate-changed",
-    "gate-gone",
-)
-"""What a branch must not do, by name; docs/ci.md explains each."""
-
-ACCEPTABLE = frozenset(RULES) - {"gate-unmeasured", "gate-stale", "gate-evidence"}
-"""The rules that ``--accept`` turns into warnings; measuring again mends the others."""
-
+# The exit code of a rule that is not ``GATE_FAILED``.
 CODES: Mapping[str, ExitCode] = {
     "gate-unmeasured": ExitCode.BAD_DATA,
     "gate-unread": ExitCode.BAD_DATA,
     "gate-unchecked": ExitCode.INCONCLUSIVE,
     "gate-inconclusive": ExitCode.INCONCLUSIVE,
 }
-"""The exit code of a rule that is not ``GATE_FAILED``."""
 
-Said = Iterator[tuple[str, str, str]]
-"""A rule, what is to be said, and what to do."""
+# A rule, and what is to be said.
+Said = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Judged:
     @property
     def before(self) -> Verification | None:
         """What the base has measured, in the same environment where it has been there."""
-        return _most_alike(self.pair.before, self.own.verification if self.own else None)
+        return _most_alike(self.pair.base, self.own.verification if self.own else None)
 
     @property
     def base(self) -> Verdict | None:
@@ -92,7 +93,7 @@ class Judged:
     @property
     def recorded(self) -> Verdict | None:
         """The verdict that the evidence of the branch states, fresh or not."""
-        after = _most_alike(self.pair.after, None)
+        after = _most_alike(self.pair.head, None)
         return after.verdict if after else None
 
     @cached_property
@@ -102,20 +103,17 @@ class Judged:
         remediation = document.remediation
         file, line = (remediation.path, remediation.span.line) if remediation else (document.path, 1)
         made = []
-        for said in (_of_measurement(self), _of_evidence(self), _of_document(self)):
-            for rule, message, hint in said:
-                accepted = self.is_accepted and rule in ACCEPTABLE
-                made.append(
-                    Problem(
-                        level=Level.WARNING if accepted else Level.ERROR,
-                        rule=rule,
-                        file=file,
-                        line=line,
-                        message=f"{self.pair.id}: {message}",
-                        hint="accepted by the command line" if accepted else hint.format(id=self.pair.id),
-                    )
-                )
+        for rule, message in (*_of_measurement(self), *_of_evidence(self), *_of_document(self)):
+            accepted = self.is_accepted and rule in ACCEPTABLE
+            hint = RULES[rule].format(id=self.pair.id)
+            made.append(_problem(rule, file, line, f"{self.pair.id}: {message}", hint, accepted=accepted))
         return tuple(made)
+
+
+def _problem(rule: str, file: str, line: int, message: str, hint: str, *, accepted: bool) -> Problem:
+    level = Level.WARNING if accepted else Level.ERROR
+    hint = "accepted by the command line" if accepted else hint
+    return Problem(level=level, rule=rule, file=file, line=line, message=message, hint=hint)
 
 
 def judge(
@@ -131,42 +129,36 @@ def judge(
     ``named`` are the IDs whose changes the command line accepts. ``tell`` is told of each measurement as soon
     as it is done. ``settings`` are those for the work tree.
     """
-    by_command = {name.casefold() for name in named}
-    # A ticket that is gone may have stood in the file of another one.
-    judged = {
-        (pair.document.path, pair.head is None): Judged(pair, is_accepted=pair.id.casefold() in by_command)
-        for pair in tickets
-        if pair.why
-    }
+    changed = [pair for pair in tickets if pair.why]
     settings = replace(settings, record=False)
-    wanted = []
-    for key, one in judged.items():
-        if one.pair.head and (error := broken(one.pair.document, head)):
-            judged[key] = replace(one, own=Verified(one.pair.document, error=error))
-        elif one.pair.head:
-            wanted.append(one.pair)
-    # All are at the same base, whose claims are held to the work tree's code with the base's verifiers.
-    held = [pair for pair in wanted if pair.base and pair.is_held_to_base]
-    verifiers = next((pair.base.root for pair in held if pair.base), None)
-    documents = [
-        pair.document.model_copy(update={"remediation": pair.base.document.remediation})
-        for pair in held
-        if pair.base
-    ]
-    for verified in verify([pair.document for pair in wanted], isolation, settings):
-        key = (verified.document.path, False)
-        judged[key] = replace(judged[key], own=verified)
-        tell(_progress(verified, ""))
-    for verified in verify(documents, isolation, replace(settings, verifiers=verifiers)):
-        key = (verified.document.path, False)
-        judged[key] = replace(judged[key], held=verified)
-        tell(_progress(verified, " by the base's verifier and claims"))
-    return tuple(judged.values())
-
-
-def _progress(verified: Verified, how: str) -> str:
-    what = verified.verification.verdict if verified.verification else f"not measured: {verified.error}"
-    return f"{verified.document.id.value}{how}: {what}"
+    own: dict[str, Verified] = {}
+    held: dict[str, Verified] = {}
+    as_branch, as_base, verifiers = [], [], None
+    for pair in changed:
+        document = pair.document
+        if pair.head and (error := broken(document, head)):
+            own[document.path] = Verified(document, error=error)
+        elif pair.head:
+            as_branch.append(document)
+            if pair.base and pair.is_held_to_base:
+                # The base's claims and verifier, on the work tree's code; all are at the same base.
+                remediation, verifiers = pair.base.document.remediation, pair.base.root
+                as_base.append(document.model_copy(update={"remediation": remediation}))
+    runs = [(own, verify(as_branch, isolation, settings), "")]
+    settings = replace(settings, verifiers=verifiers)
+    runs.append((held, verify(as_base, isolation, settings), " by the base's verifier and claims"))
+    for done, run, how in runs:
+        for verified in run:
+            done[verified.document.path] = verified
+            verdict = verified.verification.verdict if verified.verification else None
+            tell(f"{verified.document.id.value}{how}: {verdict or f'not measured: {verified.error}'}")
+    by_command = {name.casefold() for name in named}
+    judged = []
+    for pair in changed:
+        # A ticket that is gone may have stood in the file of another one.
+        path = pair.document.path if pair.head else ""
+        judged.append(Judged(pair, own.get(path), held.get(path), pair.id.casefold() in by_command))
+    return tuple(judged)
 
 
 def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Problem]:
@@ -175,8 +167,8 @@ def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Pro
     if base.register:
         old, new = base.register.config, head.config
         names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
-        words = old.vocabulary, new.vocabulary
-        names += [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
+        was, now = old.vocabulary, new.vocabulary
+        names += [name for name in GUARDED_WORDS if getattr(was, name) != getattr(now, name)]
         if names:
             found["tickets.toml"] = f"the configuration is another one than the base's: {', '.join(names)}"
     for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
@@ -184,15 +176,9 @@ def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Pro
             if digest(head.root / file) not in {ABSENT, digest(base.root / file)}:
                 why = "and Python runs it before anything is measured"
                 found[file] = f"{file} is another one than the base's, {why}"
+    hint = ACCEPT.format(id="configuration")
     for file, message in found.items():
-        yield Problem(
-            level=Level.WARNING if accepted else Level.ERROR,
-            rule="gate-configuration",
-            file=file,
-            line=1,
-            message=message,
-            hint=None if accepted else ACCEPT.format(id="configuration"),
-        )
+        yield _problem("gate-configuration", file, 1, message, hint, accepted=accepted)
 
 
 def unread(base: Register | None, head: Register) -> Iterator[Problem]:
@@ -226,9 +212,9 @@ def is_fixed(document: Document) -> bool:
     return status is Status.FIXED or (status is None and outcome is Outcome.FIXED)
 
 
-def _most_alike(recorded: TicketEvidence, like: Verification | None) -> Verification | None:
+def _most_alike(side: Side | None, like: Verification | None) -> Verification | None:
     """The recorded verification of the same environment, else the one that counts most."""
-    found = [evidence.verification for evidence in recorded.evidence]
+    found = [evidence.verification for evidence in side.evidence] if side else []
     same = [one for one in found if like and name_of(one) == name_of(like)]
     return next(iter([*same, *sorted(found, key=rank)]), None)
 
@@ -239,20 +225,21 @@ def _statement(claim: ClaimResult) -> str:
 
 def _of_measurement(judged: Judged) -> Said:
     """What measuring a ticket again says against the branch."""
-    done, before = judged.measured, judged.before
+    done, before, head = judged.measured, judged.before, judged.pair.head
     runs = [each for each in (judged.own, judged.held) if each]
     for verified in runs:
         if verified.error:
             by = " by the base's verifier and claims" if verified is judged.held else ""
-            yield "gate-unmeasured", f"cannot be measured{by}: {verified.error}", AGAIN
+            yield "gate-unmeasured", f"cannot be measured{by}: {verified.error}"
     # A verdict that is worse than the base's, measured or by evidence that is gone.
-    if before and judged.pair.head:
+    if before and head:
         if done and BEST_FIRST.index(done.verdict) > BEST_FIRST.index(before.verdict):
-            message = f"{done.verdict}, and {before.verdict} at the base: {done.reason}"
-            yield "gate-worse", message, ACCEPT
-        elif not judged.pair.after.files:
-            message = f"its evidence is gone, which was {before.verdict} at the base"
-            yield "gate-worse", message, AGAIN
+            yield "gate-worse", f"{done.verdict}, and {before.verdict} at the base: {done.reason}"
+        elif not head.files:
+            yield (
+                "gate-worse",
+                f"its evidence is gone, which was {before.verdict} at the base: verify it again",
+            )
     # Claims with another outcome than expected, which the base did not have already.
     already = {_statement(each) for each in before.claims if each.is_surprise} if before else set()
     claims = (claim for each in runs if each.verification for claim in each.verification.claims)
@@ -261,51 +248,51 @@ def _of_measurement(judged: Judged) -> Said:
         if statement not in already:
             outcome = "holds" if claim.holds else "is false"
             message = f"{statement} {outcome}, which is not expected of it: measured {claim.measured}"
-            yield "gate-claim", message, ACCEPT
+            yield "gate-claim", message
 
 
 def _of_evidence(judged: Judged) -> Said:
     """What the evidence that the branch brings along says against it."""
-    before, after, own = judged.pair.before, judged.pair.after, judged.own
-    is_stale = after.current.verdict is Verdict.STALE
+    head, own = judged.pair.head, judged.own
+    if head is None:
+        return
+    before = judged.pair.base.files if judged.pair.base else {}
+    is_stale = head.current.verdict is Verdict.STALE
     if is_stale:
-        changed = ", ".join(after.current.changed)
-        yield "gate-stale", f"its evidence is stale; changed since it was measured: {changed}", AGAIN
-    if after.problem:
-        yield "gate-evidence", f"{after.problem.file} {after.problem.message}", AGAIN
+        changed = ", ".join(head.current.changed)
+        yield "gate-stale", f"its evidence is stale; changed since it was measured: {changed}"
+    if head.problem:
+        yield "gate-evidence", f"{head.problem.file} {head.problem.message}"
     done = own.verification if own else None
     elsewhere = []
-    for file, content in after.files.items():
+    for file, content in head.files.items():
         if done is None or not file.endswith(f"/{name_of(done)}"):
             elsewhere.append(file)
-        elif own and not after.problem and not is_stale:
+        elif own and not head.problem and not is_stale:
             # A measurement that did not come about is no evidence: then what the base has stays as it is.
-            expected = dump(own.evidence) if own.evidence else before.files.get(file)
+            expected = dump(own.evidence) if own.evidence else before.get(file)
             if content != expected:
-                message = f"{file} is not what was measured now, which is {done.verdict}"
-                yield "gate-evidence", message, AGAIN
+                yield "gate-evidence", f"{file} is not what was measured now, which is {done.verdict}"
     for file in elsewhere:
-        if after.files[file] != before.files.get(file):
-            message = f"{file} is of another environment, and cannot be checked here"
-            yield "gate-unchecked", message, ACCEPT
+        if head.files[file] != before.get(file):
+            yield "gate-unchecked", f"{file} is of another environment, and cannot be checked here"
 
 
 def _of_document(judged: Judged) -> Said:
     """What the ticket itself says against the branch."""
-    pair, done = judged.pair, judged.measured
+    base, head, done = judged.pair.base, judged.pair.head, judged.measured
     if done and done.verdict is Verdict.INCONCLUSIVE and judged.before is None:
-        yield "gate-inconclusive", f"{done.verdict}: {done.reason}", ACCEPT
-    if pair.head and is_fixed(pair.head.document) and not (pair.base and is_fixed(pair.base.document)):
-        document = pair.head.document
+        yield "gate-inconclusive", f"{done.verdict}: {done.reason}"
+    if head and is_fixed(head.document) and not (base and is_fixed(base.document)):
+        document = head.document
         verdict = done.verdict if done else Verdict.UNVERIFIED
         says_fixed = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
         if verdict is not Verdict.VERIFIED:
-            yield "gate-closed", f"closed as fixed, and its verdict is {verdict}", ACCEPT
+            yield "gate-closed", f"closed as fixed, and its verdict is {verdict}"
         elif says_fixed and document.remediation and document.remediation.decision == "keep":
-            message = "closed as fixed, and what is verified is the decision to keep the code"
-            yield "gate-closed", message, ACCEPT
-    for change in pair.changes:
+            yield "gate-closed", "closed as fixed, and what is verified is the decision to keep the code"
+    for change in judged.pair.changes:
         if change.is_open:
-            yield "gate-changed", f"{change}, which nobody has named", NAME_IT
-    if pair.head is None and pair.before.files:
-        yield "gate-gone", "the ticket is gone, and has evidence at the base", ACCEPT
+            yield "gate-changed", f"{change}, which nobody has named"
+    if base and base.files and head is None:
+        yield "gate-gone", "the ticket is gone, and has evidence at the base"

@@ -11,17 +11,18 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.claims.language import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import digest
 from finding_tickets.verify.judge import FIX, check
@@ -29,8 +30,8 @@ from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names
 
 OLDER = "the defect is older than the commits that were looked at"
+# Metrics whose claims compare with another variant, which a commit does not have.
 COMPARING = frozenset({SAME_RESULT, SECONDS})
-"""Metrics whose claims compare with another variant, which a commit does not have."""
 
 
 class BisectState(StrEnum):
@@ -155,6 +156,7 @@ def bisect(
         raise error.in_file(todo.document) from None
     steps = tuple(_turns(seen, course.results, begun=begun))
     decided = next((step for step in steps if step.state is not BisectState.SKIPPED), None)
+    # A defect that is there at the first commit was made by none of these.
     is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
     gaps = (*([OLDER] if is_older else []), *([SHALLOW] if shallow_commits(root) else []))
     return Bisection(name, variant, steps, len(nodes), course.measured, gaps)
@@ -175,6 +177,7 @@ def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tu
     checkouts = Checkouts(root)
     last = checkouts.revision(bad)
     file = _file_of(source)
+    # Its commits are not in this repository's objects, where code is looked up.
     for folder in checkouts.submodules(last):
         if file.startswith(f"{folder}/"):
             hint = "bisect needs a register there"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.git import Commit, GitError, changed_files, log, shallow_commits, tree_files
+from finding_tickets.ground.files import safe_name
+from finding_tickets.ground.git import Commit, GitError, log, shallow_commits, tree_files
 from finding_tickets.ground.objects import read_objects
-from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import NoStatementError, rank
@@ -101,33 +101,27 @@ def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mappi
     Raises:
         GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
     """
-    objects, changed = tree_files(root, commit, [before]), changed_files(root, commit, [before])
-    then: dict[str, dict[str, str]] = {}
-    now: dict[str, list[Path]] = {}
-    places: set[str] = set()
+    objects = tree_files(root, commit, [before])
+    contents = read_objects(root, objects.values())
+    then: dict[str, dict[str, bytes]] = {}
+    now: dict[str, dict[str, bytes]] = {}
     for path, name in sorted(objects.items()):
         file = PurePosixPath(path)
         if file.suffix == ".json" and file.parent.parent == PurePosixPath(before):
-            then.setdefault(file.parent.name, {})[path] = name
-            places |= {file.parent.name} if path in changed else set()
+            then.setdefault(file.parent.name, {})[file.name] = contents.get(name, b"")
     for here in sorted((root / folder).glob("*/*.json")):
-        now.setdefault(here.parent.name, []).append(here)
-        path = here.relative_to(root).as_posix()
-        if path in changed or path not in then.get(here.parent.name, {}):
-            places.add(here.parent.name)
-    contents = read_objects(root, {name for place in places for name in then.get(place, {}).values()})
-
-    def verdict(files: Iterable[bytes]) -> str:
-        try:
-            recorded = [load(content).verification for content in files]
-        except NoStatementError:
-            return UNREADABLE
-        return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED
-
+        now.setdefault(here.parent.name, {})[here.name] = here.read_bytes()
     return {
-        place: (
-            verdict(contents.get(name, b"") for name in then.get(place, {}).values()),
-            verdict(file.read_bytes() for file in now.get(place, ())),
-        )
-        for place in sorted(places)
+        place: (_verdict(then.get(place, {})), _verdict(now.get(place, {})))
+        for place in sorted({*then, *now})
+        if then.get(place) != now.get(place)
     }
+
+
+def _verdict(files: Mapping[str, bytes]) -> str:
+    """The verdict that counts among the evidence in these files."""
+    try:
+        recorded = [load(content).verification for content in files.values()]
+    except NoStatementError:
+        return UNREADABLE
+    return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED

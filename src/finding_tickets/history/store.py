@@ -25,10 +25,10 @@ from finding_tickets.model.verification import Verification
 from finding_tickets.verify.evidence import digest
 
 FOLDER = "history"
+# Of the stored files; part of every key, so that those of another version are not read.
 FORMAT = 5
-"""Of the stored files; part of every key, so that those of another version are not read."""
+# How many files of results are kept, those used last; a result takes a few kilobytes.
 MOST_KEYS = 1_000
-"""How many files of results are kept, those used last; a result takes a few kilobytes."""
 
 
 class WhyUnmeasured(StrEnum):

@@ -9,17 +9,17 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
-from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import ResultStore, StoredResult, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
@@ -29,7 +29,15 @@ from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
 from finding_tickets.register.index import hint_for, natural
-from finding_tickets.register.staleness import ABSENT, REMEDIATION, TOOL, TORCH, NoStatementError, own_torch
+from finding_tickets.register.staleness import (
+    REMEDIATION,
+    TOOL,
+    TORCH,
+    CodeInputs,
+    NoStatementError,
+    code_inputs,
+    own_torch,
+)
 from finding_tickets.verify.evidence import load
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names
@@ -103,6 +111,7 @@ def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: It
     known: dict[str, str] = {}
     measurable: set[str] = set()
     for snapshot in snapshots:
+        # Where the configuration is wrong, that is the result of each ticket at this commit.
         with suppress(BadDataError):
             for key, ticket in register.tickets(snapshot).items():
                 known[key] = ticket.id
@@ -129,17 +138,15 @@ class TicketAtCommit:
         """The ID, as it is written."""
         return self.document.id.value
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of what the Remediation was read from."""
-        return self.document.remediation.digest if self.document.remediation else ABSENT
+    @cached_property
+    def code(self) -> CodeInputs:
+        """What its Remediation says of the code."""
+        return code_inputs(self.document.remediation) or CodeInputs()
 
     def verifier(self, snapshot: Snapshot) -> str | None:
         """The verifier that the document names, or the usual one if that is there."""
-        if self.document.remediation and self.document.remediation.verifier:
-            return self.document.remediation.verifier
         usual = verifier_path(self.id)
-        return usual if snapshot.file(usual) else None
+        return self.code.verifier or (usual if snapshot.file(usual) else None)
 
     def with_sidecar(self, data: bytes, path: str) -> TicketAtCommit:
         """The ticket with the Remediation that stands in a file of its own beside it."""
@@ -167,10 +174,7 @@ class RegisterAtCommits:
 
     def config(self, snapshot: Snapshot) -> Config:
         """The configuration at a commit; raises ``BadDataError`` where it is wrong."""
-        config = self._config((snapshot.file(CONFIG_FILE), snapshot.file(PROJECT_FILE)))
-        if isinstance(config, BadDataError):
-            raise config
-        return config
+        return self._config((snapshot.file(CONFIG_FILE), snapshot.file(PROJECT_FILE)))
 
     def tickets(self, snapshot: Snapshot) -> Mapping[str, TicketAtCommit]:
         """What every document said at a commit, by its ID, whose case is folded.
@@ -211,20 +215,18 @@ class RegisterAtCommits:
         verifier = ticket.verifier(snapshot)
         if verifier is None:
             return NO_VERIFIER
-        folder = fixes_folder(ticket.id)
-        memo = ticket.id, ticket.digest, verifier, snapshot.folder(folder)
+        code, folder = ticket.code, fixes_folder(ticket.id)
+        memo = ticket.id, code.digest, verifier, snapshot.folder(folder)
         if memo not in self._inputs:
-            refs = ticket.document.remediation.variants if ticket.document.remediation else {}
-            modules = [ref.module for ref in refs.values() if not ref.revision]
-            named = [module for module in modules if module.endswith(".py")]
+            named = [module for module in code.modules if module.endswith(".py")]
             # Which of the usual files are variants depends on the claims; a plan finds out, here all count.
             usual = [path for path, _ in snapshot.files(folder) if _may_be_variant(path, folder)]
             versions = __version__, own_torch(), self._meter, self._gpus
-            key = key_of(*versions, *memo[:3], sorted(self._revisions(ticket).items()), usual)
+            key = key_of(*versions, *memo[:3], sorted(self._revisions(code).items()), usual)
             self._inputs[memo] = TicketInputs(
                 key,
                 tuple(dict.fromkeys([verifier, *named, *usual])),
-                tuple(module for module in modules if not module.endswith(".py")),
+                tuple(module for module in code.modules if module not in named),
             )
         return self._inputs[memo]
 
@@ -244,8 +246,8 @@ class RegisterAtCommits:
             now = {
                 (TOOL, "version"): __version__,
                 (TORCH, "version"): own_torch(),
-                (REMEDIATION, "file"): ticket.digest,
-                **{(revision, "commit"): commit for revision, commit in self._revisions(ticket).items()},
+                (REMEDIATION, "file"): ticket.code.digest,
+                **{(revision, "commit"): commit for revision, commit in self._revisions(ticket.code).items()},
                 **{(path, "file"): self._digest(snapshot.file(path) or "") for path in imported},
             }
             # Code that is there and was not imported may have come after the evidence.
@@ -254,9 +256,8 @@ class RegisterAtCommits:
                 files = inputs.depends_on(snapshot, imported)
                 yield StoredResult(key=inputs.key, result=done, files=files)
 
-    def _revisions(self, ticket: TicketAtCommit) -> dict[str, str]:
-        refs = ticket.document.remediation.variants.values() if ticket.document.remediation else ()
-        return {ref.revision: self._commit(ref.revision) for ref in refs if ref.revision}
+    def _revisions(self, code: CodeInputs) -> dict[str, str]:
+        return {revision: self._commit(revision) for revision in code.revisions}
 
     def _resolve(self, revision: str) -> str:
         """The commit that a revision names in the repository now, or why it names none."""
@@ -265,17 +266,19 @@ class RegisterAtCommits:
         except RevisionError as error:
             return str(error)
 
-    def _read_config(self, files: ConfigFiles) -> Config | BadDataError:
+    def _read_config(self, files: ConfigFiles) -> Config:
         names = zip((CONFIG_FILE, PROJECT_FILE), files, strict=True)
         texts = {name: self._objects.content(blob) or b"" for name, blob in names if blob}
         try:
             return config_from(self._root, texts)
         except BadDataError as error:
-            return BadDataError(error.message, file=Path(error.file or "").name, line=error.line)
+            # The file that is meant is the commit's, and not that of the work tree.
+            raise BadDataError(error.message, file=Path(error.file or "").name, line=error.line) from None
 
     def _read_document(self, path: str, blob: str, files: ConfigFiles) -> TicketAtCommit | None:
+        # The same file may be no document, or too large, by another configuration.
         config, data = self._config(files), self._objects.content(blob)
-        if isinstance(config, BadDataError) or data is None or len(data) > config.largest_file:
+        if data is None or len(data) > config.largest_file:
             return None
         document, problems = read_document(data, path, config.vocabulary)
         return TicketAtCommit(document, _first_error(problems)) if document else None

@@ -23,8 +23,8 @@ from finding_tickets.verify.judge import DECIDING, FOUND
 VERDICT = "verdict"
 NOT_AS_CLAIMED = " (not as claimed)"
 NO_LAW = "no law"
+# Verdicts that say nothing of the code.
 UNDECIDED = frozenset({Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.STALE})
-"""Verdicts that say nothing of the code."""
 
 Points = tuple[Mapping[str, int], ...]
 
@@ -151,8 +151,8 @@ class MeasuredState:
         return Trend.REGRESSION if worse else Trend.IMPROVEMENT
 
 
+# What is compared from commit to commit: it has a text and ``trend_to``.
 C = TypeVar("C", MeasuredState, MetricResult)
-"""What is compared from commit to commit: it has a text and ``trend_to``."""
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.verify import Settings, Verified, measure
 
+# Measurements that are started together; their checkouts may be removed afterwards.
 AT_ONCE = 32
-"""Measurements that are started together; their checkouts may be removed afterwards."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Course:
         return tuple(self.found[place] for place in range(len(self.found)))
 
 
+# What to measure of a course at a commit that is checked out in a folder; may raise ``BadDataError``.
 Planner = Callable[[Course, int, Path], "tuple[Document, Plan] | UnmeasuredCommit"]
-"""What to measure of a course at a commit that is checked out in a folder; may raise ``BadDataError``."""
 
 
 @contextmanager
@@ -102,6 +102,7 @@ def snapshots_of(root: Path, nodes: Sequence[LogEntry | CommitNode]) -> Iterator
         yield [Snapshot(objects, node.tree, prefix) for node in nodes]
 
 
+@dataclass
 class CommitWalk:
     """Fills courses with results.
 
@@ -109,19 +110,16 @@ class CommitWalk:
     walk.
     """
 
-    def __init__(
-        self,
-        nodes: Sequence[LogEntry | CommitNode],
-        snapshots: Sequence[Snapshot],
-        store: ResultStore,
-        isolation: Isolation,
-        settings: Settings,
-        tell: Callable[[Course, int], None],
-    ) -> None:
-        self._nodes, self._snapshots, self._store = nodes, snapshots, store
-        self._isolation, self._settings, self._tell = isolation, settings, tell
-        self._checkouts = Checkouts(settings.root)
-        self._limits = key_of(settings.timeout, settings.memory, installed_packages())
+    nodes: Sequence[LogEntry | CommitNode]
+    snapshots: Sequence[Snapshot]
+    store: ResultStore
+    isolation: Isolation
+    settings: Settings
+    tell: Callable[[Course, int], None]
+
+    def __post_init__(self) -> None:
+        """Find out what a failed measurement depends on beside its input."""
+        self._limits = key_of(self.settings.timeout, self.settings.memory, installed_packages())
 
     def run(self, courses: Sequence[Course], plan_at: Planner) -> None:
         """Measure until something is known of every commit of every course.
@@ -134,7 +132,8 @@ class CommitWalk:
             wanted = [(course, place) for course in courses for place in self._distinct(course)]
             if not wanted:
                 break
-            # What a measurement imported may answer for other commits: so they are looked up between rounds.
+            # The newest come first: they are most like what is in use, whenever a run is interrupted. What is
+            # measured may answer for other commits, which are looked up before the next round.
             wanted.sort(key=lambda each: -each[1])
             self._measure(wanted[:AT_ONCE], plan_at)
 
@@ -145,30 +144,32 @@ class CommitWalk:
         """
         places: dict[tuple[object, ...], int] = {}
         for place in reversed(range(len(course.inputs))):
-            inputs, snapshot = course.inputs[place], self._snapshots[place]
+            inputs, snapshot = course.inputs[place], self.snapshots[place]
             if place in course.found:
                 continue
             if isinstance(inputs, UnmeasuredCommit):
                 course.found[place] = inputs
-            elif known := self._store.find(inputs.key, snapshot, self._limits):
+            elif known := self.store.find(inputs.key, snapshot, self._limits):
                 course.found[place] = known.result
             else:
                 places.setdefault((inputs.key, *map(snapshot.file, inputs.files)), place)
         return list(places.values())
 
     def _measure(self, wanted: Sequence[tuple[Course, int]], plan_at: Planner) -> None:
+        # The checkouts of the round before may go: a long history needs no more room than a short one.
         release_folders()
+        checkouts = Checkouts(self.settings.root)
         planned: dict[str, tuple[Document, Plan]] = {}
         places: dict[str, tuple[Course, int]] = {}
         for course, place in wanted:
-            commit = self._nodes[place].commit.id
+            commit = self.nodes[place].commit.id
             try:
-                folder = self._checkouts.files(Revision(commit[:10], commit))
+                folder = checkouts.files(Revision(commit[:10], commit))
                 todo = plan_at(course, place, folder)
             except RevisionError as error:
                 # That git could not write it, or the disk is full, says nothing of the commit.
                 course.found[place] = UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=str(error))
-                self._tell(course, place)
+                self.tell(course, place)
                 continue
             except BadDataError as error:
                 todo = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(error))
@@ -177,7 +178,7 @@ class CommitWalk:
             else:
                 key = f"{course.ticket}@{commit}"
                 planned[key], places[key] = todo, (course, place)
-        for key, verified in measure(planned, self._isolation, self._settings) if planned else ():
+        for key, verified in measure(planned, self.isolation, self.settings) if planned else ():
             course, place = places[key]
             course.measured += 1
             wrong = UnmeasuredCommit(kind=WhyUnmeasured.WRONG, why=str(verified.error))
@@ -188,18 +189,18 @@ class CommitWalk:
     ) -> None:
         """Put down what came of a course at a commit, for all commits with the same input."""
         course.found[place] = result
-        inputs, snapshot = course.inputs[place], self._snapshots[place]
+        inputs, snapshot = course.inputs[place], self.snapshots[place]
         imported, outside = (verified.imported, verified.outside) if verified else ((), {})
         is_lasting = verified is None or verified.is_lasting
         # Git knows no file that was imported through a link out of the repository.
         if is_lasting and isinstance(inputs, TicketInputs) and all(map(snapshot.file, imported)):
-            self._store.add(
+            self.store.add(
                 StoredResult(
                     key=inputs.key,
                     result=result,
                     files=inputs.depends_on(snapshot, imported),
-                    outside={str(self._settings.root / file): value for file, value in outside.items()},
+                    outside={str(self.settings.root / file): value for file, value in outside.items()},
                     limits="" if imported else self._limits,
                 )
             )
-        self._tell(course, place)
+        self.tell(course, place)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError
-from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding
+from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding, Spot
 from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.ticket import LineRange
 from finding_tickets.model.vocabulary import Vocabulary, word_for
 from finding_tickets.register.config import folders_of
 from finding_tickets.register.files import markdown_files, read_file
@@ -108,38 +111,39 @@ def _description(found: SarifFinding, tool: str) -> Iterator[str]:
         yield paragraphs(found.about, LONGEST_TEXT)
     if found.link:
         yield f"More about the rule: {words(found.link, LONGEST_LINE)}"
-    related = []
-    for spot in [each for each in found.related if str(each)][:MOST_PLACES]:
-        text = words(spot.text, LONGEST_LINE)
-        related.append(f"- {words(str(spot), LONGEST_LINE)}" + (f": {text}" if text else ""))
+    related = [f"- {words(str(spot), LONGEST_LINE)}{_said_of(spot)}" for spot in found.related if str(spot)]
     if related:
         yield "Related places:"
-        yield "\n".join(related)
+        yield "\n".join(related[:MOST_PLACES])
+
+
+def _said_of(spot: Spot) -> str:
+    text = words(spot.text, LONGEST_LINE)
+    return f": {text}" if text else ""
 
 
 def _places(found: SarifFinding, vocabulary: Vocabulary) -> Iterator[Place]:
     """The files within the repository, as far as a location can name them, each with its lines."""
-    lines: dict[str, list[tuple[int, int]]] = {}
-    symbols: dict[str, str | None] = {}
+    by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in found.spots:
         if spot.path and " ".join(spot.path.split()) == spot.path:
-            ranges = lines.setdefault(spot.path, [])
-            ranges += [spot.lines] if spot.lines and spot.lines not in ranges else []
-            plain = spot.symbol and _PLAIN_SYMBOL.fullmatch(spot.symbol)
-            symbols.setdefault(spot.path, spot.symbol if plain else None)
-    for path, ranges in list(lines.items())[:MOST_PLACES]:
+            by_path[spot.path].append(spot)
+    for path, spots in islice(by_path.items(), MOST_PLACES):
+        lines = tuple(dict.fromkeys(spot.lines for spot in spots if spot.lines))
+        symbol = spots[0].symbol if _PLAIN_SYMBOL.fullmatch(spots[0].symbol or "") else None
         # A name may be such that it is understood only without its lines, or not at all.
-        for stated in (tuple(ranges), ()):
-            place = Place(file=path, lines=stated, symbol=symbols[path])
-            if not _PLAIN_PATH.fullmatch(path):
-                text = _PAGE.format(where=place.where.replace("\\", "\\\\").replace("|", "\\|"))
-                document = read_document(text.encode(), "x.md", vocabulary)[0]
-                read = document.locations if document else ()
-                meant = [(each.file, tuple((part.first, part.last) for part in each.lines)) for each in read]
-                if meant != [(path, stated)]:
-                    continue
-            yield place
-            break
+        ways = (Place(file=path, lines=stated, symbol=symbol) for stated in (lines, ()))
+        yield from islice((place for place in ways if _is_understood(place, vocabulary)), 1)
+
+
+def _is_understood(place: Place, vocabulary: Vocabulary) -> bool:
+    """Whether the reader takes a place, as a ticket has it, for what it is."""
+    if _PLAIN_PATH.fullmatch(place.file):
+        return True
+    text = _PAGE.format(where=place.where.replace("\\", "\\\\").replace("|", "\\|"))
+    document = read_document(text.encode(), "x.md", vocabulary)[0]
+    read = [(each.file, each.lines) for each in document.locations] if document else []
+    return read == [(place.file, tuple(LineRange(first=one, last=other) for one, other in place.lines))]
 
 
 def words(text: str, longest: int) -> str:

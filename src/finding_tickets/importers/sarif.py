@@ -39,7 +39,6 @@ _ROOTS = {"SRCROOT", "PROJECTROOT", "REPOROOT", "ROOTPATH"}
 _NOT_A_FINDING = {"pass", "notApplicable", "informational"}
 _NOT_SUPPRESSING = {"underReview", "rejected"}
 _OFFSET = re.compile(r" \(byte (\d+)\)$")
-_TYPE_ERROR = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<place>.*)`)?", re.DOTALL)
 _GAP = re.compile(r"\{(?:(?P<number>\d+)\}|\{)|\}\}")
 _LINK = re.compile(r"(?<!\\)\[(?P<text>(?:\\[\\\[\]]|[^\\\[\]])*)\]\((?P<place>\d+)\)")
 _ESCAPE = re.compile(r"\\([\\\[\]])")
@@ -49,159 +48,136 @@ _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(?P<path>/.*)", re.IGNORECAS
 _DRIVE = re.compile(r"/?(?P<letter>[A-Za-z]):/")
 
 
-class SarifPart(Struct, frozen=True, rename="camel"):
-    """An object of the log."""
+# The objects of a log, as the standard names them and their properties; of each, what tickets are made of.
 
 
-class SarifText(SarifPart, frozen=True):
-    """A message, or a text of a rule: ``id`` is that of a text of the rule, ``arguments`` fill its gaps."""
+class _Part(Struct, rename="camel"):
+    pass
 
+
+class _Message(_Part):
     text: str | None = None
     markdown: str | None = None
-    id: str | None = None
+    id: str | None = None  # of a text of the rule, whose gaps the arguments fill
     arguments: list[str] | None = None
 
 
-class SarifFile(SarifPart, frozen=True):
-    """A file; its URI, or its index among those of the run. ``uri_base_id`` names what it is relative to."""
-
+class _File(_Part):
     uri: str | None = None
     uri_base_id: str | None = None
-    index: int | None = None
+    index: int | None = None  # among the files of the run
 
 
-class SarifEntry(SarifPart, frozen=True):
+class _Entry(_Part):
     """One of several kinds of objects, of each of which a single property counts here."""
 
-    location: SarifFile | None = None  # of an artifact of the run
+    location: _File | None = None  # of an artifact of the run
     level: str | None = None  # of a rule's configuration
-    description: SarifText | None = None  # of a fix
+    description: _Message | None = None  # of a fix
     status: str | None = None  # of a suppression
     execution_successful: bool | None = None  # of an invocation
-    mapped_to: SarifFile | None = None  # of a repository: the base of URIs that is its root
+    mapped_to: _File | None = None  # of a repository: the base of URIs that is its root
 
 
-class SarifRegion(SarifPart, frozen=True):
-    """Part of a file; lines and columns count from 1."""
-
+class _Region(_Part):
     start_line: int | None = None
     start_column: int | None = None
     end_line: int | None = None
-    snippet: SarifText | None = None
+    snippet: _Message | None = None
 
 
-class SarifPhysicalLocation(SarifPart, frozen=True):
-    """Where in a file."""
-
-    artifact_location: SarifFile | None = None
-    region: SarifRegion | None = None
+class _PhysicalLocation(_Part):
+    artifact_location: _File | None = None
+    region: _Region | None = None
 
 
-class SarifSymbol(SarifPart, frozen=True):
-    """A function, a class, an extension of a tool: by name, or by its index in a list of the run."""
+class _Reference(_Part):
+    """A symbol, a rule or an extension: by ID, by name, or by its index in a list of the run or the tool."""
 
+    id: str | None = None
     name: str | None = None
     fully_qualified_name: str | None = None
     index: int | None = None
+    tool_component: _Reference | None = None
 
 
-class SarifLocation(SarifPart, frozen=True):
-    """A place, by file and by name."""
-
+class _Location(_Part):
     id: int | None = None
-    physical_location: SarifPhysicalLocation | None = None
-    logical_locations: list[SarifSymbol] | None = None
-    message: SarifText | None = None
+    physical_location: _PhysicalLocation | None = None
+    logical_locations: list[_Reference] | None = None
+    message: _Message | None = None
 
 
-class SarifProperties(SarifPart, frozen=True):
-    """What services agree on beside the standard; of any type, since tools may put anything there."""
-
+class _Properties(_Part):
+    # Services agree on these beside the standard. Tools may put a value of any type there.
     tags: Any = None
     security_severity: Any = field(default=None, name="security-severity")
 
 
-class SarifRule(SarifPart, frozen=True):
-    """What a tool says of one of its rules."""
-
+class _Rule(_Part):
     id: str | None = None
     name: str | None = None
-    short_description: SarifText | None = None
-    full_description: SarifText | None = None
+    short_description: _Message | None = None
+    full_description: _Message | None = None
     help_uri: str | None = None
-    message_strings: dict[str, SarifText | None] | None = None
-    default_configuration: SarifEntry | None = None
-    properties: SarifProperties | None = None
+    message_strings: dict[str, _Message | None] | None = None
+    default_configuration: _Entry | None = None
+    properties: _Properties | None = None
 
 
-class SarifTool(SarifPart, frozen=True):
-    """A tool, or an extension of it."""
-
+class _Tool(_Part):
     name: str | None = None
     version: str | None = None
     semantic_version: str | None = None
-    rules: list[SarifRule] | None = None
-    global_message_strings: dict[str, SarifText | None] | None = None
+    rules: list[_Rule] | None = None
+    global_message_strings: dict[str, _Message | None] | None = None
 
 
-class SarifTools(SarifPart, frozen=True):
-    """A tool with its extensions."""
-
-    driver: SarifTool | None = None
-    extensions: list[SarifTool] | None = None
+class _Tools(_Part):
+    driver: _Tool | None = None
+    extensions: list[_Tool] | None = None
 
 
-class SarifRuleReference(SarifPart, frozen=True):
-    """A rule, by its ID or by its index among those of ``tool_component``."""
-
-    id: str | None = None
-    index: int | None = None
-    tool_component: SarifSymbol | None = None
-
-
-class SarifResult(SarifPart, frozen=True):
-    """One thing that a tool has to say."""
-
+class _Result(_Part):
     rule_id: str | None = None
     rule_index: int | None = None
-    rule: SarifRuleReference | None = None
+    rule: _Reference | None = None
     kind: str | None = None
     level: str | None = None
-    message: SarifText | None = None
-    locations: list[SarifLocation] | None = None
-    related_locations: list[SarifLocation] | None = None
+    message: _Message | None = None
+    locations: list[_Location] | None = None
+    related_locations: list[_Location] | None = None
     fingerprints: dict[str, str] | None = None
     partial_fingerprints: dict[str, str] | None = None
     baseline_state: str | None = None
-    suppressions: list[SarifEntry] | None = None
-    fixes: list[SarifEntry] | None = None
-    properties: SarifProperties | None = None
+    suppressions: list[_Entry] | None = None
+    fixes: list[_Entry] | None = None
+    properties: _Properties | None = None
 
 
-class SarifRun(SarifPart, frozen=True):
-    """Everything from one run of a tool; its results are taken apart one at a time."""
-
-    tool: SarifTools | None = None
-    results: list[Raw] | None = None
-    artifacts: list[SarifEntry] | None = None
-    logical_locations: list[SarifSymbol] | None = None
-    original_uri_base_ids: dict[str, SarifFile | None] | None = None
-    invocations: list[SarifEntry] | None = None
-    version_control_provenance: list[SarifEntry] | None = None
+class _Run(_Part):
+    tool: _Tools | None = None
+    results: list[Raw] | None = None  # taken apart one at a time, for a log may have very many
+    artifacts: list[_Entry] | None = None
+    logical_locations: list[_Reference] | None = None
+    original_uri_base_ids: dict[str, _File | None] | None = None
+    invocations: list[_Entry] | None = None
+    version_control_provenance: list[_Entry] | None = None
     external_property_file_references: Any = None
 
     @property
-    def driver(self) -> SarifTool:
+    def driver(self) -> _Tool:
         """The tool itself."""
-        return (self.tool and self.tool.driver) or SarifTool()
+        return (self.tool and self.tool.driver) or _Tool()
 
 
-class _Head(Struct, frozen=True):
+class _Head(_Part):
     version: Any = None
     runs: list[Raw] | None = None
 
 
 P = TypeVar("P", bound=Struct)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -210,7 +186,7 @@ class SarifLog:
 
     source: str
     data: bytes
-    runs: tuple[SarifRun, ...]
+    runs: tuple[_Run, ...]
 
 
 @dataclass(frozen=True)
@@ -272,7 +248,7 @@ def read_log(data: bytes, source: str) -> SarifLog:
         raise BadDataError(f"not a log in SARIF {VERSION}: it states {stated}", file=source)
     if head.runs is None:
         raise BadDataError("not a log in SARIF: it has no runs", file=source)
-    runs = (_part(piece, SarifRun, f"runs[{number}]", text, source) for number, piece in enumerate(head.runs))
+    runs = (_part(piece, _Run, f"runs[{number}]", text, source) for number, piece in enumerate(head.runs))
     return SarifLog(source, text, tuple(runs))
 
 
@@ -281,20 +257,19 @@ def _part(piece: bytes | Raw, kind: type[P], place: str, data: bytes, source: st
     try:
         return decode(piece, type=kind)
     except ValidationError as error:
-        found = _TYPE_ERROR.fullmatch(str(error))
-        what, within = (found["what"], found["place"] or "") if found else (str(error), "")
+        what, _, within = str(error).partition(" - at `$")
+        path = (place + within.removesuffix("`")).removeprefix(".")
         said = what.replace(" | null", "").replace("Expected", "expected", 1)
-        path = (place + within).removeprefix(".")
+        said = f"not a log in SARIF: {f'{path}: ' if path else ''}{said}"
         # The pieces lie in the data one after the other, so that the first of equal ones is the one to blame.
-        line = data.count(b"\n", 0, max(data.find(bytes(piece)), 0)) + 1 if place else None
-        message = f"not a log in SARIF: {f'{path}: ' if path else ''}{said}"
-        raise BadDataError(message, file=source, line=line) from None
+        at = max(data.find(bytes(piece)), 0) if place else None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
         offset = _OFFSET.search(str(error))
-        end = len(data) if "truncated" in str(error) else int(offset[1]) if offset else None
-        line = None if place or end is None else data.count(b"\n", 0, end) + 1
-        said = f"{place}: {error}" if place else _OFFSET.sub("", str(error))
-        raise BadDataError(f"not JSON: {said}", file=source, line=line) from None
+        known = len(data) if "truncated" in str(error) else int(offset[1]) if offset else None
+        at = None if place else known
+        said = f"not JSON: {f'{place}: {error}' if place else _OFFSET.sub('', str(error))}"
+    line = None if at is None else data.count(b"\n", 0, at) + 1
+    raise BadDataError(said, file=source, line=line)
 
 
 def found_in(log: SarifLog, roots: Collection[str]) -> Iterator[SarifFinding]:
@@ -324,45 +299,39 @@ def found_in(log: SarifLog, roots: Collection[str]) -> Iterator[SarifFinding]:
                 yield reader.found(result, fingerprint)
 
 
-def _results(log: SarifLog, number: int) -> Iterator[SarifResult]:
+def _results(log: SarifLog, number: int) -> Iterator[_Result]:
     """The results of one of the runs, each made when it is asked for."""
     for at, piece in enumerate(log.runs[number].results or ()):
-        yield _part(piece, SarifResult, f"runs[{number}].results[{at}]", log.data, log.source)
+        yield _part(piece, _Result, f"runs[{number}].results[{at}]", log.data, log.source)
 
 
 class _Reader:
     """The results of one run, with the rules and files that it lists."""
 
-    def __init__(self, run: SarifRun, roots: Collection[str]) -> None:
+    def __init__(self, run: _Run, roots: Collection[str]) -> None:
         self._run, self._files = run, _Files(run, roots)
         self._tool = run.driver.name or UNNAMED
         self._extensions = (run.tool.extensions if run.tool else None) or []
-        self._rules: dict[str, SarifRule] = {}
+        self._rules: dict[str, _Rule] = {}
         for tool in (run.driver, *self._extensions):
             for rule in tool.rules or ():
                 self._rules.setdefault(rule.id or "", rule)
 
-    def identity(self, result: SarifResult) -> tuple[tuple[object, ...], tuple[int, int]]:
+    def identity(self, result: _Result) -> tuple[tuple[object, ...], tuple[int, int]]:
         """What the result has in common with itself in other logs, and the line and column it has here.
 
         The best that the tool says: fingerprints that stand for the result wherever it is, or those that need
         the file beside them, or rule, file, symbol, text and code.
         """
-        place = next(iter(result.locations or ()), SarifLocation())
+        place = next(iter(result.locations or ()), _Location())
         spot, rule = self._spot(place, result), self._rule(result)[0]
         at = (spot.lines[0] if spot.lines else 0, spot.column or 0)
         path = spot.path or spot.uri
-        # A value with spaces is a sentence, such as one that asks the user to log in.
-        whole, partial = (
-            tuple(
-                sorted((name, value) for name, value in (stated or {}).items() if re.fullmatch(r"\S+", value))
-            )
-            for stated in (result.fingerprints, result.partial_fingerprints)
-        )
-        if whole:
-            return (self._tool, rule, whole), at
-        if partial:
-            return (self._tool, rule, path, partial), at
+        for beside, stated in (((), result.fingerprints), ((path,), result.partial_fingerprints)):
+            # A value with spaces is a sentence, such as one that asks the user to log in.
+            given = sorted(pair for pair in (stated or {}).items() if re.fullmatch(r"\S+", pair[1]))
+            if given:
+                return (self._tool, rule, *beside, tuple(given)), at
         # Numbers in the text may count lines.
         text = _NUMBER.sub("#", self._text(result.message, result))
         region = place.physical_location.region if place.physical_location else None
@@ -370,7 +339,7 @@ class _Reader:
         words = (" ".join(text.split()), " ".join(code.split()))
         return (self._tool, rule, path, spot.symbol or "", *words), at
 
-    def found(self, result: SarifResult, fingerprint: str) -> SarifFinding:
+    def found(self, result: _Result, fingerprint: str) -> SarifFinding:
         """The result as a finding."""
         rule_id, rule = self._rule(result)
         texts = (text.text or "" for text in (rule.full_description, rule.short_description) if text)
@@ -395,9 +364,9 @@ class _Reader:
             left_out=_left_out(result),
         )
 
-    def _rule(self, result: SarifResult) -> tuple[str, SarifRule]:
+    def _rule(self, result: _Result) -> tuple[str, _Rule]:
         """The ID of the rule that a result speaks of, as far as it is known, and what the tool says of it."""
-        reference = result.rule or SarifRuleReference()
+        reference = result.rule or _Reference()
         stated = result.rule_id or reference.id or ""
         at = result.rule_index if reference.index is None else reference.index
         # Where ID and index contradict each other, as they do in some logs, the ID is what people see.
@@ -405,17 +374,17 @@ class _Reader:
         while name and name not in self._rules:
             # ``CA1000/1`` is a case of ``CA1000``.
             name = name.rpartition("/")[0]
-        component = reference.tool_component or SarifSymbol()
+        component = reference.tool_component or _Reference()
         named = (each for each in self._extensions if component.name and each.name == component.name)
         tool = _listed(self._extensions, component.index) or next(named, self._run.driver)
-        rule = self._rules[name] if name else _listed(tool.rules or [], at) or SarifRule()
+        rule = self._rules[name] if name else _listed(tool.rules or [], at) or _Rule()
         return stated or rule.id or "", rule
 
-    def _text(self, message: SarifText | None, result: SarifResult) -> str:
+    def _text(self, message: _Message | None, result: _Result) -> str:
         """What a message of a result says, its gaps filled; empty where it says nothing."""
         if message is None:
             return ""
-        named: SarifText | None = None
+        named: _Message | None = None
         if message.id and not message.text:
             own, common = self._rule(result)[1].message_strings, self._run.driver.global_message_strings
             named = (own or {}).get(message.id) or (common or {}).get(message.id)
@@ -434,10 +403,10 @@ class _Reader:
             lambda link: _ESCAPE.sub(r"\1", link["text"]) if int(link["place"]) in places else link[0], text
         )
 
-    def _spot(self, place: SarifLocation, result: SarifResult) -> Spot:
-        where = place.physical_location or SarifPhysicalLocation()
-        region = where.region or SarifRegion()
-        uri, path = self._files.find(where.artifact_location or SarifFile())
+    def _spot(self, place: _Location, result: _Result) -> Spot:
+        where = place.physical_location or _PhysicalLocation()
+        region = where.region or _Region()
+        uri, path = self._files.find(where.artifact_location or _File())
         first, last = region.start_line or 0, region.end_line or 0
         names = []
         for symbol in place.logical_locations or ():
@@ -457,9 +426,9 @@ class _Reader:
 class _Files:
     """The files of one run, as paths from the root of the repository."""
 
-    def __init__(self, run: SarifRun, roots: Collection[str]) -> None:
+    def __init__(self, run: _Run, roots: Collection[str]) -> None:
         self._artifacts = run.artifacts or []
-        self._bases: Mapping[str, SarifFile | None] = run.original_uri_base_ids or {}
+        self._bases: Mapping[str, _File | None] = run.original_uri_base_ids or {}
         mapped = [each.mapped_to for each in run.version_control_provenance or () if each.mapped_to]
         named = {base.uri_base_id for base in mapped if base.uri_base_id and not base.uri}
         tops = {name for name, base in self._bases.items() if base is None or base.uri_base_id is None}
@@ -472,11 +441,11 @@ class _Files:
         self._stated_roots = [path for path in stated if path and path != "/"]
         self._given = [path for path in map(absolute_path, roots) if path]
 
-    def find(self, place: SarifFile) -> tuple[str, str | None]:
+    def find(self, place: _File) -> tuple[str, str | None]:
         """The URI at a place, empty where it names no file, and its path; None for one outside the root."""
         if place.uri is None:
             artifact = _listed(self._artifacts, place.index)
-            place = (artifact and artifact.location) or SarifFile()
+            place = (artifact and artifact.location) or _File()
         if not place.uri:
             return "", None
         path = self._path(place.uri, place.uri_base_id)
@@ -534,14 +503,11 @@ def _below(path: str, roots: Collection[str]) -> str | None:
     return next((path.removeprefix(start) for start in starts if path.startswith(start)), None)
 
 
-T = TypeVar("T")
-
-
 def _listed(listed: Sequence[T], index: int | None) -> T | None:
     return listed[index] if index is not None and 0 <= index < len(listed) else None
 
 
-def _severity(result: SarifResult, rule: SarifRule) -> Severity:
+def _severity(result: _Result, rule: _Rule) -> Severity:
     """How bad a result is: by its score for security, where it or its rule has one, else by its level."""
     for properties in (result.properties, rule.properties):
         try:
@@ -555,7 +521,7 @@ def _severity(result: SarifResult, rule: SarifRule) -> Severity:
     return LEVELS.get(level or "", Severity.P2)
 
 
-def _left_out(result: SarifResult) -> str:
+def _left_out(result: _Result) -> str:
     """Why a result is no finding to work on: it passed, is gone, or somebody decided not to see it."""
     if result.kind in _NOT_A_FINDING:
         return f"kind {result.kind}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,7 +12,7 @@ from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
-from finding_tickets.lint.engine import Breach, Choice, breaches, examine
+from finding_tickets.lint.engine import Breach, any_rule, breaches, examine
 from finding_tickets.lint.rules import Context
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register
@@ -32,60 +32,55 @@ class FixedFile:
     error: BadDataError | None = None
 
 
-def fix(register: Register, documents: Collection[Document] | None, choice: Choice) -> tuple[FixedFile, ...]:
-    """Fix the chosen breaches that take no judgement, in the files of a register or of some documents.
+def fix(
+    register: Register, documents: Collection[Document] | None, is_wanted: Callable[[str], bool] = any_rule
+) -> tuple[FixedFile, ...]:
+    """Fix the breaches of wanted rules that take no judgement, in the files of a register or some documents.
 
     An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
     one), and has no new error; every other byte stays as it is. A file that cannot be written, or that
     somebody changes meanwhile, keeps no other one from being fixed.
     """
     context = Context(register)
-    found = breaches(register, documents, choice)
-    done = []
-    for path in dict.fromkeys(breach.problem.file for breach in found if breach.fix):
-        count, problem = 0, None
-        for _ in range(PASSES):
-            attempt = _Attempt(path, context, choice)
-            try:
-                (change,) = rewrite(register.root, [FileEdit(path, attempt.make)])
-            except BadDataError as error:
-                problem = error
-                break
-            if change.old == change.new:
-                break
-            count += attempt.count
-        if count or problem:
-            done.append(FixedFile(path, count, problem))
-    return tuple(done)
+    found = breaches(register, documents, is_wanted)
+    paths = dict.fromkeys(breach.problem.file for breach in found if breach.fix)
+    done = (_fix_file(path, context, is_wanted) for path in paths)
+    return tuple(each for each in done if each.count or each.error)
+
+
+def _fix_file(path: str, context: Context, is_wanted: Callable[[str], bool]) -> FixedFile:
+    count = 0
+    for _ in range(PASSES):
+        attempt = _Attempt(path, context, is_wanted)
+        try:
+            rewrite(context.root, [FileEdit(path, attempt.make)])
+        except BadDataError as error:
+            return FixedFile(path, count, error)
+        if not attempt.count:
+            break
+        count += attempt.count
+    return FixedFile(path, count)
 
 
 class _Attempt:
     """One pass over one file: chooses edits from its bytes, and checks what comes out."""
 
-    def __init__(self, path: str, context: Context, choice: Choice) -> None:
+    def __init__(self, path: str, context: Context, is_wanted: Callable[[str], bool]) -> None:
         self.count = 0
-        self._path, self._context, self._choice = path, context, choice
+        self._path, self._context, self._is_wanted = path, context, is_wanted
         # The same bytes are looked at several times; reading them is what takes time.
         self._read = cache(self._read_anew)
 
     def make(self, data: bytes) -> bytes:
-        """The file after the edits that fix something and break nothing: all at once, else one by one.
-
-        Raises:
-            BadDataError: The new bytes do not fix as many breaches as promised.
-        """
+        """The file after the edits that fix something and break nothing: all at once, else one by one."""
         found = self._read(data)[1]
-        chosen = [breach for breach in found if breach.fix and self._choice.wants(breach.problem)]
-        fixes = list(_apart(chosen))
+        fixes = list(_apart([each for each in found if each.fix and self._is_wanted(each.problem.rule)]))
         # Edits that are right one by one may do harm together, where one moves what another one reads.
         if not self._fixes(data, fixes):
             fixes = [breach for breach in fixes if self._fixes(data, [breach])]
             fixes = fixes if self._fixes(data, fixes) else fixes[:1]
         self.count = len(fixes)
-        new = _edited(data, fixes)
-        if new != data and not self._fixes(data, fixes):
-            raise BadDataError("the edit did not fix the file, which stays as it was", file=self._path)
-        return new
+        return _edited(data, fixes)
 
     def _fixes(self, data: bytes, fixes: Sequence[Breach]) -> bool:
         """Whether each of these edits fixes its breach, and none changes the ID or adds an error."""

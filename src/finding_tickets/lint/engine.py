@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -36,18 +36,6 @@ class Breach:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Which rules to look at: those selected (None: all of them) but for those ignored."""
-
-    select: frozenset[str] | None = None
-    ignore: frozenset[str] = frozenset()
-
-    def wants(self, problem: Problem) -> bool:
-        """Whether problems of this rule are to be shown."""
-        return (self.select is None or problem.rule in self.select) and problem.rule not in self.ignore
-
-
-@dataclass(frozen=True)
 class Suppression:
     """A comment at ``[start, end)``: the rules it names, and why they are to be ignored, if it says so."""
 
@@ -57,22 +45,20 @@ class Suppression:
     reason: str
 
 
-EVERYTHING = Choice()
-
-
-def lint(
-    register: Register, documents: Collection[Document] | None = None, choice: Choice = EVERYTHING
-) -> tuple[Problem, ...]:
-    """All problems of a register or of some of its documents, those met in reading too, by file and line."""
-    return tuple(breach.problem for breach in breaches(register, documents, choice))
+def any_rule(_: str) -> bool:
+    """Every rule is wanted."""
+    return True
 
 
 def breaches(
-    register: Register, documents: Collection[Document] | None = None, choice: Choice = EVERYTHING
+    register: Register,
+    documents: Collection[Document] | None = None,
+    is_wanted: Callable[[str], bool] = any_rule,
 ) -> tuple[Breach, ...]:
-    """The problems that ``lint`` finds, with what fixes them.
+    """The problems of a register or of some of its documents, those met in reading too, with what fixes them.
 
-    Files that hold no document are looked at only with the register as a whole.
+    They come by file and line, those of the rules that are wanted. Files that hold no document are looked at
+    only with the register as a whole.
     """
     context = Context(register)
     found: list[Breach] = []
@@ -88,7 +74,7 @@ def breaches(
         problem = breach.problem
         return problem.file, problem.line, problem.column, WORST_FIRST.index(problem.level), problem.rule
 
-    return tuple(sorted(filter(lambda breach: choice.wants(breach.problem), found), key=place))
+    return tuple(sorted((each for each in found if is_wanted(each.problem.rule)), key=place))
 
 
 def examine(
@@ -96,7 +82,7 @@ def examine(
     document: Document,
     reported: Sequence[Problem],
     context: Context,
-    rules: Iterable[Rule] = RULES.values(),
+    rules: Collection[Rule] = RULES.values(),
 ) -> tuple[Breach, ...]:
     """All that ``rules`` have to say about one document but for what it has lint ignore."""
     # The block may stand in a file beside the ticket, and lines count there.
@@ -109,10 +95,14 @@ def examine(
     for problem in reported:
         fix = RULES[problem.rule].fix if problem.rule in RULES else None
         found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
-    for rule in rules:
-        for remark in rule.check(document, context) if rule.check and isinstance(document, rule.of) else ():
-            of_file = source if isinstance(remark.place, Span) else block
-            found.append(_breach(of_file, rule, remark))
+    names = {rule.id for rule in rules}
+    for check, of in dict.fromkeys((rule.check, rule.of) for rule in rules):
+        remarks = check(document, context) if check and isinstance(document, of) else ()
+        found += (
+            _breach(source if isinstance(remark.place, Span) else block, remark)
+            for remark in remarks
+            if remark.rule in names
+        )
     comments = suppressions(source)
     # Without a reason that others can judge, a comment ignores nothing.
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
@@ -167,7 +157,7 @@ def close_rules(name: str) -> str | None:
     return f"did you mean {', '.join(close)}?" if close else "tickets lint --rules shows them all"
 
 
-def _breach(source: Source, rule: Rule, remark: Remark) -> Breach:
+def _breach(source: Source, remark: Remark) -> Breach:
     if isinstance(remark.place, Span):
         line, column = remark.place.line, source.column(remark.place.start)
     else:
@@ -176,8 +166,8 @@ def _breach(source: Source, rule: Rule, remark: Remark) -> Breach:
         text = source.data[starts[line - 1] : starts[line]] if line < len(starts) else b""
         column = len(text) - len(text.lstrip()) + 1
     problem = Problem(
-        level=rule.level,
-        rule=rule.id,
+        level=RULES[remark.rule].level,
+        rule=remark.rule,
         file=source.path,
         line=line,
         column=column,
@@ -197,15 +187,15 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
     if not comment.rules or not comment.reason:
         missing = "no reason" if comment.rules else "no rule"
         message = f"the lint-ignore comment gives {missing}"
-        yield _breach(source, FORM, Remark(place, message, "write <!-- lint-ignore RULE: reason -->"))
+        yield _breach(source, Remark(FORM, place, message, "write <!-- lint-ignore RULE: reason -->"))
         return
     for name in comment.rules:
         if name not in RULES:
             message = f"there is no rule {name}"
-            yield _breach(source, FORM, Remark(place, message, close_rules(name)))
+            yield _breach(source, Remark(FORM, place, message, close_rules(name)))
         elif not _may_ignore(name):
             message = f"{name} cannot be ignored: it makes the ticket unreadable"
-            yield _breach(source, FORM, Remark(place, message))
+            yield _breach(source, Remark(FORM, place, message))
     unused = [name for name in comment.rules if _may_ignore(name) and name not in broken]
     if unused:
         start, end = comment.start, comment.end
@@ -216,4 +206,4 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
             start, end = line, rest.end()
         fix = [Splice(start, end, b"")] if len(unused) == len(comment.rules) else []
         message = f"nothing to ignore for {', '.join(unused)}"
-        yield _breach(source, UNUSED, Remark(place, message, "remove the comment", fix))
+        yield _breach(source, Remark(UNUSED, place, message, "remove the comment", fix))

@@ -1,12 +1,11 @@
-"""A finding ticket, as it was written and as it is understood."""
+"""The two kinds of document, finding tickets and implementation reviews, and what they are made of."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from finding_tickets.model.record import Field, Record, Span, Text
-from finding_tickets.model.remediation import Remediation
-from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status
+from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status, squeeze
 
 
 class LineRange(Record):
@@ -151,6 +150,78 @@ class Section(Record):
     known: bool
 
 
+class VariantRef(Record):
+    """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision."""
+
+    raw: str
+    module: str
+    function: str
+    revision: str | None
+    line: int
+
+
+class Claim(Record):
+    """One value claimed for one metric of one variant.
+
+    ``id`` is ``variant.metric``, with ``[n]`` (from 0) where the metric has several values. ``value`` is an
+    expression, a comparison, a range or a growth class, as written. ``at`` restricts the claim to the points
+    of the sweep at which every named variable satisfies its condition. ``tolerance`` belongs to
+    ``same_result_as`` alone, where ``value`` names the other variant.
+    """
+
+    id: str
+    variant: str
+    metric: str
+    value: str
+    at: dict[str, str]
+    expect: Literal["holds", "refuted"]
+    why: str | None
+    tolerance: float | None
+    line: int
+
+
+class Unmeasured(Record):
+    """A numeric claim of the ticket that is not measured, and why."""
+
+    claim: str
+    why: str
+    line: int
+
+
+class Answer(Record):
+    """What answers one item of the checklist: claims, by their ids, or the reason why none can."""
+
+    item: str
+    claims: tuple[str, ...]
+    why: str | None
+    line: int
+
+
+class Remediation(Record):
+    """The Remediation block of a ticket; what it leaves out follows from the convention of the house.
+
+    ``path`` is the file that it stands in, the ticket's own or one beside it, ``span`` where it is there, and
+    ``digest`` the SHA-256 of what it was read from.
+    ``verifier`` and ``variants`` are the block's own: empty where the convention (``verifiers/<id>.py``,
+    ``fixes/<id>/*.py``) applies. ``variants`` keeps the order of the block.
+    """
+
+    verifier: str | None
+    variants: dict[str, VariantRef]
+    decision: Literal["fix", "keep"]
+    claims: tuple[Claim, ...]
+    unmeasured: tuple[Unmeasured, ...]
+    checklist: tuple[Answer, ...]
+    path: str
+    span: Span
+    digest: str
+
+    def answer_to(self, item: str) -> Answer | None:
+        """The answer to an item of the checklist, compared without case, markup and punctuation."""
+        wanted = squeeze(item)
+        return next((answer for answer in self.checklist if squeeze(answer.item) == wanted), None)
+
+
 class Ticket(Record):
     """A finding ticket. ``path`` is relative to the register's root; a field that is not there is None.
 
@@ -187,5 +258,82 @@ class Ticket(Record):
     checked_claims: tuple[CheckedClaim, ...]
     corrections: tuple[Correction, ...]
     reports: tuple[ReportLink, ...]
+    remediation: Remediation | None
+    sections: tuple[Section, ...]
+
+
+# An implementation review: what a reviewer says of a change.
+
+
+class Commits(Text):
+    """The range of commits under review; ``base`` is None where only one is named."""
+
+    base: str | None
+    head: str
+
+
+class Requirement(Text):
+    """One requirement of the plan; ``implementation`` is empty where only the requirement is listed."""
+
+    text: str
+    implementation: str
+    met: bool | None
+
+
+class Issue(Text):
+    """One issue found by the review, under the severity heading it stands under."""
+
+    severity: str
+    id: str
+    title: str
+    details: dict[str, str]
+
+
+class Score(Text):
+    """``value`` out of ``out_of`` for one quality; the overall score has the name ``overall``."""
+
+    name: str
+    value: float
+    out_of: float
+    remark: str
+
+
+class PerformanceClaim(Text):
+    """A sentence or figure by which the review claims an improvement."""
+
+    text: str
+
+
+class Artifact(Text):
+    """A file, test or commit that the change made or touched, under its group's heading."""
+
+    group: str
+    name: str
+    remark: str
+
+
+class ImplementationReview(Record):
+    """A review of a change. ``path`` is relative to the register's root; a field not there is None."""
+
+    kind: Literal["review"] = "review"
+    path: str
+    id: Field[str]
+    title: Field[str]
+    metadata: dict[str, Text]
+    reviewer: Field[str] | None
+    date: Field[str] | None
+    commits: Commits | None
+    plan: Field[str] | None
+    verdict: Field[str] | None
+    code_repository: Field[str] | None
+    requirements: tuple[Requirement, ...]
+    issues: tuple[Issue, ...]
+    issue_counts: dict[str, int]
+    scores: tuple[Score, ...]
+    performance_claims: tuple[PerformanceClaim, ...]
+    artifacts: tuple[Artifact, ...]
+    locations: tuple[Location, ...]
+    evidence: tuple[CodeBlock, ...]
+    checklist: tuple[ChecklistItem, ...]
     remediation: Remediation | None
     sections: tuple[Section, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
@@ -121,33 +121,9 @@ CATEGORIES = (
     "Legacy code policy violation",
 )
 
-AGENTS: Mapping[str, tuple[str, ...]] = {
-    "drl": ("deep rl", "reinforcement learning", "rl"),
-    "pytorch": ("torch", "pt"),
-    "codereview": ("code quality", "code reviewer", "cr"),
-}
-
-STATUS_SPELLINGS = {
-    Status.OPEN.value: ("new", "triaged", "confirmed", "reopened"),
-    Status.INVESTIGATING.value: ("under investigation", "in investigation"),
-    Status.IN_PROGRESS.value: ("in progress", "fixing", "wip"),
-    Status.IN_REVIEW.value: ("review", "under review"),
-    Status.CLOSED.value: ("resolved", "done", "complete", "completed", "duplicate"),
-    Status.FIXED.value: ("already fixed", "implemented"),
-    Status.WONT_FIX.value: ("will not fix",),
-    Status.INVALID.value: ("not a bug", "false positive", "rejected"),
-}
-
-OPINION_SPELLINGS = {
-    Opinion.ENDORSE.value: ("endorsed", "endorses", "endorsement"),
-    Opinion.REFINE.value: ("refined", "refines", "refinement"),
-    Opinion.OBJECT.value: ("objects", "objected", "objection"),
-}
-
 ID_PATTERN = r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+"
 
 Words = Mapping[str, tuple[str, ...]]
-
 
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
 
@@ -156,10 +132,6 @@ _PUNCTUATION = re.compile(r"[^a-z0-9]+")
 def squeeze(text: str) -> str:
     """``text`` without case, spaces and punctuation, so that spellings can be compared."""
     return _PUNCTUATION.sub("", text.lower())
-
-
-def _words(vocabulary: type[StrEnum]) -> dict[str, tuple[str, ...]]:
-    return {word.value: () for word in vocabulary}
 
 
 class Spelled(dict[str, tuple[str, ...]]):
@@ -176,6 +148,49 @@ class Spelled(dict[str, tuple[str, ...]]):
         return dict(reversed(self.spellings))
 
 
+def spelled(words: Words) -> Spelled:
+    """Words that can be looked up by their spellings; those of a vocabulary are that as they are."""
+    return words if isinstance(words, Spelled) else Spelled(words)
+
+
+def word_for(text: str, words: Words) -> str | None:
+    """The word of a vocabulary that ``text`` is a spelling of, or None."""
+    return spelled(words).by_spelling.get(squeeze(text))
+
+
+AGENTS = Spelled(
+    {
+        "drl": ("deep rl", "reinforcement learning", "rl"),
+        "pytorch": ("torch", "pt"),
+        "codereview": ("code quality", "code reviewer", "cr"),
+    }
+)
+# By the enumeration, for some words are in two: a ticket's status and its outcome are both "fixed".
+_SPELLINGS: Mapping[type[StrEnum], Words] = {
+    Status: {
+        Status.OPEN: ("new", "triaged", "confirmed", "reopened"),
+        Status.INVESTIGATING: ("under investigation", "in investigation"),
+        Status.IN_PROGRESS: ("in progress", "fixing", "wip"),
+        Status.IN_REVIEW: ("review", "under review"),
+        Status.CLOSED: ("resolved", "done", "complete", "completed", "duplicate"),
+        Status.FIXED: ("already fixed", "implemented"),
+        Status.WONT_FIX: ("will not fix",),
+        Status.INVALID: ("not a bug", "false positive", "rejected"),
+    },
+    Opinion: {
+        Opinion.ENDORSE: ("endorsed", "endorses", "endorsement"),
+        Opinion.REFINE: ("refined", "refines", "refinement"),
+        Opinion.OBJECT: ("objects", "objected", "objection"),
+    },
+}
+
+
+def _words(vocabulary: type[StrEnum]) -> Spelled:
+    """The words of an enumeration, with the spellings that every register knows."""
+    own = _SPELLINGS.get(vocabulary, {})
+    return Spelled({word.value: own.get(word, ()) for word in vocabulary})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """The words of a register: each maps to the other spellings that mean the same.
@@ -186,35 +201,24 @@ class Vocabulary:
 
     id_pattern: str = ID_PATTERN
     severities: Words = field(default_factory=lambda: _words(Severity))
-    statuses: Words = field(default_factory=lambda: {**_words(Status), **STATUS_SPELLINGS})
+    statuses: Words = field(default_factory=lambda: _words(Status))
     outcomes: Words = field(default_factory=lambda: _words(Outcome))
-    opinions: Words = field(default_factory=lambda: {**_words(Opinion), **OPINION_SPELLINGS})
+    opinions: Words = field(default_factory=lambda: _words(Opinion))
     agents: Words = field(default_factory=dict)
     domains: Words = field(default_factory=dict)
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            words = getattr(self, each.name)
+        for name, words in vars(self).items():
             if isinstance(words, Mapping):
-                object.__setattr__(self, each.name, spelled(words))
+                object.__setattr__(self, name, spelled(words))
 
     @cached_property
     def known_agents(self) -> Words:
         """The agents who are known by several spellings: the register's, else the usual ones."""
-        return self.agents or spelled(AGENTS)
+        return self.agents or AGENTS
 
     @cached_property
     def an_id(self) -> re.Pattern[str]:
         """The pattern of IDs, in upper or lower case."""
         return re.compile(self.id_pattern, re.IGNORECASE)
-
-
-def word_for(text: str, words: Words) -> str | None:
-    """The word of a vocabulary that ``text`` is a spelling of, or None."""
-    return spelled(words).by_spelling.get(squeeze(text))
-
-
-def spelled(words: Words) -> Spelled:
-    """Words that can be looked up by their spellings; those of a vocabulary are that as they are."""
-    return words if isinstance(words, Spelled) else Spelled(words)

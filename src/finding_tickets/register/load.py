@@ -14,7 +14,7 @@ from pathlib import Path
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.model.problem import Problem
-from finding_tickets.model.remediation import Remediation
+from finding_tickets.model.ticket import Remediation
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, read_file, sidecar_names
 from finding_tickets.register.index import find, list_rows
@@ -77,10 +77,6 @@ def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
     """The register with no other documents than those with these IDs; None unless each is the ID of one.
 
     The other documents are known from the index and not read; their problems are among those of the register.
-
-    Raises:
-        UsageError: There is no such folder, or no register.
-        BadDataError: The configuration is wrong.
     """
     listing = list_rows(root)
     wanted = {name.strip().casefold() for name in ids}

@@ -118,16 +118,23 @@ def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
 
     A cycle names each document once, beginning with the one that the edges name first.
     """
+    after = _blocked_by(edges)
+    return tuple(_shortest(members, after) for members in _cyclic(after))
+
+
+def blocking(edges: Iterable[Edge]) -> list[list[str]]:
+    """The sets of documents that all block one another in the end."""
+    return _cyclic(_blocked_by(edges))
+
+
+def _blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
+    """What each document blocks, for all that block or are blocked."""
     after: dict[str, list[str]] = {}
     for edge in edges:
         if edge.relationship is Relationship.BLOCKS:
             after.setdefault(edge.source, []).append(edge.target)
             after.setdefault(edge.target, [])
-    return tuple(
-        _shortest(members, after)
-        for members in components(after)
-        if len(members) > 1 or members[0] in after[members[0]]
-    )
+    return after
 
 
 def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -148,8 +155,8 @@ def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tup
     raise AssertionError("the members of a component reach one another")
 
 
-def components(after: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """The sets of names that all reach one another, each and all in the order of ``after``.
+def _cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """The sets of names that all reach one another and themselves, each and all in the order of ``after``.
 
     By finishing times, forwards and then backwards (Kosaraju and Sharir), without recursion.
     """
@@ -159,8 +166,9 @@ def components(after: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
             before[target].append(name)
     finished = [name for start in _walks(after, after) for name in start]
     position = {name: number for number, name in enumerate(after)}
-    found = [sorted(walk, key=position.__getitem__) for walk in _walks(before, reversed(finished))]
-    return iter(sorted(found, key=lambda members: position[members[0]]))
+    found = (sorted(walk, key=position.__getitem__) for walk in _walks(before, reversed(finished)))
+    cyclic = (names for names in found if len(names) > 1 or names[0] in after[names[0]])
+    return sorted(cyclic, key=lambda names: position[names[0]])
 
 
 def _walks(after: Mapping[str, Sequence[str]], starts: Iterable[str]) -> Iterator[list[str]]:

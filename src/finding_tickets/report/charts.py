@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import NamedTuple
 
 from finding_tickets.claims.language import ExpressionError, evaluate, parse_expression, variables
 from finding_tickets.model.verification import Sample, VariantResult, Verification
@@ -41,21 +42,26 @@ OTHER_STYLES = 3
 UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
+class ChartPoint(NamedTuple):
+    """What is known of a variant in one column: a number, if there is one, and the words for it."""
+
+    value: float | None
+    said: str
+    is_hollow: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """One variant: ``law`` is what was fitted or else known of it.
+    """One variant, with a point for each column: ``law`` is what was fitted or else known of it.
 
-    ``style`` is a number that stands for a colour and a shape. ``values`` has a number or None for each
-    column, and ``said`` what is known there in words. ``hollow`` are the columns whose mark is not filled.
-    ``line`` is the columns and the values that a line runs through.
+    ``style`` is a number that stands for a colour and a shape. ``line`` is the columns and the values that a
+    line runs through.
     """
 
     variant: str
     style: int
     law: str
-    values: tuple[float | None, ...]
-    said: tuple[str, ...]
-    hollow: frozenset[int]
+    points: tuple[ChartPoint, ...]
     line: tuple[tuple[int, float], ...]
 
 
@@ -79,7 +85,7 @@ class Chart:
 
     @cached_property
     def _scale(self) -> Scale:
-        values = [value for series in self.series for value in series.values if value is not None]
+        values = [point.value for each in self.series for point in each.points if point.value is not None]
         return Scale(values + [value for series in self.series for _, value in series.line])
 
     @property
@@ -196,18 +202,21 @@ def _chart(
         name: {place: each for place, each in samples.items() if metric in each.metrics}
         for name, samples in placed.items()
     }
-    names = [name for name, samples in measured.items() if samples]
-    costs = {name: {at: each.metrics[metric] for at, each in measured[name].items()} for name in names}
+    costs = {
+        name: {place: each.metrics[metric] for place, each in samples.items()}
+        for name, samples in measured.items()
+        if samples
+    }
     # The cheapest point first, by what the first variant costs there, then the second; else as they are.
     order = sorted(
         range(len(verification.sweep)),
-        key=lambda place: [costs[name].get(place, math.inf) for name in names],
+        key=lambda place: [cost.get(place, math.inf) for cost in costs.values()],
     )
     sweep = [verification.sweep[place] for place in order]
     shapes = styles(verification.variants)
     named, series, described = set[str](), [], []
-    for name in names:
-        variant, cost = verification.variants[name], costs[name]
+    for name, cost in costs.items():
+        variant = verification.variants[name]
         line = []
         # Evidence may come from anywhere, with a law that cannot be read or has no value at some point.
         with suppress(ExpressionError):
@@ -217,26 +226,15 @@ def _chart(
             for column, point in enumerate(sweep):
                 with suppress(ExpressionError, OverflowError):
                     line.append((column, float(evaluate(expression, point))))
-        raised = {place for place, each in measured[name].items() if each.error is not None}
-        said = (
-            f"{cost[place]}{' until it raised' if place in raised else ''}"
-            if place in cost
-            else "not measured"
-            for place in order
-        )
+        points = [ChartPoint(None, "not measured")] * len(order)
+        for column, place in enumerate(order):
+            if place in cost:
+                raised = measured[name][place].error is not None
+                said = f"{cost[place]} until it raised" if raised else str(cost[place])
+                points[column] = ChartPoint(cost[place], said, raised)
         law, values = law_of(variant, metric) or NO_LAW, cost.values()
         described.append(f"{name}: {law}, measured {min(values)} to {max(values)} at {len(values)} points.")
-        series.append(
-            ChartSeries(
-                variant=name,
-                style=shapes[name],
-                law=law,
-                values=tuple(cost.get(place) for place in order),
-                said=tuple(said),
-                hollow=frozenset(column for column, place in enumerate(order) if place in raised),
-                line=tuple(line),
-            )
-        )
+        series.append(ChartSeries(name, shapes[name], law, tuple(points), tuple(line)))
     varying = [name for name in sweep[0] if len({point.get(name) for point in sweep}) > 1]
     columns = (
         ", ".join(f"{name} {point[name]}" for name in [name for name in varying if name in point] or point)

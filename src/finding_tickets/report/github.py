@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from finding_tickets.importers.drafts import words
 from finding_tickets.model.problem import Level, Problem
-from finding_tickets.report.sarif import LEVELS, MEANING, code_of
+from finding_tickets.report.sarif import VERDICTS, code_of
 from finding_tickets.report.status import StatusReport
 
 MOST = 10
@@ -16,54 +16,44 @@ LONGEST_CELL = 300
 """Characters of a text in the summary."""
 LONGEST_MESSAGE = 4_000
 """Characters of a message: more than people read there, and GitHub takes 64 KB with all escapes."""
+ROOM_FOR_THE_REST = 200
+"""Bytes of the summary that are kept for the line that counts what does not fit."""
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
-_IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
-_ROOM_FOR_THE_REST = 200
+# As GitHub's toolkit escapes them; a comma or a colon would end a property.
+_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = {**_IN_MESSAGE, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def annotation(problem: Problem) -> str:
-    """``::error file=...,line=...,col=...,title=RULE::message``, escaped as GitHub's toolkit does."""
-    properties = {
-        "file": problem.file,
-        "line": str(problem.line),
-        "col": str(problem.column),
-        "title": problem.rule,
-    }
-    listed = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in properties.items())
+    """``::error file=...,line=...,col=...,title=RULE::message``."""
+    file, title = problem.file.translate(_IN_PROPERTY), problem.rule.translate(_IN_PROPERTY)
     message = problem.message
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 1] + "\u2026"
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return f"::{_COMMANDS[problem.level]} {listed}::{_escaped(message + hint, _IN_MESSAGE)}"
-
-
-def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(char, char) for char in text)
+    said = f"{message} ({problem.hint})" if problem.hint else message
+    place = f"file={file},line={problem.line},col={problem.column},title={title}"
+    return f"::{_COMMANDS[problem.level]} {place}::{said.translate(_IN_MESSAGE)}"
 
 
 def write_annotations(report: StatusReport) -> Iterator[str]:
     """A workflow command for each piece of open work that GitHub shows, and one that counts the rest."""
-    said: Counter[Level] = Counter()
-    left = 0
+    said: Counter[str] = Counter()
     for work in report.status.alerts:
-        row, level = work.row, Level(LEVELS[work.row.verdict])
+        row, (level, meaning) = work.row, VERDICTS[work.row.verdict]
         said[level] += 1
-        # GitHub would leave the rest out without a word.
-        if said[level] > MOST:
-            left += 1
-            continue
-        place = code_of(report, row)
-        problem = Problem(
-            level=level,
-            rule=f"{row.id} {row.verdict}",
-            file=place.file,
-            line=place.first or 1,
-            message=f"{row.title}. {row.reason or MEANING[row.verdict]}",
-            hint=work.step,
-        )
-        yield f"{annotation(problem)}\n"
-    if left:
+        if said[level] <= MOST:
+            place = code_of(report, row)
+            problem = Problem(
+                level=Level(level),
+                rule=f"{row.id} {row.verdict}",
+                file=place.file,
+                line=place.first or 1,
+                message=f"{row.title}. {row.reason or meaning}",
+                hint=work.step,
+            )
+            yield f"{annotation(problem)}\n"
+    # GitHub would leave the rest out without a word.
+    if left := sum(max(count - MOST, 0) for count in said.values()):
         yield f"::notice::{left} more, of which GitHub shows no annotation\n"
 
 
@@ -83,20 +73,18 @@ def summary(report: StatusReport, room: int) -> str:
         "| ticket | severity | verdict | title | next |",
         "|---|---|---|---|---|",
     ]
-    # Room is kept for the line that counts what does not fit.
-    left = room - _ROOM_FOR_THE_REST - len("\n".join([*page, ""]).encode(errors="replace"))
-    everything = report.status.alerts
-    shown = 0
-    for work in everything:
-        cells = (work.row.id, work.row.severity, work.row.verdict, work.row.title, work.step)
+    left = room - ROOM_FOR_THE_REST - len("\n".join([*page, ""]).encode(errors="replace"))
+    unseen = list(report.status.alerts)
+    while unseen:
+        row, step = unseen[0].row, unseen[0].step
+        cells = (row.id, row.severity, row.verdict, row.title, step)
         line = f"| {' | '.join(words(cell, LONGEST_CELL).replace('|', chr(92) + '|') for cell in cells)} |"
         left -= len(line.encode(errors="replace")) + 1
         if left < 0:
+            page += ["", f"{len(unseen)} more do not fit."]
             break
         page.append(line)
-        shown += 1
-    if shown < len(everything):
-        page += ["", f"{len(everything) - shown} more do not fit."]
+        del unseen[0]
     text = "\n".join([*page, ""])
     # A summary that is too long would not be shown at all.
     return text if len(text.encode()) <= room else ""

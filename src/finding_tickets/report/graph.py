@@ -25,33 +25,24 @@ _MERMAID_ARROWS = {
 def graph_text(graph: Graph) -> str:
     """Each document asked for with what it is to others, missing ones too, and cycles of blocks."""
     nodes = {node.id: node for node in graph.nodes}
-    edges: dict[str, list[Edge]] = {name: [] for name in nodes}
+    rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in nodes}
     for edge in graph.edges:
-        # A document that is related to itself is listed once.
-        for name in {edge.source, edge.target}:
-            edges[name].append(edge)
-    blocks = []
-    for node in graph.nodes:
-        rows = []
-        for edge in edges[node.id] if node.chosen else ():
-            forwards = node.id == edge.source
-            # Seen from its other end, what blocks is blocked.
-            how = edge.relationship if forwards else CONVERSE[edge.relationship]
-            other = nodes[edge.target if forwards else edge.source]
-            if other.row is None:
-                remark = f"({MISSING})"
-            elif edge.source == edge.target:
-                remark = "(itself)"
-            else:
-                remark = "" if len(edge.stated_by) > 1 else f"(only {edge.stated_by[0]} says so)"
-            rows.append((str(how), other.id, remark))
-        if node.chosen:
-            blocks.append(
-                "\n".join([f"{node.id}  {_title(node)}", *(INDENT + line for line in aligned(rows))])
-            )
-    if graph.cycles:
-        blocks.append("\n".join(f"cycle of blocks: {_cycle(cycle)}" for cycle in graph.cycles))
-    return "\n\n".join(blocks)
+        one_sided = f"(only {edge.stated_by[0]} says so)" if len(edge.stated_by) == 1 else ""
+        # Seen from its other end, what blocks is blocked; what is related to itself is listed once.
+        ends = {
+            edge.target: (edge.source, CONVERSE[edge.relationship]),
+            edge.source: (edge.target, edge.relationship),
+        }
+        for name, (other, how) in ends.items():
+            remark = "(itself)" if name == other else one_sided
+            rows[name].append((how, other, remark if nodes[other].row else f"({MISSING})"))
+    blocks = [
+        [f"{node.id}  {_title(node)}", *(INDENT + line for line in aligned(rows[node.id]))]
+        for node in graph.nodes
+        if node.chosen
+    ]
+    blocks += [[f"cycle of blocks: {_cycle(cycle)}" for cycle in graph.cycles]] if graph.cycles else []
+    return "\n\n".join(map("\n".join, blocks))
 
 
 def dot(graph: Graph) -> str:
@@ -76,11 +67,11 @@ def mermaid(graph: Graph) -> str:
     for node in graph.nodes:
         label = f"{_mermaid_text(node.id)}<br>{_mermaid_text(_title(node))}"
         lines.append(f'{names[node.id]}["{label}"]{"" if node.row else ":::missing"}')
-    for edge in graph.edges:
+    circular, red = _circular(graph), []
+    for number, edge in enumerate(graph.edges):
         arrow = f"{_MERMAID_ARROWS[edge.relationship]}|{edge.relationship}|"
         lines.append(f"{names[edge.source]} {arrow} {names[edge.target]}")
-    circular = _circular(graph)
-    red = [str(number) for number, edge in enumerate(graph.edges) if edge in circular]
+        red += [str(number)] if edge in circular else []
     lines += [f"linkStyle {','.join(red)} stroke:red"] if red else []
     lines.append("classDef missing stroke-dasharray: 5 5")
     return "\n".join(["flowchart LR", *(INDENT + line for line in lines)])
@@ -88,18 +79,16 @@ def mermaid(graph: Graph) -> str:
 
 def graph_item(graph: Graph) -> dict[str, object]:
     """The graph as plain values."""
-    return {
-        "nodes": [
-            {
-                "id": node.id,
-                **{name: getattr(node.row, name, None) for name in ("title", "severity", "status", "path")},
-                "missing": node.row is None,
-            }
-            for node in graph.nodes
-        ],
-        "edges": [fields_of(edge, "source", "relationship", "target", "stated_by") for edge in graph.edges],
-        "cycles": graph.cycles,
-    }
+    nodes = [
+        {
+            "id": node.id,
+            **{name: getattr(node.row, name, None) for name in ("title", "severity", "status", "path")},
+            "missing": node.row is None,
+        }
+        for node in graph.nodes
+    ]
+    edges = [fields_of(edge, "source", "relationship", "target", "stated_by") for edge in graph.edges]
+    return {"nodes": nodes, "edges": edges, "cycles": graph.cycles}
 
 
 def _title(node: GraphNode) -> str:

@@ -258,31 +258,21 @@ def _chart(
 ) -> Chart:
     """A metric at the commits that changed something, a series for each variant."""
     from finding_tickets.history.timeline import NOT_AS_CLAIMED
-    from finding_tickets.report.charts import Chart, ChartSeries, styles
+    from finding_tickets.report.charts import Chart, ChartPoint, ChartSeries, styles
 
     variants = [row.name.partition(".")[0] for row in rows]
     shapes, series = styles(variants), []
     for variant, row in zip(variants, rows, strict=True):
-        said, hollow, line = [], set(), list[tuple[int, float]]()
+        points, line = [], list[tuple[int, float]]()
         for column, place in enumerate(places):
-            value, text = row.values[place], row.texts[place]
-            said.append("not known" if text is None else text if value is None else f"{value} by {text}")
-            if text is not None and text.endswith(NOT_AS_CLAIMED):
-                hollow.add(column)
+            value, text = row.values[place], row.texts[place] or "not known"
+            said = text if value is None else f"{value} by {text}"
+            points.append(ChartPoint(value, said, text.endswith(NOT_AS_CLAIMED)))
             if value is not None:
                 # What was measured stays until the commit that changes it.
                 line += [(column, line[-1][1]), (column, value)] if line else [(column, value)]
-        series.append(
-            ChartSeries(
-                variant=variant,
-                style=shapes[variant],
-                law=_last_known(row) or "not known",
-                values=tuple(row.values[place] for place in places),
-                said=tuple(said),
-                hollow=frozenset(hollow),
-                line=tuple(line),
-            )
-        )
+        law = _last_known(row) or "not known"
+        series.append(ChartSeries(variant, shapes[variant], law, tuple(points), tuple(line)))
     described = (f"{row.name}: {', then '.join(step.after for step in row.steps)}." for row in rows)
     numbers = [str(number) for number, _ in enumerate(places, 1)]
     dates = (" ".join(_named(nodes[place].commit)) for place in places)

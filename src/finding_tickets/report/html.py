@@ -29,13 +29,12 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import GitError, ask_bytes
-from finding_tickets.model.remediation import Remediation
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
 from finding_tickets.report.templates import pieces, source
-from finding_tickets.report.text import AFTER, BEFORE, NO_LAW, Sources
+from finding_tickets.report.text import AFTER, BEFORE, Sources, laws_by_line
 from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60
@@ -88,11 +87,7 @@ SourceLine = tuple[str, int, str, str, Sequence[tuple[str, str]]]
 """A file, a number, a function, the code, empty where it is not known, and what it costs by which laws."""
 
 
-def nowhere(_: str) -> None:
-    """Leads no relative link anywhere: only its text remains."""
-
-
-def trusted_html(text: str, *, below: int = 0, resolve: Resolve = nowhere) -> str:
+def trusted_html(text: str, *, below: int = 0, resolve: Resolve = lambda _: None) -> str:
     """The HTML of a Markdown text, of tags that set text and of links alone.
 
     HTML within the text is shown as it is written. Images become links. The first heading of level 1, which
@@ -101,15 +96,9 @@ def trusted_html(text: str, *, below: int = 0, resolve: Resolve = nowhere) -> st
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     text = _FRONT_MATTER.sub(lambda found: f"{'`' * 9}yaml\n{found[1]}{'`' * 9}\n", text, count=1)
     html = _TITLE.sub("", _PARSER.html(_inert(text)), count=1).replace("<hr />\n", "")
-    # Most documents have none of these, and looking for a word takes no time.
-    if "<img" in html:
-        html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
-    if "<input" in html:
-        html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
-    if "<code class" in html:
-        html = _LANGUAGE.sub("<code>", html)
-    if " style=" in html:
-        html = _ALIGNED.sub(r'\1 class="\2"', html)
+    html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
+    html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
+    html = _ALIGNED.sub(r'\1 class="\2"', _LANGUAGE.sub("<code>", html))
     if not _HARMLESS.fullmatch(html):
         html = _cleaner(resolve).clean(html)
     # From the deepest up, so that no heading is lowered twice.
@@ -217,8 +206,8 @@ class DocumentSection:
     """One document of the page, looked up as the template asks for it."""
 
     def __init__(self, page: ReportPage, row: ReportRow, anchor: str) -> None:
-        self.row, self.anchor = row, anchor
-        self._page, self._facts = page, page.report.facts
+        self.page, self.row, self.anchor = page, row, anchor
+        self._facts = page.report.facts
 
     @property
     def text(self) -> Markup | None:
@@ -227,24 +216,13 @@ class DocumentSection:
             text = (self._facts.root / self.row.path).read_bytes().decode(errors="replace")
         except OSError:
             return None
-        resolve = self._page.resolver(self.row.path)
+        resolve = self.page.resolver(self.row.path)
         return Markup(trusted_html(text, below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
-
-    @property
-    def related(self) -> list[tuple[str, str, str | None]]:
-        """The documents that this one names, how they relate, and their places on the page if any."""
-        anchors = self._page.by_id
-        return [(each, how, anchors.get(each.casefold())) for each, how in self.row.stated.related]
 
     @property
     def charts(self) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
         """The charts of what was measured, and the metrics that are always 0."""
         return charts(self.row.verification) if self.row.verification else ((), ())
-
-    @property
-    def remediation(self) -> Remediation | None:
-        """What the document claims; looked for only where the index knows of a verifier or of evidence."""
-        return self._document.remediation if self._document else None
 
     @property
     def difference(self) -> CodeDiff | None:
@@ -259,28 +237,23 @@ class DocumentSection:
         for name, variant in variants.items():
             # What was measured is not what stands there now.
             elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(name, ""))
-            # A line may cost in several metrics, and is shown once.
-            costs: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
-            for site in variant.sites:
-                place = (site.file, site.line, site.function)
-                costs.setdefault(place, []).append((site.what, site.law or site.growth or NO_LAW))
-            if costs:
-                line = self._page.sources.line
-                sites[name] = [
-                    (file, number, function, "" if elsewhere else line(file, number), each)
-                    for (file, number, function), each in costs.items()
-                ]
+            lines = [
+                (file, number, function, "" if elsewhere else self.page.sources.line(file, number), laws)
+                for (file, number, function), laws in laws_by_line(variant.sites).items()
+            ]
+            sites |= {name: lines} if lines else {}
         return sites
 
     @cached_property
     def _places(self) -> dict[str, str]:
         """Where each variant lives, as ``module:function`` or that and ``@REV``; none if that is unclear."""
         with suppress(BadDataError):
-            return places_of(self._document, self._facts.root) if self._document else {}
+            return places_of(self.document, self._facts.root) if self.document else {}
         return {}
 
     @cached_property
-    def _document(self) -> Document | None:
+    def document(self) -> Document | None:
+        """All of it; looked for only where the index knows of a verifier or of evidence."""
         known = self.row.verification or self._facts.has_verifier(self.row.stated)
         return self._facts.document(self.row.stated) if known else None
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.remediation import SECONDS
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import SECONDS, Verdict
 from finding_tickets.report.text import MARKS, fields_of
 from finding_tickets.verify.matrix import Cell, cells, in_cells, labels
 

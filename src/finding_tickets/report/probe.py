@@ -31,30 +31,19 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 72
 """Characters of a source line that the table shows."""
 EFFECTS = {
-    "device_syncs": "waits for the whole device",
-    "stream_syncs": "waits for the GPU",
-    "event_syncs": "waits for an event of the GPU",
-    "implicit_syncs": "may wait for the GPU",
-    "hazards": "uses data of another stream without waiting for it",
-    "d2h": "copies to the host",
-    "h2d": "copies to the device",
-    "p2p": "copies from device to device",
-    "d2d": "copies within the device",
-    "allocations": "allocates device memory",
+    "device_syncs": ("waits for the whole device", "syncs"),
+    "stream_syncs": ("waits for the GPU", "syncs"),
+    "event_syncs": ("waits for an event of the GPU", "syncs"),
+    "implicit_syncs": ("may wait for the GPU", "implicit_syncs"),
+    "hazards": ("uses data of another stream without waiting for it", "hazards"),
+    "d2h": ("copies to the host", "d2h", "d2h_bytes"),
+    "h2d": ("copies to the device", "h2d", "h2d_bytes"),
+    "p2p": ("copies from device to device", "p2p", "p2p_bytes"),
+    "d2d": ("copies within the device", "d2d", "d2d_bytes"),
+    "allocations": ("allocates device memory", "allocations", "peak_bytes"),
 }
-"""What a line does, by the metric that it makes count."""
-
-CLAIMED = {
-    "device_syncs": ("syncs",),
-    "stream_syncs": ("syncs",),
-    "event_syncs": ("syncs",),
-    "implicit_syncs": ("implicit_syncs",),
-    "hazards": ("hazards",),
-    "allocations": ("allocations", "peak_bytes"),
-    **{copies: (copies, f"{copies}_bytes") for copies in ("d2h", "h2d", "p2p", "d2d")},
-}
-"""The metrics of a whole run that tell whether anything was done about such a line."""
-
+"""What a line does, by the metric that it makes count, and the metrics of the whole run that get better with
+it."""
 CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
 USUAL_CATEGORY = "Performance bottleneck"
 SEVERITY = "P2"
@@ -167,7 +156,7 @@ class ProbedFinding:
         from finding_tickets.report.templates import render
 
         site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
-        effect, times = EFFECTS[site.what], _times(site.cost)
+        effect, times = EFFECTS[site.what][0], _times(site.cost)
         context = {
             "probed": self.probed,
             "site": site,
@@ -222,7 +211,7 @@ class ProbedFinding:
                 "names": self._variables,
                 "points": REPEATS if function and not self._variables else probed.points,
                 "claims": {each: _claim(probed.metrics[each]) for each in self._metrics},
-                "statement": f"{self._subject} {EFFECTS[self.site.what]} {_times(self.site.cost)} "
+                "statement": f"{self._subject} {EFFECTS[self.site.what][0]} {_times(self.site.cost)} "
                 f"in line {self.site.line} of {self.site.file}",
             },
         )
@@ -234,7 +223,7 @@ class ProbedFinding:
 
     @property
     def _metrics(self) -> list[str]:
-        return [name for name in CLAIMED[self.site.what] if name in self.probed.metrics]
+        return [name for name in EFFECTS[self.site.what][1:] if name in self.probed.metrics]
 
     @cached_property
     def _code(self) -> tuple[list[str], ast.FunctionDef | ast.AsyncFunctionDef | None]:

@@ -47,20 +47,10 @@ LONGEST_CELL = 32_767
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One document of a report.
+    """One document of a report: what it states, and what was measured.
 
-    Attributes:
-        stated: What the document says of itself, as lists and queries know it.
-        measured: Its verdict, and the verification that comes from if there is one.
-        severity: ``P0`` to ``P4``, ``not stated``, or ``review`` for an implementation review.
-        disposition: What people decided, ``not stated``, or ``review``.
-        consensus: What its reviewers say together: ``endorsed`` or ``objected`` where all who take a side
-            take the same one, ``split``, ``no side``, ``not reviewed``, or ``review``.
-        claimed: What its remediation claims of each metric, before and after the fix.
-        changes: The laws of each metric that is claimed, before and after the fix.
-        contradictions: Where lint finds that the document contradicts itself, or its own measurement.
-        is_unproven: Whether it was closed as fixed and nothing shows that it was.
-        ignored: The lint rules that it has a comment to ignore.
+    ``severity``, ``disposition`` and ``consensus`` are the words that tables count it under. docs/reports.md
+    tells the authors of templates what each field is.
     """
 
     stated: Row
@@ -142,29 +132,38 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
     """
     # Read once: a report has a row for each of thousands of documents.
     selected, ignored = facts.config.lint_select, facts.config.lint_ignore
+    vocabulary = facts.config.vocabulary
 
     def is_wanted(rule: str) -> bool:
         return (selected is None or rule in selected) and rule not in ignored
 
     for stated in chosen:
-        known = extras.get(stated.path, IndexExtras())
-        row = row_of(stated, facts.measured(stated), known, facts.config.vocabulary)
-        found = list(row.contradictions)
-        filed = filed_as(stated.path, facts.config.vocabulary)
-        contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
-        # Few documents are closed as fixed against their measurement: only those have to be read.
-        if contrary and is_fixed(stated.status, stated.outcome, filed) and (read := facts.document(stated)):
-            from finding_tickets.lint.engine import source_of
-            from finding_tickets.register.load import Register
-
-            # The rule looks at this document alone.
-            alone = Register(facts.root, facts.config, (read,), ())
-            found += _problems(source_of(alone, read), read, alone, REFUTED_RULE)
+        row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()), vocabulary)
+        found = [*row.contradictions, *_contrary_problems(row, facts)]
         yield replace(
             row,
             contradictions=tuple(problem for problem in found if is_wanted(problem.rule)),
             is_unproven=row.is_unproven and is_wanted(UNPROVEN_RULE),
         )
+
+
+def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
+    """What lint says of a document that is closed as fixed against its own measurement."""
+    stated = row.stated
+    contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
+    filed = filed_as(stated.path, facts.config.vocabulary)
+    # Few documents are: only those have to be read.
+    if not contrary or not is_fixed(stated.status, stated.outcome, filed):
+        return []
+    from finding_tickets.lint.engine import source_of
+    from finding_tickets.register.load import Register
+
+    document = facts.document(stated)
+    if document is None:
+        return []
+    # The rule looks at this document alone.
+    alone = Register(facts.root, facts.config, (document,), ())
+    return _problems(source_of(alone, document), document, alone, REFUTED_RULE)
 
 
 def _problems(source: Source, document: Document, register: Register, *rules: str) -> list[Problem]:

@@ -14,41 +14,30 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import entry_text, explanations
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import NEXT_STEP, Profile, StatusReport
+from finding_tickets.report.text import fields_of
 
-VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"
 """The name, usual in SARIF, of the folder that all paths are relative to."""
 MOST_ALERTS = 5000
 """Results of a run that GitHub keeps."""
-LEVELS = {
-    Verdict.FAILED: "error",
-    Verdict.REFUTED: "warning",
-    Verdict.REPRODUCED: "warning",
-    Verdict.INCONCLUSIVE: "note",
-    Verdict.STALE: "note",
-    Verdict.UNVERIFIED: "note",
-    Verdict.VERIFIED: "none",
+VERDICTS = {
+    Verdict.FAILED: ("error", "The finding holds, and its fix does not do what is claimed."),
+    Verdict.REFUTED: ("warning", "The code does not do what the finding says."),
+    Verdict.REPRODUCED: ("warning", "The finding is measured, and there is no fix yet."),
+    Verdict.INCONCLUSIVE: ("note", "It could not be measured."),
+    Verdict.STALE: ("note", "Something that the measurement depends on has changed since."),
+    Verdict.UNVERIFIED: ("note", "It was not measured."),
+    Verdict.VERIFIED: ("none", "What the finding claims of the code and of its fix is measured."),
 }
-MEANING = {
-    Verdict.FAILED: "The finding holds, and its fix does not do what is claimed.",
-    Verdict.REFUTED: "The code does not do what the finding says.",
-    Verdict.REPRODUCED: "The finding is measured, and there is no fix yet.",
-    Verdict.INCONCLUSIVE: "It could not be measured.",
-    Verdict.STALE: "Something that the measurement depends on has changed since.",
-    Verdict.UNVERIFIED: "It was not measured.",
-    Verdict.VERIFIED: "What the finding claims of the code and of its fix is measured.",
-}
-TICKET = "ticket/v1"
-GITHUB = "primaryLocationLineHash"
-_VERDICTS = list(LEVELS)
+"""The level of each verdict and what it means, in the order of the rules."""
 
 
 class CodePlace(NamedTuple):
@@ -60,10 +49,7 @@ class CodePlace(NamedTuple):
 
 
 def code_of(report: StatusReport, row: ReportRow) -> CodePlace:
-    """The first place in code that a document names and this repository has, else the document itself.
-
-    The document is read where there is one, since its row knows nothing of lines.
-    """
+    """The first place in code that a document names and this repository has, else the document itself."""
 
     def is_here(file: str) -> bool:
         """Whether a path names a file of the repository, and leads nowhere else."""
@@ -75,7 +61,7 @@ def code_of(report: StatusReport, row: ReportRow) -> CodePlace:
         except (OSError, ValueError):
             return False
 
-    # The row is in the index; few documents have to be opened.
+    # A row knows nothing of lines; few documents have to be opened for them.
     here = [file for file in row.stated.files if is_here(file)]
     document = report.facts.document(row.stated) if here else None
     for location in document.locations if document else ():
@@ -86,12 +72,11 @@ def code_of(report: StatusReport, row: ReportRow) -> CodePlace:
 
 
 def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
-    """A log of one run of lint: every rule, and a result for each problem."""
+    """A log of one run of lint: a result for each problem, and every rule, also those that found nothing."""
     rules = []
-    for name in sorted(RULES):
-        rule, reason = RULES[name], explanations()[name].reason.replace("`", "")
+    for name, rule in sorted(RULES.items()):
+        reason = explanations()[name].reason.replace("`", "")
         tags = [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.fixable else [])]
-        # Every rule is listed, so that a service can show those that found nothing.
         rules.append(
             {
                 "id": rule.id,
@@ -125,22 +110,22 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
 def write_sarif(report: StatusReport) -> Iterator[str]:
     """A report as one run; the results of the profile ``github`` are the open work, the worst first."""
     shown: Sequence[ReportRow] = report.rows
-    left_out = 0
+    notes = []
     if report.profile is Profile.GITHUB:
         # What passed or was settled would be an open alert there.
         alerts = [work.row for work in report.status.alerts]
         shown, left_out = alerts[:MOST_ALERTS], len(alerts[MOST_ALERTS:])
+        said = f"{left_out} results are left out: {MOST_ALERTS} are kept, the worst of them."
+        notes = [{"level": "warning", "message": {"text": said}}] if left_out else []
     rules = [
         {
             "id": verdict.value,
-            "shortDescription": {"text": MEANING[verdict]},
+            "shortDescription": {"text": meaning},
             "help": {"text": f"What to do: {NEXT_STEP[verdict]}."},
-            "defaultConfiguration": {"level": LEVELS[verdict]},
+            "defaultConfiguration": {"level": level},
         }
-        for verdict in _VERDICTS
+        for verdict, (level, meaning) in VERDICTS.items()
     ]
-    said = f"{left_out} results are left out: {MOST_ALERTS} are kept, the worst of them."
-    notes = [{"level": "warning", "message": {"text": said}}] if left_out else []
     invocations = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     # The results come last, so that they can be written one by one.
     before, after = json.dumps(_log(rules, invocations=invocations), indent=1).rsplit("[]", 1)
@@ -162,44 +147,39 @@ def _log(rules: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         **more,
         "results": [],
     }
-    return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _result(row: ReportRow, report: StatusReport, *, is_open: bool) -> dict[str, Any]:
-    ticket = CodePlace(row.path)
-    place = code_of(report, row)
-    fingerprints = {TICKET: row.id}
-    standing: dict[str, Any] = {"level": LEVELS[row.verdict]}
+    level, meaning = VERDICTS[row.verdict]
+    place, fingerprints = code_of(report, row), {"ticket/v1": row.id}
+    standing: dict[str, Any] = {"level": level}
     if report.profile is Profile.GITHUB:
         # GitHub takes no place without a line.
         place = place if place.first else place._replace(first=1)
         digest = hashlib.sha256(row.id.upper().encode(errors="backslashreplace")).hexdigest()
-        fingerprints[GITHUB] = f"{digest[:16]}:1"
+        fingerprints["primaryLocationLineHash"] = f"{digest[:16]}:1"
     else:
         # Whether it passed, failed or is not decided, and whether people have decided to leave it so.
-        undecided = row.verdict in {Verdict.INCONCLUSIVE, Verdict.STALE, Verdict.UNVERIFIED}
-        kind = "pass" if row.verdict is Verdict.VERIFIED else "open" if undecided else "fail"
-        if not row.is_finding and kind == "open":
-            kind = "informational"
-        standing = {"kind": kind, "level": LEVELS[row.verdict] if kind == "fail" else "none"}
+        kind = {"none": "pass", "note": "open" if row.is_finding else "informational"}.get(level, "fail")
+        standing = {"kind": kind, "level": level if kind == "fail" else "none"}
         if kind in {"open", "fail"} and not is_open:
             settled = {"kind": "external", "status": "accepted", "justification": row.disposition}
             standing["suppressions"] = [settled]
-    text = f"{row.id}: {row.title}. {row.reason or MEANING[row.verdict]}"
+    text = f"{row.id}: {row.title}. {row.reason or meaning}"
+    ticket = {**_location(CodePlace(row.path)), "id": 1, "message": {"text": "The ticket."}}
     return {
         "ruleId": row.verdict.value,
-        "ruleIndex": _VERDICTS.index(row.verdict),
+        "ruleIndex": list(VERDICTS).index(row.verdict),
         **standing,
         # Nothing in the text is a link to a place or an address.
         "message": {"text": " ".join(text.split()).replace("](", "] (")},
         "locations": [_location(place)],
-        "relatedLocations": [{**_location(ticket), "id": 1, "message": {"text": "The ticket."}}],
+        "relatedLocations": [ticket],
         "partialFingerprints": fingerprints,
         "properties": {
             "ticket": row.id,
-            "severity": row.severity,
-            "disposition": row.disposition,
-            "verdict": row.verdict.value,
+            **fields_of(row, "severity", "disposition", "verdict"),
             "laws": {change.metric: change.text for change in row.changes},
         },
     }

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -353,27 +352,26 @@ def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagree
     """Duplicates of which at least one is in the report."""
     # Of documents that share an ID the first one counts.
     by_id = {row.id.casefold(): row for row in reversed(rows)}
+
+    def find(key: str) -> ReportRow | None:
+        stated = facts.relations.rows.get(key)
+        return by_id.get(key) or (row_of(stated, facts.measured(stated)) if stated else None)
+
     for edge in facts.relations.edges:
         keys = edge.source.casefold(), edge.target.casefold()
-        if edge.relationship is not Relationship.DUPLICATE or not any(key in by_id for key in keys):
+        if edge.relationship is not Relationship.DUPLICATE or by_id.keys().isdisjoint(keys):
             continue
-        ends = []
-        for key in keys:
-            stated = facts.relations.rows.get(key)
-            if key in by_id:
-                ends.append(by_id[key])
-            elif stated:
-                ends.append(row_of(stated, facts.measured(stated)))
-        for one, other in combinations(ends, 2):
-            if one is other or not (one.is_finding and other.is_finding):
-                continue
-            # Lint and the report agree on what a comment silences.
-            silent = all("duplicates-differ" in each.ignored for each in ends if each.id in edge.stated_by)
-            ended = [(each.stated.status, each.stated.outcome) for each in ends]
-            if differ(*ended) and not silent:
-                yield Disagreement(one, other, DECISIONS)
-            if None not in (one.holds, other.holds) and one.holds is not other.holds:
-                yield Disagreement(one, other, MEASUREMENTS)
+        one, other = map(find, keys)
+        if one is None or other is None or one is other or not (one.is_finding and other.is_finding):
+            continue
+        # Lint and the report agree on what a comment silences.
+        stating = [each for each in (one, other) if each.id in edge.stated_by]
+        silent = all("duplicates-differ" in each.ignored for each in stating)
+        ended = ((each.stated.status, each.stated.outcome) for each in (one, other))
+        if differ(*ended) and not silent:
+            yield Disagreement(one, other, DECISIONS)
+        if None not in (one.holds, other.holds) and one.holds is not other.holds:
+            yield Disagreement(one, other, MEASUREMENTS)
 
 
 def compare_since(
@@ -386,8 +384,8 @@ def compare_since(
     """
     # Only those who ask for it wait for git and for what reads evidence.
     from finding_tickets.ground.checkouts import Checkouts
+    from finding_tickets.ground.files import safe_name
     from finding_tickets.ground.git import GitError
-    from finding_tickets.ground.paths import safe_name
     from finding_tickets.history.evidence_log import changed_verdicts
     from finding_tickets.register.history import config_at, rows_at
 

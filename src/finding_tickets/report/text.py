@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
@@ -253,14 +252,23 @@ def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
     return Styled(mark, colour), claim.id, claim.claimed, f"{claim.measured}{expected}"
 
 
+def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tuple[str, str]]]:
+    """Each source line once, by file, number and function, with what it costs by which law."""
+    lines: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
+    for site in sites:
+        place = (site.file, site.line, site.function)
+        lines.setdefault(place, []).append((site.what, site.law or site.growth or NO_LAW))
+    return lines
+
+
 def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> TextSection:
     """Each source line once, with what it costs by which law, and its code where that is known."""
     rows = []
-    for (file, line, function), group in groupby(sites, lambda site: (site.file, site.line, site.function)):
+    for (file, line, function), laws in laws_by_line(sites).items():
         # One read waits and copies: what follows the same law is told once.
         by_law: dict[str, list[str]] = {}
-        for site in group:
-            by_law.setdefault(site.law or site.growth or NO_LAW, []).append(site.what)
+        for metric, law in laws:
+            by_law.setdefault(law, []).append(metric)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
         code = (code_at(file, line),) if code_at else ()
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))

@@ -1,11 +1,14 @@
-"""From what was measured to a verdict: each claim beside its measurement; pure, no files and no processes.
+"""From what a worker measured to a verdict: each claim beside its measurement. It reads no files.
 
 docs/concepts.md has the rules of the verdict as a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.claims.check import (
     Checked,
@@ -22,17 +25,29 @@ from finding_tickets.claims.check import (
 )
 from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
-from finding_tickets.measure.tasks import Question
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim
+from finding_tickets.measure.isolation import TaskOutcome
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.index import stated_claim
 from finding_tickets.verify.plan import Plan
+
+T = TypeVar("T")
 
 FOUND = "found"
 FIX = "fix"
 DECIDING = (FOUND, FIX)
 HOST = "the CPU"
+
+
+def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
+    """What a worker answered, if it is what was asked for; else the reason why there is no answer."""
+    if outcome.reason is not None:
+        return outcome.reason
+    try:
+        return kind.validate_python(outcome.value)
+    except ValidationError as error:
+        return f"invalid result from the worker: {error.errors()[0]['msg']}"
 
 
 def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
@@ -162,31 +177,6 @@ def rule(
         return Verdict.VERIFIED, "every claim about found and fix holds"
     why = "the fix has no claims" if has_fix else "there is no fix yet"
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
-
-
-def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Question, ...]:
-    """What is to be timed for claims: at every point where both variants ran without an error.
-
-    Raises:
-        BadDataError: A claim has no meaning on the sweep.
-    """
-    asked: dict[tuple[str, str, str], Question] = {}
-    for claim in claims:
-        if claim.metric != SECONDS:
-            continue
-        with located(claim.id, claim.line):
-            ratio, where = _ratio(claim, measured), parse_conditions(claim.at)
-            ended = [
-                {repr(sample.at) for sample in result.samples if sample.error is None} if result else set()
-                for result in map(measured.variants.get, (claim.variant, ratio.reference))
-            ]
-            # A sweep may have a point twice; it is timed once.
-            for place, at in {repr(at): at for at in measured.sweep}.items():
-                if all(place in of_variant for of_variant in ended) and meets(at, where):
-                    ratio.edges(at)  # raises where the claim has no value
-                    key = (claim.variant, ratio.reference, place)
-                    asked[key] = Question(claim.variant, ratio.reference, at)
-    return tuple(asked.values())
 
 
 def _ratio(claim: Claim, measured: MeasuredTicket) -> Ratio:

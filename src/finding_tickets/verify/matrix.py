@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from finding_tickets.register.staleness import CurrentVerdict, RecordedEvidence,
 
 WORK_TREE = "work tree"
 _CUDA_VERSION = ", CUDA "
-"""What evidence names a GPU by ends with the version of CUDA, which that of torch decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +33,18 @@ class Cell:
     interpreter: str = field(default="", compare=False)
     resources: Mapping[str, float] = field(default_factory=dict, compare=False)
 
+    @property
+    def axes(self) -> tuple[str, str, str]:
+        """Device, torch and revision in words; the meter is known from the device."""
+        device = SIMULATED if self.meter == SIMULATED else self.device
+        return device, f"torch {self.torch}", self.revision or WORK_TREE
+
     def has(self, done: Verification | RecordedEvidence) -> bool:
         """Whether a verification was made here."""
+        # Evidence names a GPU with the version of CUDA, which that of torch decides.
         device = done.device.partition(_CUDA_VERSION)[0]
-        return (self.meter, self.torch, self.device, self.revision) == (
-            done.meter,
-            done.torch,
-            device,
-            done.revision,
-        )
+        made = done.meter, done.torch, device, done.revision
+        return made == (self.meter, self.torch, self.device, self.revision)
 
 
 def cells(matrix: MatrixConfig, root: Path, own: str) -> tuple[Cell, ...]:
@@ -57,39 +59,17 @@ def cells(matrix: MatrixConfig, root: Path, own: str) -> tuple[Cell, ...]:
     if CUDA in matrix.meters:
         devices += [(CUDA, gpu, resources) for gpu, resources in matrix.gpus.items()]
     return tuple(
-        Cell(
-            meter=meter,
-            torch=version,
-            device=device,
-            revision=revision,
-            interpreter=python,
-            resources=resources,
-        )
+        Cell(meter=meter, torch=torch, device=device, revision=revision, interpreter=python, resources=has)
         for revision in (None, *matrix.revisions)
-        for meter, device, resources in devices
-        for version, python in interpreters.items()
+        for meter, device, has in devices
+        for torch, python in interpreters.items()
     )
 
 
 def labels(cells: Sequence[Cell]) -> dict[Cell, str]:
     """A short name for each cell: what not all of them have in common, or the device of a single one."""
-    varying = [axis for axis in _AXES if len(set(map(axis, cells))) > 1] or _AXES[:1]
-    return {cell: ", ".join(axis(cell) for axis in varying) for cell in cells}
-
-
-def _device(cell: Cell) -> str:
-    return SIMULATED if cell.meter == SIMULATED else cell.device
-
-
-def _torch(cell: Cell) -> str:
-    return f"torch {cell.torch}"
-
-
-def _revision(cell: Cell) -> str:
-    return cell.revision or WORK_TREE
-
-
-_AXES: tuple[Callable[[Cell], str], ...] = (_device, _torch, _revision)
+    varying = [place for place in range(3) if len({cell.axes[place] for cell in cells}) > 1] or [0]
+    return {cell: ", ".join(cell.axes[place] for place in varying) for cell in cells}
 
 
 def in_cells(

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.claims.check import located, parse_conditions, parse_ratio
-from finding_tickets.claims.language import GROWTH, parse_condition, suggest
+from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
-from finding_tickets.ground.paths import fixes_folder, verifier_path
+from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.measure.tasks import Code, FunctionPath, Job, ResultPair, find_variants
-from finding_tickets.model.remediation import SAME_RESULT, SECONDS, Claim, VariantRef
+from finding_tickets.model.ticket import Claim
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.register.staleness import code_inputs
 
 if TYPE_CHECKING:
     from finding_tickets.ground.checkouts import Revision
 
+# Stands for all variants that name no revision themselves.
 EVERY = "*"
-"""Stands for all variants that name no revision themselves."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,13 @@ class Plan:
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the work tree that are known to be run before running anything."""
-        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
+        here = (self.variants[name].module for name in self.names_at(""))
         return tuple(dict.fromkeys([self.verifier, *(file for file in here if file.endswith(".py"))]))
 
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules of the work tree, by their dotted names, that variants are in."""
-        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
+        here = (self.variants[name].module for name in self.names_at(""))
         return tuple(module for module in here if not module.endswith(".py"))
 
     @property
@@ -155,7 +156,7 @@ def plan(
     overrides = overrides or {}
     try:
         _check_file(verifier, place)
-        variants = _variants(document.id.value, root, refs, claims)
+        variants = _variants(document, root)
         named: dict[str, str] = {}
         for name, source in variants.items():
             stated = refs[name].revision if name in refs else None
@@ -167,9 +168,9 @@ def plan(
         for claim in claims:
             _check_claim(claim, variants)
     except BadDataError as error:
-        line = error.line or (remediation.span.line if remediation else None)
-        file = error.file or (remediation.path if remediation else document.path)
-        raise BadDataError(error.message, file=file, line=line, hint=error.hint) from None
+        if remediation is None:
+            raise error.in_file(document.path) from None
+        raise error.in_file(remediation.path, remediation.span.line) from None
     repository = repository or root
     revisions, trouble = _resolve(repository, commits or {}, named, variants) if named else ({}, None)
     return Plan(
@@ -201,35 +202,25 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
     Raises:
         BadDataError: The files of the usual folder are not what they must be.
     """
-    remediation = document.remediation
-    refs = remediation.variants if remediation else {}
-    sources = _variants(document.id.value, root, refs, remediation.claims if remediation else ())
-    revisions = {name: ref.revision for name, ref in refs.items() if ref.revision}
-    return {
-        name: f"{source.module}:{source.function}" + (f"@{revisions[name]}" if name in revisions else "")
-        for name, source in sources.items()
-    }
+    refs = document.remediation.variants if document.remediation else {}
+    places = {}
+    for name, source in _variants(document, root).items():
+        revision = refs[name].revision if name in refs else None
+        places[name] = f"{source.module}:{source.function}{f'@{revision}' if revision else ''}"
+    return places
 
 
-def named_in(claim: Claim) -> tuple[str, ...]:
-    """What may be the names of variants in a claim: its own, and what it compares with."""
-    if claim.metric in {SAME_RESULT, SECONDS}:
-        return (claim.variant, *re.findall(r"\w+", claim.value))
-    return (claim.variant,)
-
-
-def _variants(
-    ticket: str, root: Path, refs: Mapping[str, VariantRef], claims: Iterable[Claim]
-) -> dict[str, FunctionPath]:
+def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
     """The block's variants and those in the usual folder that claims name; without a block, all there."""
-    folder = fixes_folder(ticket)
-    if not refs:
+    folder, remediation = fixes_folder(document.id.value), document.remediation
+    if remediation is None or not remediation.variants:
         return find_variants(folder, root)
+    refs, code = remediation.variants, code_inputs(remediation)
     found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
-    for name in dict.fromkeys(name for claim in claims for name in named_in(claim)):
+    for name in (code and code.claimed) or ():
         usual = f"{folder}/{name}.py"
-        if name not in found and (root / usual).is_file():
+        if (root / usual).is_file():
             found[name] = FunctionPath(usual, function)
     return found
 
@@ -285,7 +276,6 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
             parse_ratio(claim.value, claim.variant, variants)
         elif claim.metric != SAME_RESULT:
             parse_condition(claim.value)
-        conditions = parse_conditions(claim.at)
-    for name, condition in conditions.items():
-        if condition.relation == GROWTH:
-            raise BadDataError(f"claim {claim.id}: {name}: a growth class selects no points", line=claim.line)
+        for name, condition in parse_conditions(claim.at).items():
+            if condition.relation == GROWTH:
+                raise ExpressionError(f"{name}: a growth class selects no points")

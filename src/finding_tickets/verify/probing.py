@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -103,12 +102,25 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     Raises:
         UsageError: There is no such target, or it cannot be called like that.
     """
+    kind, name = _kind_and_name(request.target, request.root)
+    if kind != "function" and (request.sweep or request.verifier):
+        raise UsageError(f"{request.target} is a {kind}", hint="a sweep or a verifier needs module:function")
+    if request.sweep and request.verifier:
+        raise UsageError("a verifier brings a sweep along: give --sweep or --verifier")
+    if kind == "function" and request.arguments:
+        raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
+    order = {
+        "root": str(request.root),
+        "kind": kind,
+        "name": name,
+        "arguments": list(request.arguments),
+        "sweep": points(request.sweep),
+        "verifier": request.verifier_path or "",
+        "meter": request.meter,
+        "devices": request.devices,
+    }
     task = Task(
-        target=TARGET,
-        payload=payload_of(request),
-        root=request.root,
-        timeout=request.timeout,
-        memory=request.memory,
+        target=TARGET, payload=order, root=request.root, timeout=request.timeout, memory=request.memory
     )
     ((_, outcome),) = isolation.run({request.target: task})
     if outcome.reason is not None:
@@ -120,31 +132,6 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         return TypeAdapter(Probed).validate_python({**value, "target": request.target})
     except ValidationError as error:
         return f"invalid result from the worker: {error.errors()[0]['msg']}"
-
-
-def payload_of(request: ProbeRequest) -> dict[str, Any]:
-    """The order for ``measure.probe`` to run a target; nothing is imported for it.
-
-    Raises:
-        UsageError: There is no such file, or something is given that this kind of target does not take.
-    """
-    kind, name = _kind_and_name(request.target, request.root)
-    if kind != "function" and (request.sweep or request.verifier):
-        raise UsageError(f"{request.target} is a {kind}", hint="a sweep or a verifier needs module:function")
-    if request.sweep and request.verifier:
-        raise UsageError("a verifier brings a sweep along: give --sweep or --verifier")
-    if kind == "function" and request.arguments:
-        raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
-    return {
-        "root": str(request.root),
-        "kind": kind,
-        "name": name,
-        "arguments": list(request.arguments),
-        "sweep": points(request.sweep),
-        "verifier": request.verifier_path or "",
-        "meter": request.meter,
-        "devices": request.devices,
-    }
 
 
 def points(sweep: Iterable[str]) -> list[At]:
@@ -172,21 +159,25 @@ def points(sweep: Iterable[str]) -> list[At]:
 
 
 def _kind_and_name(target: str, root: Path) -> tuple[str, str]:
-    """What a target is, and its name as ``measure.probe`` takes it."""
+    """What a target is, and its name as ``measure.probe`` takes it; nothing is imported to find out."""
     if "::" in target:
         return "test", target
     module, colon, function = target.rpartition(":")
-    if colon and all(part.isidentifier() for part in function.split(".")):
+    if colon and _is_dotted(function):
         if module.endswith(".py"):
             return "function", f"{_path_from_root(Path(module), root)}:{function}"
-        if not all(part.isidentifier() for part in module.split(".")):
+        if not _is_dotted(module):
             raise UsageError(f"{module!r} is neither a module nor a file", hint=FORMS)
         return "function", target
     if Path(target).is_file():
         return "script", str(Path(target).resolve())
-    if target.endswith(".py") or not all(part.isidentifier() for part in target.split(".")):
+    if target.endswith(".py") or not _is_dotted(target):
         raise UsageError(f"there is no file {target}", hint=FORMS)
     return "module", target
+
+
+def _is_dotted(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
 
 
 def _path_from_root(file: Path, root: Path) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import platform
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
@@ -29,34 +27,25 @@ from finding_tickets.measure.tasks import (
     TORCH,
     VISIBLE,
     WANTED,
-    Code,
-    Question,
-    TimeJob,
 )
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredTicket,
     ResultCheck,
     Times,
-    Timing,
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT, own_torch
 from finding_tickets.verify.evidence import digest, importable, inputs, write
-from finding_tickets.verify.judge import HOST, judge, questions, unchecked
+from finding_tickets.verify.judge import answer_of, judge, unchecked
 from finding_tickets.verify.plan import EVERY, Plan, plan
 
 if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
 
-TIMING_SHARE = 0.5
-"""The part of the time-out that rounds may take; the rest is for loading and for the round at work."""
-
-T = TypeVar("T")
 _MEASURED = TypeAdapter(MeasuredTicket)
 _AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
-_TIMINGS = TypeAdapter(tuple[Timing, ...])
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -263,6 +252,7 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     """The settings with the meter that ``auto`` stands for here, so that all of a run takes the same one."""
     if settings.meter != "auto":
         return settings
+    # Starting a process to ask for a GPU takes longer than looking for its driver.
     if not isolation.may_have_gpu:
         return replace(settings, meter="simulated")
     return replace(settings, meter=ask_worker(isolation, settings, CHOICE, "auto").value or settings.meter)
@@ -297,6 +287,7 @@ def _unfit(isolation: Isolation, settings: Settings) -> str | None:
     try:
         torch = ask_worker(isolation, settings, TORCH)
     except UnreachableError as error:
+        # Without the tool's own Python no cell can be measured; without another one, only its cells cannot.
         if not cell.interpreter:
             raise
         return str(error)
@@ -433,19 +424,20 @@ class VerificationRun:
 
     def _time(self, key: str, measured: MeasuredTicket) -> Times:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
-        todo = self._planned[key][1]
-        device = timing_device(measured)
-        if why := cannot_time(measured):
-            return Times(device=device, why=why)
-        asked = questions(todo.claims, measured)
+        # Few tickets claim times.
+        from finding_tickets.verify.times import take_times, timing_device
+
+        todo, timeout = self._planned[key][1], self._settings.timeout
+
+        def run(job: Any) -> TaskOutcome:
+            task = self._on_gpu(key, TIMING, job, todo.root)
+            ((_, outcome),) = self._isolation.run({key: task}, self._tell_start)
+            return outcome
+
         try:
-            code = todo.code().values()
+            return take_times(todo, todo.claims, lambda: todo.code().values(), measured, timeout, run)
         except (OSError, RevisionError) as error:
-            return Times(device=device, why=_trouble(error))
-        job = time_job(todo, code, asked, measured, self._settings.timeout)
-        task = self._on_gpu(key, TIMING, asdict(job), todo.root)
-        ((_, outcome),) = self._isolation.run({key: task}, self._tell_start)
-        return times_of(outcome, device)
+            return Times(device=timing_device(measured), why=_trouble(error))
 
     def _finish(self, key: str, measured: MeasuredTicket | str, *, never_ran: bool = False) -> Verified:
         """Judge what was measured and record it; a tool or a GPU that did not work is no evidence."""
@@ -455,6 +447,7 @@ class VerificationRun:
         try:
             if isinstance(measured, str):
                 shown = kept = inconclusive(todo, settings, measured)
+                # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
                 if never_ran or settings.meter == "cuda":
                     return Verified(document, shown, never_ran=never_ran, is_lasting=False)
             else:
@@ -465,6 +458,7 @@ class VerificationRun:
         except BadDataError as error:
             return Verified(document, error=error.in_file(document.path))
         else:
+            # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
             if (settings.overrides and not settings.cell) or settings.verifiers:
                 # The verifier may come from another folder than the code, and what it imports with it.
                 if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:
@@ -477,16 +471,6 @@ class VerificationRun:
         finally:
             del self._planned[key]
             self._before.pop(key, None)
-
-
-def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
-    """What a worker answered, if it is what was asked for; else the reason why there is no answer."""
-    if outcome.reason is not None:
-        return outcome.reason
-    try:
-        return kind.validate_python(outcome.value)
-    except ValidationError as error:
-        return f"invalid result from the worker: {error.errors()[0]['msg']}"
 
 
 def measured_of(outcome: TaskOutcome) -> MeasuredTicket | str:
@@ -525,48 +509,6 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
         files = {**part.files, **files, **dict.fromkeys(edited, ABSENT)}
     in_order = {name: variants[name] for name in todo.variants}
     return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
-
-
-def time_job(
-    todo: Plan, code: Iterable[Code], asked: Sequence[Question], measured: MeasuredTicket, timeout: float
-) -> TimeJob:
-    """What a worker is asked to time within a time-out, with the code of the variants that take part."""
-    names = {name for question in asked for name in (question.subject, question.reference)}
-    wanted = (Code(each.folder, {n: at for n, at in each.variants.items() if n in names}) for each in code)
-    return TimeJob(
-        root=str(todo.verifiers),
-        verifier=todo.verifier,
-        codes=tuple(each for each in wanted if each.variants),
-        device=measured.timed_on,
-        device_name=timing_device(measured),
-        questions=tuple(asked),
-        seconds=timeout * TIMING_SHARE,
-    )
-
-
-def times_of(outcome: TaskOutcome, device: str) -> Times:
-    """The times that a worker took on a device, or why there are none."""
-    made = answer_of(outcome, _TIMINGS)
-    return Times(device=device, why=made) if isinstance(made, str) else Times(device=device, timings=made)
-
-
-def cannot_time(measured: MeasuredTicket) -> str | None:
-    """Why nothing can be timed where a ticket was measured; None where it can."""
-    needs_gpu = measured.timed_on == "cuda" and measured.meter != "cuda"
-    return "times need a real GPU" if needs_gpu else None
-
-
-def timing_device(measured: MeasuredTicket) -> str:
-    """What times are taken on, in words."""
-    if measured.timed_on == "cuda":
-        return measured.device
-    model = platform.processor() or platform.machine() or "unknown"
-    # Python knows no more than the architecture there.
-    with suppress(OSError):
-        about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        if named := re.search(r"^model name\s*:\s*(.+?)\s*$", about, re.MULTILINE):
-            model = named[1]
-    return f"{HOST} ({model}), 1 thread"
 
 
 def _trouble(error: OSError | RevisionError) -> str:

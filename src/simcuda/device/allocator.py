@@ -95,7 +95,7 @@ class MemoryBlock:
         return rest
 
     def absorb(self, neighbour: MemoryBlock) -> None:
-        """Take the place of a neighbour as well."""
+        """Absorb a neighbour."""
         if neighbour is self.before:
             self.address, self.before = neighbour.address, neighbour.before
             if self.before is not None:

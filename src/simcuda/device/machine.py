@@ -100,7 +100,7 @@ class Machine:
 
     def usage(self) -> Usage:
         """Bytes in use now."""
-        # This runs for every allocation, and there is one device as a rule.
+        # This runs for every allocation, and usually there is one device.
         if len(self._stats) == 1:
             both = self._stats[0].both
             return both.requested.current, both.allocated.current, self.host_bytes

@@ -18,7 +18,7 @@ class Quantity:
     at_reset: int = 0
 
     def as_dict(self) -> dict[str, int]:
-        """Its four sides by the names PyTorch gives them."""
+        """Its four values under PyTorch's names."""
         # What was taken away is not counted: it follows from the rest.
         freed = self.at_reset + self.added - self.current
         return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
@@ -179,7 +179,7 @@ class AllocatorStats:
         return (own,) if own is self.both else (self.both, own)
 
     def reset_peak(self) -> None:
-        """Let every peak start again from the value now."""
+        """Reset every peak to the present value."""
         for stats in (self.both, *self.pools.values()):
             for quantity in stats.quantities().values():
                 quantity.peak = quantity.current
@@ -187,7 +187,7 @@ class AllocatorStats:
             stats.note_active()
 
     def reset_accumulated(self) -> None:
-        """Let every total start again, and the counts of retries and of running out of memory."""
+        """Reset every total, and the counts of retries and of running out of memory."""
         for stats in (self.both, *self.pools.values()):
             for quantity in stats.quantities().values():
                 quantity.added, quantity.at_reset = 0, quantity.current

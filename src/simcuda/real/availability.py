@@ -1,4 +1,4 @@
-"""Whether costs can be counted on a real CUDA device here, on what, and under which profile."""
+"""Whether costs can be counted on a real CUDA device here, on which device, and with which profile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Environment:
 
     Attributes:
         gpu: Name of the first device, such as ``NVIDIA H200``.
-        driver: Version of its driver, such as ``580.65.06``; ``unknown`` where the driver does not tell.
+        driver: Version of its driver, such as ``580.65.06``; ``unknown`` if that cannot be found.
         cuda: Version of CUDA that PyTorch was built for, such as ``13.0``.
         torch: Version of PyTorch with its build, such as ``2.13.0+cu130``.
     """
@@ -40,7 +40,7 @@ def why_not() -> str | None:
     Where there is a device this initialises CUDA: a process forked later could not use it.
     """
     if simulation.active() is not None:
-        return "a simulated device is active, which stands in the place of real ones"
+        return "a simulated device is active and hides the real ones"
     version = torch.__version__
     if torch.version.cuda is None:
         return f"PyTorch {version} is a build {'for ROCm' if torch.version.hip else 'without CUDA'}"
@@ -55,7 +55,7 @@ def why_not() -> str | None:
     if torch.profiler.ProfilerActivity.CUDA not in seen:
         return f"the profiler of PyTorch {version} does not see CUDA: it is built without CUPTI"
     if (backend := torch.cuda.get_allocator_backend()) != "native":
-        return f"the allocator in use, {backend}, does not tell requested bytes: only the native one does"
+        return f"the allocator in use, {backend}, does not report requested bytes: only the native one does"
     if NO_CACHE in os.environ:
         return f"{NO_CACHE} is set, and the allocator counts nothing without its cache"
     return None

@@ -91,7 +91,7 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
         for copy in made:
             code = copy.name.split()[1]
             if code not in DIRECTIONS:
-                raise IncompleteTraceError(f"the profiler does not tell the direction of {copy.name!r}")
+                raise IncompleteTraceError(f"the profiler does not report the direction of {copy.name!r}")
             nbytes[DIRECTIONS[code]] += copy.nbytes
         # A call may be carried out as several copies: it is one of the kind with most bytes.
         kind = max(nbytes, key=lambda direction: nbytes[direction])
@@ -170,7 +170,7 @@ class _Window:
 
 
 def _bound(trace: ProfilerTrace, text: str) -> CudaCall:
-    """The wait for the device that was made within a mark, to tell the measured part on the calls' clock."""
+    """The wait for the device inside a mark, which bounds the measured part on the clock of the calls."""
     for mark in trace.marks:
         for call in trace.calls:
             inside = call.start < mark.end and call.end > mark.start

@@ -1,4 +1,4 @@
-"""Measuring on real CUDA devices, in the words of the simulated ones."""
+"""Measure on real CUDA devices, with the interface of the simulated ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEVER_COUNTED = ("hazards", "host_peak_bytes")
 class RealMeasurement(Measurement):
     """What a block cost on real devices; final once the block has ended.
 
-    What is ``not_counted`` is not 0, it is not known.
+    What is ``not_counted`` is unknown, not 0.
     """
 
     _not_counted: tuple[str, ...] = NEVER_COUNTED
@@ -47,11 +47,11 @@ class RealMeasurement(Measurement):
 
 
 class CannotCountError(RuntimeError):
-    """Costs cannot be counted on a real device, or what was counted is not complete."""
+    """Costs cannot be counted on a real device, or the counts are incomplete."""
 
 
 class RealCuda:
-    """The real devices, as the code that measures sees them; ``real_device`` makes it."""
+    """The real devices, as measuring code sees them; ``real_device`` makes it."""
 
     @property
     def profile(self) -> Profile:
@@ -71,7 +71,7 @@ class RealCuda:
         """
         # Two profilers at once would each get a part of the events.
         if torch._C._autograd._profiler_enabled():
-            raise CannotCountError("another measurement or profiler is under way")
+            raise CannotCountError("another measurement or profiler is active")
         measurement = RealMeasurement(_usage=_usage, _entry=_usage())
         seen = None
         try:

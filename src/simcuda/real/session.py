@@ -17,7 +17,7 @@ from simcuda.real.marks import BEGIN, END, Marks, mark
 from simcuda.real.memory import MemoryStatistics, TraceEntry, statistics
 
 CHANGES = {"alloc", "free_requested", "free_completed"}
-"""Actions in an allocator's trace that change what is in use."""
+"""Actions in an allocator's trace that change the memory in use."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ def _profiled(seen: Observation) -> Iterator[None]:
 
 
 def events_of(profiler: profile) -> list[dict[str, Any]]:
-    """What the profiler exports; its events in Python do not tell the bytes of copies in every version."""
+    """The trace that the profiler exports; its events in Python lack the bytes of copies in some versions."""
     with tempfile.TemporaryDirectory(prefix="simcuda-") as folder:
         file = Path(folder) / "trace.json"
         # A file, because the exporter takes nothing else.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MARK = "simcuda "
-"""How the names of our own marks in the trace begin."""
+"""The prefix of our own marks in the trace."""
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,10 @@ class CudaCall:
     """A call of the CUDA runtime or driver by the host.
 
     Attributes:
-        name: Such as ``cudaLaunchKernel``, whichever way of default streams it was compiled for.
+        name: Such as ``cudaLaunchKernel``, without the ending for the kind of default stream.
         start: Microseconds on the trace's clock.
         end: The same.
-        correlation: Number that what the device did for it carries too.
+        correlation: Number that the records of the device's work for it have, too.
         op: Number of the ATen operation that it was made for; 0 where none is known.
     """
 

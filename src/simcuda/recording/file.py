@@ -15,7 +15,7 @@ VERSION = 1
 
 
 class NotARecordingError(Exception):
-    """A file that is no recording, or of another version."""
+    """A file is not a recording, or is of another version."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
@@ -51,6 +52,13 @@ def op_db() -> list[Any]:
     return operators
 
 
+def samples(op: Any, dtype: torch.dtype, *, requires_grad: bool) -> list[Any]:
+    """An operator's samples of a type, made on the host."""
+    # Torch reads the source of every frame to find the unittest that asks: a tenth of a second for each call.
+    with patch("torch.testing._internal.common_utils.extract_test_fn", return_value=None):
+        return list(op.sample_inputs("cpu", dtype, requires_grad=requires_grad))
+
+
 def spread(count: int, most: int) -> list[int]:
     """At most ``most`` of ``count`` indices, evenly spread: neighbours are alike, as loops made them."""
     return sorted({index * count // most for index in range(most)}) if count > most else list(range(count))
@@ -62,14 +70,14 @@ def _cases(op: Any, most: int) -> Iterator[Case]:
     if dtype is None:
         return
     differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cuda")
-    samples = {}
+    seeded = {}
     for seed in (MEASURED, WARM_UP):
         # On other data before, and all made on the host: a device's generator draws other values.
         seed_all(seed)
-        samples[seed] = list(op.sample_inputs("cpu", dtype, requires_grad=differentiable))
-    for index in spread(min(map(len, samples.values())), most):
+        seeded[seed] = samples(op, dtype, requires_grad=differentiable)
+    for index in spread(min(map(len, seeded.values())), most):
         id_ = f"op/{op.formatted_name}/{index}"
-        chosen = {seed: of_seed[index] for seed, of_seed in samples.items()}
+        chosen = {seed: of_seed[index] for seed, of_seed in seeded.items()}
         summary = digest(ADDRESS.sub("", chosen[MEASURED].summary()))
         yield Case(id_, partial(_prepare, op, chosen, False), summary)
         if differentiable:

@@ -20,11 +20,11 @@ READ_AT_ONCE = 1 << 16
 
 
 class CannotRecordError(Exception):
-    """There is nothing to record, with the reason."""
+    """There is nothing to record; the message says why."""
 
 
 class CannotCountHereError(CannotRecordError):
-    """Nothing can be counted on the device that was asked for, with the reason."""
+    """Nothing can be counted on the requested device; the message says why."""
 
 
 @dataclass

@@ -169,7 +169,7 @@ def in_words(error: BaseException) -> str:
 
 @contextmanager
 def _steady_state() -> Iterator[None]:
-    """Collect no garbage within, so that peaks do not depend on when that happens; put settings back."""
+    """Collect no garbage in the block, so that peaks do not depend on it; restore the settings."""
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
     gc.disable()
     try:

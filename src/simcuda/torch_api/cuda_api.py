@@ -56,7 +56,7 @@ class _Runtime:
 
 
 class CudaApi:
-    """Answers what ``torch.cuda`` and ``torch.accelerator`` ask."""
+    """Takes the place of the C++ side of ``torch.cuda`` and ``torch.accelerator``."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -65,7 +65,7 @@ class CudaApi:
         self._stream: Any = type("Stream", (streams.Stream,), bound)
 
     def end(self) -> None:
-        """Let streams and events that outlive the simulation say so."""
+        """Make streams and events that outlive the simulation raise an error."""
         ended: Any = streams.EndedMachine()
         self._stream.machine = self._event.machine = ended
 
@@ -104,7 +104,7 @@ class CudaApi:
         )
         patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
         patches.set(torch.cuda.streams, Stream=stream, Event=event)
-        # The name that torch before 2.13 asks by, bound when its module was loaded.
+        # The name that torch before 2.13 uses, bound when its module was loaded.
         patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
         engine: Any = torch.autograd  # torch has no annotation for the name
         run_backward = partial(streams.run_backward, machine, engine._engine_run_backward)
@@ -112,7 +112,7 @@ class CudaApi:
         patches.set(torch._C, **self._c_functions(process))
 
     def _c_functions(self, process: int) -> dict[str, Any]:
-        """What C++ is asked, by the names in ``torch._C``; ``process`` alone may use the devices."""
+        """Answers for the functions in ``torch._C``, by name; only ``process`` may use the devices."""
         machine, profile = self.machine, self.machine.profile
         major, minor = profile.capability
         version = int(float(profile.cuda_version) * 1000)

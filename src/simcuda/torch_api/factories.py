@@ -39,7 +39,7 @@ METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"
 _KIND: Any = type(torch.FloatTensor)
 DEFAULTS = "torch.set_default_dtype() and torch.set_default_device()"
 KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
-"""What a type that stands in for one of torch has of it."""
+"""Attributes that a replacement of a torch type takes over from it."""
 
 
 class Factories:
@@ -78,7 +78,7 @@ class Factories:
         pin_memory: bool = False,
     ) -> Tensor:
         """``torch.tensor``: made on the host, then copied to the device."""
-        # Of a tensor, ``torch.tensor`` makes a copy where it lies.
+        # Given a tensor, ``torch.tensor`` makes a copy on the same device.
         if isinstance(data, Tensor):
             target = self._tensors.device(data) if device is None else device_of(device)
             made = self._tensors.to(data.detach(), target, dtype=dtype, copy=True)

@@ -1,6 +1,6 @@
-"""Names of torch that the simulation replaces, and their return.
+"""Replace names of torch for the simulation, and restore them.
 
-Other modules may have bound them by name, as in ``from torch import tensor``: these bindings follow.
+Other modules may have bound them by name, as in ``from torch import tensor``: they are replaced too.
 
 Known limitations:
     Names in classes and functions, as for the default of an argument, stay bound to what they were.

@@ -84,11 +84,11 @@ _TORCH = "torch."
 
 
 class NotSimulatedError(AttributeError, RuntimeError):
-    """A simulated device cannot do this. It is no attribute either, so that ``hasattr`` answers False."""
+    """A simulated device cannot do this. Also an ``AttributeError``, so that ``hasattr`` returns False."""
 
 
 def install(patches: Patches) -> None:
-    """Refuse what needs a compiler, a driver, another process or a library of NVIDIA's."""
+    """Refuse what needs a compiler, a driver, another process or one of NVIDIA's libraries."""
     for owner, name, what, instead in REFUSED:
         patches.set(owner, **{name: refuse(what, instead)})
     refuse_on_device = partial(refuse_if, lambda tensor, *_, **__: tensor.is_cuda)
@@ -132,7 +132,7 @@ def install(patches: Patches) -> None:
 
 
 def refuse_c_functions(patches: Patches) -> None:
-    """Refuse what C++ would do for a real device, apart from what is answered already."""
+    """Refuse what C++ would do for a real device, except what the simulation implements."""
     replaced = {name for owner, name, _ in patches.replaced if owner is torch._C}
     # A build for CUDA has these functions, and they would reach for the driver.
     for name in list(vars(torch._C)):

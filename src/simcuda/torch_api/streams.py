@@ -25,7 +25,7 @@ _FIRST_HANDLE = 0x5550000000
 
 
 class Stream:
-    """A queue of work on one device; each simulation has a class of its own, for its machine.
+    """A queue of work on one device; each simulation has its own class, for its machine.
 
     Attributes:
         number: Its number on the machine; a default stream has that of its device.
@@ -109,7 +109,7 @@ class Stream:
 
 
 class Event:
-    """A mark in a stream's queue; each simulation has a class of its own, for its machine.
+    """A mark in a stream's queue; each simulation has its own class, for its machine.
 
     Attributes:
         cuda_event: A made-up handle; 0 before it is recorded.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
-from finding_tickets.lint.rules.rule import Context, Remark, rule
+from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.rules.worktree import is_absolute
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span, Text
@@ -32,65 +32,53 @@ _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 
 
 class Citation(NamedTuple):
-    """A path that a ticket cites, where it stands, and the lines that are meant."""
+    """A path that a ticket cites, and where; ``is_quoted`` where a comment in quoted code names it."""
 
     path: str
     span: Span
     lines: tuple[LineRange, ...]
+    is_quoted: bool
 
 
-@rule("absolute-path", Level.WARNING, fixable=True)
-def absolute_path(document: Document, context: Context) -> Iterator[Remark]:
-    """Absolute paths of locations, and above quoted code."""
-    for path, span, _ in (*_located(document), *_quoted_places(document)):
+@check(
+    Rule("absolute-path", Level.WARNING, fixable=True),
+    Rule("missing-file", Level.WARNING),
+    Rule("missing-line", Level.WARNING),
+)
+def citations(document: Document, context: Context) -> Iterator[Remark]:
+    """Paths and lines, in locations and above quoted code, that are not in the repository."""
+    here = _is_about_this_code(document, context)
+    for path, span, lines, is_quoted in _citations(document):
         if is_absolute(path):
             short = context.code.at_home(path)
             hint = f"write {short}" if short else "write the path from the repository's root"
             fix = [Splice(span.start, span.end, short.encode())] if short else []
-            yield Remark(span, f"{path} is an absolute path", hint, fix)
-
-
-@rule("missing-file", Level.WARNING)
-def missing_file(document: Document, context: Context) -> Iterator[Remark]:
-    """Locations whose file is not in the repository."""
-    if not _is_about_this_code(document, context):
-        return
-    for path, span, _ in _located(document):
-        if is_absolute(path) or _PATTERN.search(path):
-            continue
-        if _resolved(path, document, context) is None:
+            yield Remark("absolute-path", span, f"{path} is an absolute path", hint, fix)
+        file = _resolved(path, document, context) if here else None
+        if here and file is None and not (is_quoted or is_absolute(path) or _PATTERN.search(path)):
             guess = context.code.files_like(path)
             hint = "add a row **Code Repository** where the code lives elsewhere"
             message = f"{path} does not exist in this repository"
-            yield Remark(span, message, f"{guess} {hint}" if guess else hint)
-
-
-@rule("missing-line", Level.WARNING)
-def missing_line(document: Document, context: Context) -> Iterator[Remark]:
-    """Line numbers past the end of the file, in locations and above quoted code."""
-    if not _is_about_this_code(document, context):
-        return
-    for path, span, lines in (*_located(document), *_quoted_places(document)):
-        file = _resolved(path, document, context) if lines else None
-        count = context.code.line_count(file) if file else None
+            yield Remark("missing-file", span, message, f"{guess} {hint}" if guess else hint)
         last = max((each.last for each in lines), default=0)
+        count = context.code.line_count(file) if file and last else None
         if count is not None and last > count:
-            yield Remark(span, f"line {last} is cited, and {file} has {count} line{'s' * (count != 1)}")
+            message = f"line {last} is cited, and {file} has {count} line{'s' * (count != 1)}"
+            yield Remark("missing-line", span, message)
 
 
-@rule("quoted-code", Level.WARNING)
+@check(Rule("quoted-code", Level.WARNING))
 def quoted_code(document: Document, context: Context) -> Iterator[Remark]:
     """The first quoted line of each piece of code that its file does not have."""
-    if not _is_about_this_code(document, context):
-        return
-    for block in document.evidence:
-        for cited, lines in _quotations(block):
-            file = _resolved(cited, document, context)
-            if file is None or context.code.line_count(file) is None:
-                continue
-            gone = next((line for line in lines if not context.code.holds(file, line.raw)), None)
-            if gone:
-                yield Remark(gone.span, f"{file} does not have this line (any more): {gone.raw.strip()}")
+    quotations = (each for block in document.evidence for each in _quotations(block))
+    for cited, lines in quotations if _is_about_this_code(document, context) else ():
+        file = _resolved(cited, document, context)
+        if file is None or context.code.line_count(file) is None:
+            continue
+        gone = next((line for line in lines if not context.code.holds(file, line.raw)), None)
+        if gone:
+            message = f"{file} does not have this line (any more): {gone.raw.strip()}"
+            yield Remark("quoted-code", gone.span, message)
 
 
 def _is_about_this_code(document: Document, context: Context) -> bool:
@@ -99,19 +87,17 @@ def _is_about_this_code(document: Document, context: Context) -> bool:
     return context.code.has_code and document.code_repository is None and not settled
 
 
-def _located(document: Document) -> Iterator[Citation]:
-    """The paths of the locations, where they stand."""
-    for location in document.locations:
-        if location.file:
-            yield Citation(location.file, _within(location, location.file), location.lines)
-
-
-def _quoted_places(document: Document) -> Iterator[Citation]:
-    """The places that comments in the quoted code name."""
-    for block in document.evidence:
-        for place in block.places:
-            if place.file:
-                yield Citation(place.file, _within(place, place.file), place.lines)
+def _citations(document: Document) -> Iterator[Citation]:
+    """The paths of the locations, and those that comments in the quoted code name."""
+    quoted = (place for block in document.evidence for place in block.places)
+    places = [*((each, False) for each in document.locations), *((each, True) for each in quoted)]
+    for place, is_quoted in places:
+        if place.file:
+            # Where the path alone stands; the whole place where it is written otherwise.
+            before, found, _ = place.raw.partition(place.file)
+            start = place.span.start + len(before.encode())
+            span = Span(start, start + len(found.encode()), place.span.line) if found else place.span
+            yield Citation(place.file, span, place.lines, is_quoted)
 
 
 def _quotations(block: CodeBlock) -> Iterator[tuple[str, list[Text]]]:
@@ -146,12 +132,3 @@ def _resolved(path: str, document: Document, context: Context) -> str | None:
         return path
     cited = (each.file for each in document.locations if each.file and each.file != path)
     return next((each for each in cited if names(path, each) and context.code.exists(each)), None)
-
-
-def _within(text: Text, part: str) -> Span:
-    """Where ``part`` stands in a text of one line; the whole text where it is written otherwise."""
-    before, found, _ = text.raw.partition(part)
-    if not found:
-        return text.span
-    start = text.span.start + len(before.encode())
-    return Span(start=start, end=start + len(part.encode()), line=text.span.line)

@@ -125,7 +125,6 @@ for level, names in ((Level.ERROR, ERRORS), (Level.WARNING, WARNINGS), (Level.NO
         is_error = level is Level.ERROR
         add(Rule(name, level, bad_data=is_error, fixable=name in FIXES, fix=fix, is_reported=True))
 
-FORM = Rule("suppression-form", Level.WARNING)
-UNUSED = Rule("suppression-unused", Level.WARNING, fixable=True)
-add(FORM)
-add(UNUSED)
+FORM, UNUSED = "suppression-form", "suppression-unused"
+add(Rule(FORM, Level.WARNING))
+add(Rule(UNUSED, Level.WARNING, fixable=True))

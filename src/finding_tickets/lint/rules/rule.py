@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from finding_tickets.documents.edit.splices import Splice
@@ -16,27 +15,26 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.rules.worktree import WorkTree
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Relationship
 from finding_tickets.register.identifiers import numbers
+from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, files_of
-from finding_tickets.register.relations import components
+from finding_tickets.register.relations import blocking, relations
 from finding_tickets.register.staleness import Verdicts, code_inputs
 
 LEAST_LIKENESS = 0.8
-# How the names begin of what the reader reports about the block.
-BLOCK = "remediation-"
 
 
 class Remark(NamedTuple):
-    """What a rule has to say about one place of the document it looks at.
+    """What a rule has to say about one place of a document.
 
     ``place`` is a span of its file, or a line of the file that its remediation stands in.
     ``fix`` is what mends it, if that takes no judgement: bytes to replace in the document's file.
     """
 
+    rule: str
     place: Span | int
     message: str
     hint: str | None = None
@@ -68,39 +66,22 @@ RULES: dict[str, Rule] = {}
 C = TypeVar("C", bound=Check)
 
 
-def rule(
-    name: str, level: Level, *, of: type = object, bad_data: bool = False, fixable: bool = False
-) -> Callable[[C], C]:
-    """Register the decorated check under an ID, which must be new; ``of`` is the kind of its documents."""
+def check(*rules: Rule, of: type = object) -> Callable[[C], C]:
+    """Register rules whose breaches the decorated function finds; ``of`` is the kind of its documents."""
 
-    def register(check: C) -> C:
-        add(Rule(name, level, bad_data, fixable, check, of=of))
-        return check
+    def register(function: C) -> C:
+        for rule in rules:
+            add(replace(rule, check=function, of=of))
+        return function
 
     return register
 
 
 def add(new: Rule) -> None:
-    """Register a rule.
-
-    Raises:
-        ValueError: There is one of this ID already.
-    """
+    """Register a rule, whose ID must be new."""
     if new.id in RULES:
         raise ValueError(f"two lint rules are called {new.id}")
     RULES[new.id] = new
-
-
-def first_commit(root: Path) -> date | None:
-    """The day on which the first commit was written; None where git, or a shallow clone, cannot say."""
-    # The oldest commit of a shallow clone is not the first one of its repository.
-    if shallow_commits(root):
-        return None
-    try:
-        days = ask(root, "log", "--max-parents=0", "--format=%as", "HEAD").split()
-    except GitError:
-        return None
-    return min(map(date.fromisoformat, days), default=None)
 
 
 class Context:
@@ -117,25 +98,17 @@ class Context:
         self._register = register
         self._by_id: dict[str, list[Document]] = defaultdict(list)
         self._by_numbers: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
-        self._related: dict[str, set[str]] = defaultdict(set)
         self._by_file: dict[str, list[Problem]] = defaultdict(list)
         for document in register.documents:
             key = document.id.value.casefold()
             self._by_id[key].append(document)
             self._by_numbers[numbers(key)][key] = None
-            # Reviews relate to nothing.
-            if isinstance(document, Ticket):
-                self._related[key].update(each.id.casefold() for each in document.related)
         for problem in register.problems:
             self._by_file[problem.file].append(problem)
 
     def named(self, document_id: str) -> Sequence[Document]:
         """The documents with this ID in any case; more than one is a mistake."""
         return self._by_id.get(document_id.casefold(), ())
-
-    def related_to(self, document_id: str) -> Collection[str]:
-        """The IDs, in lower case, that tickets with this ID name as related."""
-        return self._related.get(document_id.casefold(), ())
 
     def suggestion(self, document_id: str) -> str | None:
         """A hint with the IDs that one which does not exist may have been meant to be.
@@ -153,7 +126,7 @@ class Context:
 
     def understood(self, document: Document) -> bool:
         """Whether the whole Remediation block was; else what seems to be missing may stand in the rest."""
-        return not any(problem.rule.startswith(BLOCK) for problem in self.reported(document))
+        return not any(problem.rule.startswith(REMEDIATION_RULES) for problem in self.reported(document))
 
     def verdict(self, document: Document) -> str | None:
         """The verdict that was recorded for a document, fresh or not; None where there is no evidence.
@@ -171,20 +144,28 @@ class Context:
 
     @cached_property
     def first_commit(self) -> date | None:
-        """The day of the repository's first commit; None where git does not know."""
-        return first_commit(self.root)
+        """The day of the repository's first commit; None where git, or a shallow clone, cannot say."""
+        # The oldest commit of a shallow clone is not the first one of its repository.
+        if shallow_commits(self.root):
+            return None
+        try:
+            days = ask(self.root, "log", "--max-parents=0", "--format=%as", "HEAD").split()
+        except GitError:
+            return None
+        return min(map(date.fromisoformat, days), default=None)
 
     @cached_property
-    def circles(self) -> Mapping[str, int]:
-        """Numbers of IDs, in lower case: those with the same one block one another in a circle."""
-        after: dict[str, list[str]] = defaultdict(list)
-        for document in self._register.documents:
-            for relation in document.related if isinstance(document, Ticket) else ():
-                own, other = document.id.value.casefold(), relation.id.casefold()
-                if relation.relationship is Relationship.BLOCKED_BY:
-                    own, other = other, own
-                elif relation.relationship is not Relationship.BLOCKS:
-                    continue
-                after[own].append(other)
-                after.setdefault(other, [])
-        return {name: number for number, names in enumerate(components(after)) for name in names}
+    def related(self) -> Collection[tuple[str, str]]:
+        """Pairs of IDs, in lower case, of which the first one's ticket names the second."""
+        tickets = (each for each in self._register.documents if isinstance(each, Ticket))
+        return {
+            (ticket.id.value.casefold(), relation.id.casefold())
+            for ticket in tickets
+            for relation in ticket.related
+        }
+
+    @cached_property
+    def cycles(self) -> Mapping[str, int]:
+        """Numbers of IDs, in lower case: those with the same one all block one another in the end."""
+        edges = relations(map(row_of, self._register.documents)).edges
+        return {name.casefold(): number for number, names in enumerate(blocking(edges)) for name in names}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import NamedTuple
 
 from finding_tickets.ground.git import files_below, repository_files
 from finding_tickets.register.config import is_repository
@@ -29,20 +30,24 @@ _SPACE = re.compile(r"\s+")
 _LAST_COMMA = re.compile(r",(?=[)\]}])")
 
 
+class SourceFile(NamedTuple):
+    """A file of code: how many lines it has, and its text as it is compared."""
+
+    lines: int
+    squeezed: str
+
+
 class WorkTree:
     """The files below a register's root; a bare folder of documents holds no code."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.has_code = is_repository(root)
+        # Many tickets cite the same few files.
         self.inside = cache(self._inside)
         self.exists = cache(self._exists)
         self.at_home = cache(self._at_home)
-        self._text = lru_cache(_FILES_KEPT)(self._read)
-        self._lines = lru_cache(_FILES_KEPT)(
-            lambda path: frozenset(map(squeezed, (self._text(path) or "").splitlines()))
-        )
-        self._squeezed = lru_cache(_FILES_KEPT)(lambda path: squeezed(self._text(path) or ""))
+        self._file = lru_cache(_FILES_KEPT)(self._read)
 
     def _inside(self, path: str) -> bool:
         """Whether a path, taken from the root, stays in the repository, links followed."""
@@ -70,22 +75,25 @@ class WorkTree:
 
     def line_count(self, path: str) -> int | None:
         """How many lines a file has; None where it is no text."""
-        text = self._text(path)
-        return None if text is None else len(text.splitlines())
+        file = self._file(path)
+        return file.lines if file else None
 
     def holds(self, path: str, line: str) -> bool:
         """Whether a file has a line of code somewhere, however it is spaced, wrapped and commented."""
-        wanted = squeezed(line)
-        return wanted in self._lines(path) or wanted in self._squeezed(path)
+        file, wanted = self._file(path), squeezed(line)
+        # In front of a bracket that closes, a comma was squeezed out of the file.
+        ways = [wanted, *(wanted[:-1] + bracket for bracket in ")]}" if wanted.endswith(","))]
+        return file is not None and any(way in file.squeezed for way in ways)
 
-    def _read(self, path: str) -> str | None:
+    def _read(self, path: str) -> SourceFile | None:
         file = self.root / path
         try:
             if not self.inside(path) or not file.is_file() or file.stat().st_size > MOST_BYTES:
                 return None
-            return file.read_bytes().decode()
+            text = file.read_bytes().decode()
         except (OSError, ValueError):
             return None
+        return SourceFile(len(text.splitlines()), squeezed(text))
 
     def files_like(self, path: str) -> str | None:
         """A hint with the files that a path which does not exist may have been meant to be."""
@@ -105,20 +113,22 @@ class WorkTree:
         return there if len(there) == 1 else get_close_matches(wanted, there, n=MOST_GUESSES)
 
     @cached_property
-    def _known(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Iterable[str]]]:
-        """The files by name, and the names in each folder, those of folders among them."""
-        listed = repository_files(self.root)
-        by_name: dict[str, list[str]] = defaultdict(list)
-        by_folder: dict[str, dict[str, None]] = defaultdict(dict)
-        for file in sorted(islice(files_below(self.root), MOST_FILES) if listed is None else listed):
-            by_name[file.rpartition("/")[2].casefold()].append(file)
-            path = file
-            while path:
-                path, _, name = path.rpartition("/")
-                if name in by_folder[path]:
-                    break
-                by_folder[path][name] = None
+    def _known(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+        """The files and folders by name, and the names in each folder."""
+        files = repository_files(self.root)
+        listed = islice(files_below(self.root), MOST_FILES) if files is None else files
+        by_name, by_folder = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        for path in sorted({each for file in listed for each in _with_folders(file)}):
+            folder, _, name = path.rpartition("/")
+            by_name[name.casefold()].append(path)
+            by_folder[folder].append(name)
         return by_name, by_folder
+
+
+def _with_folders(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def is_absolute(path: str) -> bool:
@@ -132,6 +142,5 @@ def squeezed(code: str) -> str:
     return _LAST_COMMA.sub("", _SPACE.sub("", _COMMENT.sub("", code)))
 
 
-def _few(found: Iterable[str]) -> Sequence[str]:
-    few = list(islice(found, MOST_COMPARED + 1))
-    return few if len(few) <= MOST_COMPARED else []
+def _few(found: Sequence[str]) -> Sequence[str]:
+    return found if len(found) <= MOST_COMPARED else ()
