@@ -27,8 +27,8 @@ STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
 REFRESHES_PER_SECOND = 8
-USUAL_WIDTH, WIDEST = 80, 120
-"""Columns of a terminal that does not tell its width, and those that are used of a wider one."""
+NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
+"""Columns that any terminal has, of one that does not tell its width, and that are used of a wider one."""
 ASCII = str.maketrans("✓✗→·•▌─…", "+x>|*|-.")
 """Our own signs for terminals that can only show ASCII; rich escapes what tickets contain."""
 
@@ -169,7 +169,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 def columns(stream: TextIO) -> int:
     """The columns that are used of the terminal of a stream: longer lines are hard to read."""
-    return min(terminal_width(stream) or USUAL_WIDTH, WIDEST)
+    return min(max(terminal_width(stream) or USUAL_WIDTH, NARROWEST), WIDEST)
 
 
 def _console(stream: TextIO) -> Console:
