@@ -6,7 +6,7 @@ The public API reads a register: ``load`` returns its documents as pydantic mode
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from finding_tickets.ground.version import __version__ as __version__
+from finding_tickets.ground import __version__ as __version__
 
 if TYPE_CHECKING:
     from finding_tickets.errors import BadDataError, TicketsError, UsageError

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,18 +129,13 @@ def test_a_file_that_vanishes(
 ) -> None:
     """A file that is there when its folder is read and gone when it is opened itself."""
     repository.ticket()
-    scan = os.scandir
+    walk = os.walk
 
-    def scandir(place: str) -> Any:
-        if os.fspath(place) != str(repository.root / "tickets"):
-            return scan(place)
-        gone = repository.write("tickets/gone.md", TICKET)
-        with scan(place) as found:
-            entries = list(found)
-        gone.unlink()
-        return contextlib.nullcontext(entries)
+    def walking(folder: Path, **options: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+        for place, folders, names in walk(folder, **options):
+            yield place, folders, [*names, "gone.md"]
 
-    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "walk", walking)
     check(tickets, command, "tickets/gone.md:1:1: error [unreadable] cannot be read: No such file")
 
 

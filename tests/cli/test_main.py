@@ -15,7 +15,7 @@ import pytest
 from finding_tickets.cli import list as list_command
 from finding_tickets.cli.main import COMMANDS, run
 from finding_tickets.errors import BadDataError, ExitCode
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -110,7 +110,7 @@ def test_a_file_that_there_is_no_room_for(repository: Repository, out: Path) -> 
     """What fits of it is not left, and the file that was there is."""
     file = out / "status.md"
     file.write_text("old")
-    line = [sys.executable, "-c", NO_ROOM, "report", "--root", str(repository.root), "-o", str(file)]
+    line = [sys.executable, "-B", "-c", NO_ROOM, "report", "--root", str(repository.root), "-o", str(file)]
     ran = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (2, f"error: {file}: cannot write the report: File too large\n") == (ran.returncode, ran.stderr)
     assert ("old", ["status.md"]) == (file.read_text(), left(out))

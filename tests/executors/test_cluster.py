@@ -26,7 +26,7 @@ from finding_tickets.executors import ray
 from finding_tickets.executors.node import versions
 from finding_tickets.executors.pack import packed
 from finding_tickets.executors.ray import RayCluster
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.verify import Executor, Local, Settings, Verified
@@ -326,7 +326,7 @@ def test_what_one_machine_cannot_measure_others_do(
         add(repository, 5 * number)
     other = tmp_path_factory.mktemp("other")
     shutil.copytree(Path(finding_tickets.__file__).parent, other / "finding_tickets")
-    stated = other / "finding_tickets/ground/version.py"
+    stated = other / "finding_tickets/ground/__init__.py"
     stated.write_text(stated.read_text().replace(f'"{__version__}"', '"0.0.1"'))
     with monkeypatch.context() as patched:
         patched.setenv("PYTHONPATH", str(other))

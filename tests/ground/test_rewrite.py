@@ -201,7 +201,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
         "rewrite(Path(sys.argv[1]), [FileEdit('a.md', lambda data: b'new' + data[3:])])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
+        [sys.executable, "-B", "-c", code, str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
+from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 
 
 def test_an_id_names_files() -> None:

@@ -163,10 +163,10 @@ def test_a_shallow_clone(repository: Repository, git: Git, tmp_path: Path, workt
     assert "File another" == (other.created and other.created.subject)
 
 
-def test_two_calls_of_git(
+def test_three_calls_of_git(
     repository: Repository, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many commits and names a file has, git is started twice."""
+    """However many commits and names a file has, git is started three times."""
     for number in range(5):
         repository.ticket("A-1", severity=f"P{number % 5}")
         commit(git, f"A-1, {number}")
@@ -177,7 +177,7 @@ def test_two_calls_of_git(
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
     assert 5 == len(history(repository.root).naming)
-    assert 2 == len(calls.read_text().split())
+    assert 3 == len(calls.read_text().split())
 
 
 def test_settings_of_the_user_do_not_matter(repository: Repository, git: Git) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +14,7 @@ import typer
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input
 from finding_tickets.cli.output import Format, counted, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.ground.files import locked
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.config import chosen_root
@@ -81,7 +80,8 @@ def import_results(
     roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
     findings = list(found_in(log, roots))
     done: list[ImportOutcome] = []
-    with _locked(here):
+    # Whoever imports into the same folder meanwhile waits, and then knows the tickets written here.
+    with locked(here, str(here), patience=math.inf):
         paths = imported_findings(here) if is_register else {}
         writer = None
         try:
@@ -109,17 +109,6 @@ def import_results(
     for doubt in _doubts(log, done):
         say(doubt)
     return ExitCode.OK
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait for other imports into the same folder, however long they take: their tickets are known then."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:

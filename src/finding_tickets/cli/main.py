@@ -15,7 +15,7 @@ import typer
 
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
 
 
 class Command(NamedTuple):

@@ -16,8 +16,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
 from finding_tickets.executors.cleanup import remove_afterwards
 from finding_tickets.executors.pack import Pack, unpacked
+from finding_tickets.ground import __version__
 from finding_tickets.ground.git import GitError
-from finding_tickets.ground.version import __version__
 from finding_tickets.measure import tasks
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.record import Record

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.executors.cleanup import temporary_folder
-from finding_tickets.ground.cache import make_folder, protect
+from finding_tickets.ground.cache import make_folder
 from finding_tickets.ground.git import GitError, ask, ask_bytes
 
 FOLDER = "packs"
@@ -95,7 +95,6 @@ def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
         ask(folder, "checkout-index", "--all")
         # Only the check-out must not convert; what is asked of git later follows the repository's own.
         attributes.unlink()
-        protect(folder)
 
     name = hashlib.sha256(" ".join(pack.commits).encode()).hexdigest()
     try:

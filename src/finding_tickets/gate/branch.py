@@ -10,9 +10,9 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.gate.changes import Change, Side, accepted, changes
 from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import module_of, places_of
-from finding_tickets.ground.paths import safe_name
 from finding_tickets.register.config import is_repository
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import CurrentVerdict
@@ -75,6 +75,7 @@ def base_of(root: Path, name: str) -> Base:
     except GitError as error:
         hint = SHALLOW if shallow_commits(root) else "name a revision that the branch began at"
         raise UsageError(f"--base {name}: no commit in common with HEAD ({error})", hint=hint) from None
+    # Nothing marks a bare folder of tickets as a register: there, any folder is one.
     exists = folder.is_dir() and (is_repository(folder) or not is_repository(root))
     return Base(revision, folder, load(folder) if exists else None)
 

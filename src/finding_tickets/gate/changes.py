@@ -25,7 +25,7 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder
+from finding_tickets.ground.files import fixes_folder
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
@@ -188,34 +188,34 @@ def _claims(base: Document, head: Document, points: Points) -> Iterator[Change]:
     """What became of claims, by variant and metric: the number of a claim among several says nothing."""
     before, after = _claims_by_name(base), _claims_by_name(head)
     for name in dict.fromkeys([*before, *after]):
-        old, new = before.get(name, []), after.get(name, [])
-        was, now = {stated(claim) for claim in old}, {stated(claim) for claim in new}
-        added = [claim for claim in new if stated(claim) not in was]
-        gone = [claim for claim in old if stated(claim) not in now]
-        for claim in gone:
-            text, texts = stated(claim), "; ".join(map(stated, added)) or None
+        old, new = before.get(name, {}), after.get(name, {})
+        added = {text: claim for text, claim in new.items() if text not in old}
+        gone = {text: claim for text, claim in old.items() if text not in new}
+        for text, claim in gone.items():
+            kinds = {_compare(claim, other, points): said for said, other in new.items()}
+            now: str | None = "; ".join(added) or None
             # What any claim of the branch demands as much is not lost.
-            kinds = {_compare(claim, other, points): stated(other) for other in new}
-            if tighter := kinds.get(ChangeKind.TIGHTENED):
-                yield Change(name, ChangeKind.TIGHTENED, text, tighter)
-            elif texts is None:
-                yield Change(name, ChangeKind.REMOVED, text, None)
-            elif len(added) == 1 and _compare(claim, added[0], points) is ChangeKind.LOOSENED:
-                yield Change(name, ChangeKind.LOOSENED, text, texts)
+            if ChangeKind.TIGHTENED in kinds:
+                kind, now = ChangeKind.TIGHTENED, kinds[ChangeKind.TIGHTENED]
+            elif not added:
+                kind = ChangeKind.REMOVED
             else:
-                yield Change(name, ChangeKind.CHANGED, text, texts)
+                compared = [_compare(claim, other, points) for other in added.values()]
+                kind = ChangeKind.LOOSENED if compared == [ChangeKind.LOOSENED] else ChangeKind.CHANGED
+            yield Change(name, kind, text, now)
         if not gone:
-            yield from (Change(name, ChangeKind.ADDED, None, stated(claim)) for claim in added)
+            yield from (Change(name, ChangeKind.ADDED, None, text) for text in added)
 
 
-def _claims_by_name(document: Document) -> dict[str, list[Claim]]:
-    found: dict[str, list[Claim]] = {}
+def _claims_by_name(document: Document) -> dict[str, dict[str, Claim]]:
+    """The claims about each metric of each variant, by all that they say."""
+    found: dict[str, dict[str, Claim]] = {}
     for claim in document.remediation.claims if document.remediation else ():
-        found.setdefault(f"{claim.variant}.{claim.metric}", []).append(claim)
+        found.setdefault(f"{claim.variant}.{claim.metric}", {})[_stated(claim)] = claim
     return found
 
 
-def stated(claim: Claim) -> str:
+def _stated(claim: Claim) -> str:
     """All that a claim says, but for why."""
     within = f" within {claim.tolerance:g}" if claim.tolerance is not None else ""
     where = ", ".join(f"{name} {condition}" for name, condition in sorted(claim.at.items()))
@@ -231,10 +231,10 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
         return ChangeKind.CHANGED
     try:
         where_old, where_new = parse_conditions(old.at), parse_conditions(new.at)
-        here: list[Mapping[str, int]] = [point for point in points if meets(dict(point), where_old)]
+        here: list[Mapping[str, int]] = [point for point in points if meets(point, where_old)]
         if not here:
             return ChangeKind.CHANGED
-        if not all(meets(dict(point), where_new) for point in here):
+        if not all(meets(point, where_new) for point in here):
             return ChangeKind.LOOSENED
         if old.metric == SAME_RESULT:
             if old.value != new.value:

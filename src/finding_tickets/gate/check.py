@@ -105,17 +105,15 @@ class Judged:
         made = []
         for rule, message in (*_of_measurement(self), *_of_evidence(self), *_of_document(self)):
             accepted = self.is_accepted and rule in ACCEPTABLE
-            made.append(
-                Problem(
-                    level=Level.WARNING if accepted else Level.ERROR,
-                    rule=rule,
-                    file=file,
-                    line=line,
-                    message=f"{self.pair.id}: {message}",
-                    hint="accepted by the command line" if accepted else RULES[rule].format(id=self.pair.id),
-                )
-            )
+            hint = RULES[rule].format(id=self.pair.id)
+            made.append(_problem(rule, file, line, f"{self.pair.id}: {message}", hint, accepted=accepted))
         return tuple(made)
+
+
+def _problem(rule: str, file: str, line: int, message: str, hint: str, *, accepted: bool) -> Problem:
+    level = Level.WARNING if accepted else Level.ERROR
+    hint = "accepted by the command line" if accepted else hint
+    return Problem(level=level, rule=rule, file=file, line=line, message=message, hint=hint)
 
 
 def judge(
@@ -146,16 +144,14 @@ def judge(
                 # The base's claims and verifier, on the work tree's code; all are at the same base.
                 remediation, verifiers = pair.base.document.remediation, pair.base.root
                 as_base.append(document.model_copy(update={"remediation": remediation}))
-    for documents, done, how, within in (
-        (as_branch, own, "", settings),
-        (as_base, held, " by the base's verifier and claims", replace(settings, verifiers=verifiers)),
-    ):
-        for verified in verify(documents, isolation, within):
+    runs = [(own, verify(as_branch, isolation, settings), "")]
+    settings = replace(settings, verifiers=verifiers)
+    runs.append((held, verify(as_base, isolation, settings), " by the base's verifier and claims"))
+    for done, run, how in runs:
+        for verified in run:
             done[verified.document.path] = verified
-            what = (
-                verified.verification.verdict if verified.verification else f"not measured: {verified.error}"
-            )
-            tell(f"{verified.document.id.value}{how}: {what}")
+            verdict = verified.verification.verdict if verified.verification else None
+            tell(f"{verified.document.id.value}{how}: {verdict or f'not measured: {verified.error}'}")
     by_command = {name.casefold() for name in named}
     judged = []
     for pair in changed:
@@ -171,8 +167,8 @@ def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Pro
     if base.register:
         old, new = base.register.config, head.config
         names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
-        words = old.vocabulary, new.vocabulary
-        names += [name for name in GUARDED_WORDS if getattr(words[0], name) != getattr(words[1], name)]
+        was, now = old.vocabulary, new.vocabulary
+        names += [name for name in GUARDED_WORDS if getattr(was, name) != getattr(now, name)]
         if names:
             found["tickets.toml"] = f"the configuration is another one than the base's: {', '.join(names)}"
     for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
@@ -180,15 +176,9 @@ def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Pro
             if digest(head.root / file) not in {ABSENT, digest(base.root / file)}:
                 why = "and Python runs it before anything is measured"
                 found[file] = f"{file} is another one than the base's, {why}"
+    hint = ACCEPT.format(id="configuration")
     for file, message in found.items():
-        yield Problem(
-            level=Level.WARNING if accepted else Level.ERROR,
-            rule="gate-configuration",
-            file=file,
-            line=1,
-            message=message,
-            hint=None if accepted else ACCEPT.format(id="configuration"),
-        )
+        yield _problem("gate-configuration", file, 1, message, hint, accepted=accepted)
 
 
 def unread(base: Register | None, head: Register) -> Iterator[Problem]:

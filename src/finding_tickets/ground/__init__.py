@@ -1,1 +1,3 @@
-"""What everything stands on and that knows nothing of tickets: git, files, cache, paths, text."""
+"""What everything stands on: git, files, the cache and tokens; nothing here knows what a ticket says."""
+
+__version__ = "0.1.0"

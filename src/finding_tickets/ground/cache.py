@@ -43,27 +43,24 @@ def cache_folder() -> Path | None:
 
 def read_entry(kind: str, name: str) -> bytes | None:
     """A file of the cache, which counts as used then; None where there is none."""
-    folder = cache_folder()
-    try:
-        content = (folder / kind / name).read_bytes() if folder else None
-    except OSError:
-        return None
-    with suppress(OSError):
-        os.utime(folder / kind / name) if folder else None
-    return content
+    if folder := cache_folder():
+        with suppress(OSError):
+            content = (folder / kind / name).read_bytes()
+            # A cache that can only be read is read.
+            with suppress(OSError):
+                os.utime(folder / kind / name)
+            return content
+    return None
 
 
 def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
     """Write a file of the cache; of its kind the ``keep`` files used last stay. Failure is no error."""
-    cache = cache_folder()
-    if cache is None:
-        return
-    with suppress(OSError):
-        folder = cache / kind
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace(folder / name, content)
-        if len(os.listdir(folder)) > keep:  # noqa: PTH208 - a count is all it takes
-            for old in _oldest([file for file in folder.iterdir() if not file.name.startswith(".")], keep):
+    if cache := cache_folder():
+        with suppress(OSError):
+            folder = cache / kind
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace(folder / name, content)
+            for old in _oldest((file for file in folder.iterdir() if not file.name.startswith(".")), keep):
                 old.unlink(missing_ok=True)
 
 
@@ -71,7 +68,7 @@ def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) 
     """A folder of the cache, which ``write`` fills unless it is there, whoever else does the same.
 
     It stays until this process ends, or lets go of all by ``release_folders``. What nobody uses is removed
-    but for the ``keep`` folders of the kind that were used last.
+    but for the ``keep`` folders of the kind that were used last. Its files cannot be written by accident.
 
     Raises:
         OSError: There is no cache folder or no room, or what ``write`` raises.
@@ -88,6 +85,9 @@ def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) 
             files = aside / "files"
             files.mkdir()
             write(files)
+            for file in files.rglob("*"):
+                if file.is_file() and not file.is_symlink():
+                    file.chmod(file.stat().st_mode & ~0o222)
             try:
                 files.rename(folder)
             except OSError:
@@ -106,13 +106,6 @@ def release_folders() -> None:
         os.close(_locks.popitem()[1])
 
 
-def protect(folder: Path) -> None:
-    """Have nobody write the files in a folder by accident."""
-    for file in folder.rglob("*"):
-        if file.is_file() and not file.is_symlink():
-            file.chmod(file.stat().st_mode & ~0o222)
-
-
 def _oldest(paths: Iterable[Path], keep: int) -> list[Path]:
     """All but the ``keep`` that were used last."""
     return sorted(paths, key=lambda path: path.stat().st_mtime)[:-keep]
@@ -122,28 +115,24 @@ def _lock(folder: Path, keep: int) -> None:
     """Have nobody remove what is in a folder, from which too much is removed first if nobody else uses it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder.with_name(f"{folder.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        lock = _locks[folder] = os.open(f"{folder}.lock", os.O_CREAT | os.O_RDWR, 0o600)
     except OSError:
         return
-    try:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = list(folder.iterdir())
-            # A hidden folder was never written to its end.
-            unfinished = [path for path in found if path.name.startswith(".")]
-            if old := [*unfinished, *_oldest(set(found).difference(unfinished), keep)]:
-                # A folder that has its name is whole, also when this process is killed meanwhile.
-                with _aside(folder) as aside:
-                    for path in old:
-                        with suppress(FileNotFoundError):
-                            path.rename(aside / path.name)
-        # Where a file system has no locks, nobody is ever alone.
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_SH)
-    except BaseException:
-        os.close(lock)
-        raise
-    _locks[folder] = lock
+    # Not to be alone is one of the errors.
+    with suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found = set(folder.iterdir())
+        # A hidden folder was never written to its end.
+        unfinished = {path for path in found if path.name.startswith(".")}
+        if old := [*unfinished, *_oldest(found - unfinished, keep)]:
+            # A folder that has its name is whole, also when this process is killed meanwhile.
+            with _aside(folder) as aside:
+                for path in old:
+                    with suppress(FileNotFoundError):
+                        path.rename(aside / path.name)
+    # Where a file system has no locks, nobody is ever alone.
+    with suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.errors import RevisionError
-from finding_tickets.ground.cache import make_folder, protect
+from finding_tickets.ground.cache import make_folder
 from finding_tickets.ground.git import GitError, ask, ask_bytes, shallow_commits
 
 FOLDER = "checkouts"
@@ -43,8 +43,7 @@ class Checkouts:
     def revision(self, name: str) -> Revision:
         """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
 
-        Raises:
-            RevisionError: Nothing, or several things, or no commit.
+        ``RevisionError`` where that is nothing, or several things, or no commit.
         """
         if commit := self.commits.get(name):
             try:
@@ -81,11 +80,7 @@ class Checkouts:
         return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
 
     def files(self, revision: Revision) -> Path:
-        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says.
-
-        Raises:
-            RevisionError: Git cannot write it, or there is no room.
-        """
+        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says."""
         try:
             # A commit's hash says what is in it, whichever clone it came from.
             folder = make_folder(
@@ -105,15 +100,10 @@ class Checkouts:
         apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
         ask(self.root, "read-tree", commit, settings=apart)
         ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
-        protect(folder)
 
 
 def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The tags and branches of each of these very names, with the commits that they lead to; one call of git.
-
-    Raises:
-        GitError: As ``ask`` does.
-    """
+    """The tags and branches of each of these very names, with the commits that they lead to."""
     wanted = {f"{namespace}/{name}": name for name in names for namespace in _NAMESPACES}
     found: dict[str, dict[str, str]] = {name: {} for name in wanted.values()}
     # Git also prints what is below such a name, and of an annotated tag what it stands for.

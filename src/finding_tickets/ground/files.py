@@ -1,14 +1,15 @@
-"""Writing files so that whoever reads one, also after a crash, finds the old content or the new one, whole.
+"""Files: what they are called, and writing them so that readers find the old content or the new one, whole.
 
-``replace`` writes one file; ``create`` makes files that must not be there yet, all or none; ``rewrite`` edits
-files under a lock and after a check, all or none. A crash may leave a hidden file behind, which no reader
-takes for a ticket or for evidence and which the next one to write there removes.
+That also holds after a crash. ``replace`` writes one file; ``create`` makes files that must not be there yet,
+all or none; ``rewrite`` edits files under a lock and after a check, all or none. A crash may leave a hidden
+file behind, which no reader takes for a ticket or for evidence and which the next one to write there removes.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -18,10 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
+from functools import lru_cache
 from pathlib import Path
 
 from finding_tickets.errors import BadDataError
 
+LONGEST_NAME = 150
+"""Bytes, so that a name with a suffix or two stays below the 255 that file systems take."""
 PATIENCE = 30.0
 """Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
 
@@ -61,6 +65,35 @@ class FileChange:
         old, new = (re.findall(r"[^\n]*\n|[^\n]+", data.decode()) for data in (self.old, self.new))
         lines = unified_diff(old, new, f"a/{self.path}", f"b/{self.path}")
         return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+
+
+def verifier_path(ticket_id: str) -> str:
+    """The file that holds the workload, from the repository's root, unless a Remediation names another."""
+    return f"verifiers/{_slug(ticket_id)}.py"
+
+
+def fixes_folder(ticket_id: str) -> str:
+    """The folder in which every file is a variant of its name, from the repository's root."""
+    return f"fixes/{_slug(ticket_id)}"
+
+
+def _slug(ticket_id: str) -> str:
+    """The ID as file names and Python spell it: ``B7-PT-02`` is ``b7_pt_02``."""
+    return safe_name(ticket_id).lower().replace("-", "_")
+
+
+@lru_cache(maxsize=4096)
+def safe_name(name: str) -> str:
+    """A name as every file system takes it, of one part and not too long; two long names stay two."""
+    safe = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+    if len(safe.encode()) <= LONGEST_NAME:
+        return safe
+    return f"{safe[:30]}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def relative(root: Path, path: Path) -> str:
+    """A path as problems and records name it: from the root, with forward slashes."""
+    return path.relative_to(root).as_posix()
 
 
 def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
@@ -109,7 +142,7 @@ def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> 
         real = {edit.path: _real(root, edit.path) for edit in edits}
         # Two processes that lock the same folders in different orders would wait for each other for ever.
         for folder, path in sorted({file.parent: path for path, file in real.items()}.items()):
-            stack.enter_context(_locked(folder, path))
+            stack.enter_context(locked(folder, path, PATIENCE))
         changes = []
         for edit in edits:
             with _errors_of(edit.path, "read"):
@@ -133,27 +166,26 @@ def _real(root: Path, path: str) -> Path:
 
 
 @contextmanager
-def _locked(folder: Path, path: str) -> Iterator[None]:
-    """Be the only one to edit files of a folder; ``path`` is one of them, for messages."""
-    until = time.monotonic() + PATIENCE
-    with _errors_of(path, "locked"):
-        descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        while True:
-            try:
-                with _errors_of(path, "locked"):
+def locked(folder: Path, path: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Be the only one to edit files of a folder, or wait for it; ``path`` is what messages call one of them.
+
+    Raises:
+        BadDataError: The folder cannot be locked, or not for so many seconds.
+    """
+    until = time.monotonic() + patience
+    with ExitStack() as stack:
+        with _errors_of(path, "locked"):
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            while True:
+                try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BadDataError as error:
-                if not isinstance(error.__cause__, BlockingIOError):
-                    raise
-                if time.monotonic() > until:
-                    message = "another process keeps its folder locked"
-                    raise BadDataError(message, file=path) from None
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise BadDataError("another process keeps its folder locked", file=path) from None
                 time.sleep(_PAUSE)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _replace_all(stack: ExitStack, changes: Mapping[Path, FileChange]) -> None:
@@ -257,12 +289,11 @@ def _keep_attributes(source: Path, target: int) -> None:
 
 def _is_running(process: int) -> bool:
     """Whether there is such a process; it may be another user's."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
+    with suppress(PermissionError):
+        try:
+            os.kill(process, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
     return True
 
 

@@ -38,30 +38,23 @@ class Commit(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """What a log says of a commit.
-
-    ``tree`` is the object of its files, ``parents`` are ids. ``changes`` are the lines that options such as
-    ``--name-status`` or ``--raw`` have git print below it.
-    """
+    """What a log says of a commit."""
 
     commit: Commit
-    tree: str
+    tree: str  # the object of its files
     parents: tuple[str, ...]
     message: str
-    changes: tuple[str, ...]
+    changes: tuple[str, ...]  # lines that options such as --name-status have git print below it
 
 
 @dataclass(frozen=True)
 class CommitNode:
-    """A commit of a range with the object of its files and the places of its parents, the first one first.
-
-    ``ancestors`` has a bit for each commit of the range that led to it, itself among them, by its place.
-    """
+    """A commit of a range, whose commits are known by their places in it."""
 
     commit: Commit
-    tree: str
+    tree: str  # the object of its files
     parents: tuple[int, ...]
-    ancestors: int
+    ancestors: int  # a bit for each commit of the range that led to it, itself among them
 
 
 def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
@@ -99,11 +92,7 @@ def ask_bytes(
 
 
 def command(root: Path, *arguments: str) -> list[str]:
-    """The command line that asks git in a folder, without a pager and without the network.
-
-    Raises:
-        GitError: Git is not installed.
-    """
+    """The command line that asks git in a folder, without a pager and without the network."""
     git = shutil.which("git")
     if git is None:
         raise GitError("git is not installed")
@@ -120,11 +109,7 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
-    """The commits that ``git log`` prints with these arguments, in its order.
-
-    Raises:
-        GitError: As ``ask`` does.
-    """
+    """The commits that ``git log`` prints with these arguments, in its order."""
     fields = ask(root, *_LOG, *arguments).split("\0")[1:]
     for start in range(0, len(fields), _LOG_FIELDS):
         name, tree, parents, *written, message, changes = fields[start : start + _LOG_FIELDS]
@@ -137,9 +122,6 @@ def commits_since(root: Path, commit: str) -> tuple[CommitNode, ...]:
 
     Where a branch that was merged began earlier, the commit that it began at is among them. There are none
     where HEAD did not come from ``commit``.
-
-    Raises:
-        GitError: Git is not installed, or there is no such commit.
     """
     # Boundaries are the newest commits that are left out of what is asked for.
     entries = list(log(root, "--topo-order", "--reverse", "--boundary", f"{commit}..HEAD", "--"))
@@ -208,11 +190,7 @@ def commit_containing(root: Path, files: Collection[str]) -> str | None:
 
 
 def tree_files(root: Path, commit: str, folders: Iterable[str] = ()) -> dict[str, str]:
-    """The objects of the files below ``folders`` at a commit by their paths, all relative to ``root``.
-
-    Raises:
-        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
-    """
+    """The objects of the files below ``folders`` at a commit by their paths, all relative to ``root``."""
     listed = ask_bytes(root, "ls-tree", "-r", "-z", commit, "--", *folders).split(b"\0")
     # MODE blob OBJECT<tab>PATH
     entries = (os.fsdecode(each).partition("\t") for each in listed if each)
@@ -220,11 +198,7 @@ def tree_files(root: Path, commit: str, folders: Iterable[str] = ()) -> dict[str
 
 
 def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> frozenset[str]:
-    """The files below ``folders`` that have other contents now than at a commit, or are gone or new in git.
-
-    Raises:
-        GitError: As ``tree_files`` does.
-    """
+    """The files below ``folders`` that are others now than at a commit, or are gone or new in git."""
     options = ("--name-only", "-z", "--relative", "--no-renames")
     listed = ask_bytes(root, "diff", *options, commit, "--", *folders).split(b"\0")
     return frozenset(os.fsdecode(name) for name in listed if name)
@@ -232,14 +206,8 @@ def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> froze
 
 def shallow_commits(root: Path) -> frozenset[str]:
     """The commits at which the history of a shallow clone begins; none in a whole clone."""
-    link = next((found for folder in (root, *root.parents) if (found := folder / ".git").exists()), root)
     try:
-        if not link.is_dir():
-            # In a further work tree or a submodule .git is a file that names a folder; that folder may name
-            # the one which all work trees share.
-            link = link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            common = link / "commondir"
-            link = link / common.read_text(encoding="utf-8").strip() if common.is_file() else link
-        return frozenset((link / "shallow").read_text(encoding="ascii").split())
-    except (OSError, ValueError):
+        file = root / ask(root, "rev-parse", "--git-path", "shallow").rstrip("\n")
+        return frozenset(file.read_text(encoding="ascii").split())
+    except (GitError, OSError, ValueError):
         return frozenset()

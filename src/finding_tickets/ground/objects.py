@@ -27,11 +27,7 @@ class TreeEntry(NamedTuple):
 
 
 def read_objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """The contents of objects by their names; those that this clone does not have are left out.
-
-    Raises:
-        GitError: Git is not installed, or ``root`` is in no repository.
-    """
+    """The contents of objects by their names; those that this clone does not have are left out."""
     wanted = list(names)
     if not wanted:
         return {}
@@ -40,11 +36,7 @@ def read_objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:
 
 
 class Objects:
-    """The objects of the repository that ``root`` is in, as long as the context lasts.
-
-    Raises:
-        GitError: Git is not installed or cannot be started.
-    """
+    """The objects of the repository that ``root`` is in, as long as the context lasts."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -76,11 +68,7 @@ class Objects:
             self._git.wait()
 
     def content(self, name: str) -> bytes | None:
-        """The bytes of an object; None for one that this clone does not have.
-
-        Raises:
-            GitError: Git has ended.
-        """
+        """The bytes of an object; None for one that this clone does not have."""
         if self._git is None:
             raise GitError("git is not running")
         stdin, stdout = cast("IO[bytes]", self._git.stdin), cast("IO[bytes]", self._git.stdout)

@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.claims.language import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
@@ -156,6 +156,7 @@ def bisect(
         raise error.in_file(todo.document) from None
     steps = tuple(_turns(seen, course.results, begun=begun))
     decided = next((step for step in steps if step.state is not BisectState.SKIPPED), None)
+    # A defect that is there at the first commit was made by none of these.
     is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
     gaps = (*([OLDER] if is_older else []), *([SHALLOW] if shallow_commits(root) else []))
     return Bisection(name, variant, steps, len(nodes), course.measured, gaps)
@@ -176,6 +177,7 @@ def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tu
     checkouts = Checkouts(root)
     last = checkouts.revision(bad)
     file = _file_of(source)
+    # Its commits are not in this repository's objects, where code is looked up.
     for folder in checkouts.submodules(last):
         if file.startswith(f"{folder}/"):
             hint = "bisect needs a register there"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
+from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import Commit, GitError, log, shallow_commits, tree_files
 from finding_tickets.ground.objects import read_objects
-from finding_tickets.ground.paths import safe_name
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import NoStatementError, rank

@@ -15,11 +15,11 @@ from pathlib import Path, PurePosixPath
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
-from finding_tickets.ground.version import __version__
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import ResultStore, StoredResult, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
@@ -111,6 +111,7 @@ def _courses(register: RegisterAtCommits, snapshots: Sequence[Snapshot], ids: It
     known: dict[str, str] = {}
     measurable: set[str] = set()
     for snapshot in snapshots:
+        # Where the configuration is wrong, that is the result of each ticket at this commit.
         with suppress(BadDataError):
             for key, ticket in register.tickets(snapshot).items():
                 known[key] = ticket.id
@@ -275,6 +276,7 @@ class RegisterAtCommits:
             raise BadDataError(error.message, file=Path(error.file or "").name, line=error.line) from None
 
     def _read_document(self, path: str, blob: str, files: ConfigFiles) -> TicketAtCommit | None:
+        # The same file may be no document, or too large, by another configuration.
         config, data = self._config(files), self._objects.content(blob)
         if data is None or len(data) > config.largest_file:
             return None

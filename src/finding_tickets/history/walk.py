@@ -132,7 +132,8 @@ class CommitWalk:
             wanted = [(course, place) for course in courses for place in self._distinct(course)]
             if not wanted:
                 break
-            # What a measurement imported may answer for other commits: so they are looked up between rounds.
+            # The newest come first: they are most like what is in use, whenever a run is interrupted. What is
+            # measured may answer for other commits, which are looked up before the next round.
             wanted.sort(key=lambda each: -each[1])
             self._measure(wanted[:AT_ONCE], plan_at)
 

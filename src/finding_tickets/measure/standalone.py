@@ -13,7 +13,7 @@ from pathlib import Path
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.metrics import METRICS
 from finding_tickets.errors import ExitCode, TicketsError
-from finding_tickets.ground.paths import fixes_folder
+from finding_tickets.ground.files import fixes_folder
 from finding_tickets.measure.loading import check_sweep, load_function
 from finding_tickets.measure.meter import choose
 from finding_tickets.measure.run import JobReport, check_repeated, run

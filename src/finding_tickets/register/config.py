@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.ground.version import __version__
 from finding_tickets.model.vocabulary import Vocabulary
 
 CONFIG_FILE = "tickets.toml"
@@ -29,48 +29,28 @@ _KEEP = 64
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixConfig:
-    """The axes along which tickets are measured.
+    """The axes along which tickets are measured."""
 
-    Attributes:
-        meters: What counts; ``cuda`` once for each of the GPUs.
-        torch: Interpreters by the version of torch in them, beside the tool's own; paths from the root.
-        gpus: What a machine of a Ray cluster must have, by the name of the GPU that it then has.
-        revisions: Those at which variants are measured that name none, beside the work tree.
-    """
-
-    meters: tuple[str, ...] = (SIMULATED,)
+    meters: tuple[str, ...] = (SIMULATED,)  # cuda stands for each of the GPUs
+    # Interpreters by the version of torch in them, beside the tool's own.
     torch: Mapping[str, str] = field(default_factory=dict)
+    # What a machine of a Ray cluster must have, by the name of the GPU that it then has.
     gpus: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    revisions: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()  # of variants that name none, beside the work tree
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What a register may choose; paths are relative to its root.
-
-    Attributes:
-        tickets: Folders that hold documents.
-        evidence: Folder that holds recorded verifications.
-        templates: Folder whose templates replace those of the tool.
-        meter: What counts where no command says otherwise; ``auto`` is a real GPU where one is usable.
-        timeout: Seconds after which a verification is stopped.
-        memory: Bytes that a verification may use.
-        largest_file: Bytes that a document may have; a larger one is not read.
-        lint_select: The lint rules to look at; None for all of them.
-        lint_ignore: The lint rules to leave out.
-        ray: Resources of a Ray cluster that a verification asks for, with how much of each.
-        matrix: On what tickets are measured beside the tool's own environment, if that is declared.
-        vocabulary: The words of the register.
-    """
+    """What a register may choose, as docs/configuration.md explains; paths are relative to its root."""
 
     tickets: tuple[str, ...] = ("tickets",)
     evidence: str = "evidence"
     templates: str = "templates"
-    meter: str = "auto"
-    timeout: float = 120.0
+    meter: str = "auto"  # a real GPU where one is usable
+    timeout: float = 120.0  # seconds
     memory: int = 8 * 1024**3
     largest_file: int = 1024**2
-    lint_select: tuple[str, ...] | None = None
+    lint_select: tuple[str, ...] | None = None  # None is all rules
     lint_ignore: tuple[str, ...] = ()
     ray: Mapping[str, float] = field(default_factory=dict)
     matrix: MatrixConfig | None = None
@@ -88,11 +68,7 @@ def read_config(root: Path) -> Config:
 
 
 def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
-    """The configuration of the register at ``root`` that files of it with these contents make.
-
-    Raises:
-        BadDataError: As ``read_config`` does.
-    """
+    """The configuration of the register at ``root`` if its files had these contents, as at a commit."""
     for name in (CONFIG_FILE, PROJECT_FILE):
         if name not in texts or not (config := _config(root / name, texts[name])):
             continue
@@ -109,11 +85,7 @@ def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
 
 
 def is_configured(root: Path) -> str | None:
-    """The file that configures a register at ``root``, or None.
-
-    Raises:
-        BadDataError: The pyproject.toml cannot be read, or has a mistake.
-    """
+    """The file that configures a register at ``root``, or None."""
     # Path.is_file and is_dir raise below a folder that may not be entered.
     if os.path.isfile(root / CONFIG_FILE):  # noqa: PTH113
         return CONFIG_FILE
@@ -128,11 +100,7 @@ def is_repository(folder: Path) -> bool:
 
 
 def find_root(start: Path) -> Path:
-    """The nearest repository with a register, from ``start`` upwards.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The nearest repository with a register, from ``start`` upwards; ``UsageError`` where there is none."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if is_repository(folder):
@@ -142,20 +110,12 @@ def find_root(start: Path) -> Path:
 
 
 def chosen_root(root: Path | None) -> Path:
-    """The root that the user names, else (or for the current directory) the nearest register upwards.
-
-    Raises:
-        UsageError: There is no such folder, or no register.
-    """
+    """The root that the user names, else (or for the current directory) the nearest register upwards."""
     return find_root(Path.cwd()) if root is None or root == Path() else checked_root(root)
 
 
 def checked_root(root: Path) -> Path:
-    """A root that the user names.
-
-    Raises:
-        UsageError: It is not a folder.
-    """
+    """A root that the user names; ``UsageError`` where it is no folder."""
     if not root.is_dir():
         raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
     return root.resolve()
@@ -165,9 +125,6 @@ def repository_of(root: Path) -> Path:
     """The folder that the user names; for the current directory the register it is in, else git's work tree.
 
     Outside of both it is the current directory itself.
-
-    Raises:
-        UsageError: It is not a folder.
     """
     if root != Path():
         return checked_root(root)

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import safe_name
+from finding_tickets.ground.files import safe_name
 from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")
@@ -103,9 +103,9 @@ Folders = Annotated[
     Field(min_length=1),
     BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
 ]
-# Fewer bytes hold nothing; and for pydantic, true is the number 1.
+# A single byte is refused as well, for pydantic takes true for the number 1.
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
-Size = Annotated[ByteSize, Field(ge=1024)]
+Size = Annotated[ByteSize, Field(gt=1)]
 Amounts = Annotated[dict[str, Annotated[float, Field(strict=True)]], AfterValidator(_amounts)]
 Meters = Annotated[tuple[Literal["simulated", "cuda"], ...], Field(min_length=1), AfterValidator(_once)]
 Revisions = Annotated[Texts, AfterValidator(_once), AfterValidator(_folders_apart)]

@@ -97,11 +97,7 @@ def disposed(status: str | None, outcome: str | None) -> str:
 
 
 def check_transition(current: Status | None, command: str, wanted: Status) -> None:
-    """Refuse what the states do not allow.
-
-    Raises:
-        UsageError: There is no such transition; the hint names those that there are.
-    """
+    """Refuse what the states do not allow; the hint names what they do."""
     ways = TRANSITIONS[current]
     if wanted in ways.get(command, ()):
         return

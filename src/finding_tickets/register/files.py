@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Generic, NamedTuple, TypeVar
 
-from finding_tickets.ground.paths import relative
+from finding_tickets.ground.files import relative
 from finding_tickets.model.problem import Level, Problem
 
 SUFFIX = ".md"
@@ -101,21 +101,48 @@ def markdown_files(
     for folder in folders:
         if not folder.is_dir():
             message = "there is no such folder"
-            problems.append(_problem(relative(root, folder), "no-folder", Level.WARNING, message))
+            problems.append(problem_at(relative(root, folder), "no-folder", message, Level.WARNING))
             continue
         # Below a folder that no link leads to, only a file that is itself a link can be elsewhere.
-        linked = folder.resolve() != folder
-        for entry, path in _below(root, folder, problems):
-            if path not in seen and (not (linked or entry.is_symlink()) or _is_inside(root, path, problems)):
-                seen.add(path)
-                state = state_of(entry)
-                if state and state.size > largest:
-                    message = f"not read: {state.size} bytes, and largest_file is {largest}"
-                    problems.append(_problem(path, "too-large", Level.ERROR, message))
-                elif not path.lower().endswith(SIDECAR):
-                    yield File(path, entry.path, state)
-                elif sidecars is not None:
-                    sidecars.append(File(path, entry.path, state))
+        is_linked = folder.resolve() != folder
+        for path, place in _below(root, folder, problems):
+            if path in seen:
+                continue
+            seen.add(path)
+            may_leave = is_linked or os.path.islink(place)  # noqa: PTH114 - a Path takes longer
+            # Where links lead in a circle, realpath gives up without a word; reading the file says it.
+            if may_leave and not Path(os.path.realpath(place)).is_relative_to(root):
+                problems.append(problem_at(path, "outside-repository", "the link leaves the repository"))
+                continue
+            file = File(path, place, state_of(place))
+            if file.state and file.state.size > largest:
+                message = f"not read: {file.state.size} bytes, and largest_file is {largest}"
+                problems.append(problem_at(path, "too-large", message))
+            elif not path.lower().endswith(SIDECAR):
+                yield file
+            elif sidecars is not None:
+                sidecars.append(file)
+
+
+def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    """Every file that has one of the suffixes: its path from the root, and where that is."""
+
+    def report(error: OSError) -> None:
+        path = relative(root, Path(error.filename))
+        problems.append(problem_at(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
+
+    for place, names, files in os.walk(folder, onerror=report):
+        below = relative(root, Path(place))
+        prefix = "" if below == "." else f"{below}/"
+        names.sort()
+        for name in names:
+            if Path(place, name).is_symlink():
+                message = "a linked folder is not searched"
+                problems.append(problem_at(prefix + name, "linked-folder", message, Level.NOTE))
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in sorted(files):
+            if name.lower().endswith((SUFFIX, SIDECAR)):
+                yield prefix + name, f"{place}/{name}"
 
 
 def read_file(file: File, problems: list[Problem]) -> bytes | None:
@@ -123,9 +150,10 @@ def read_file(file: File, problems: list[Problem]) -> bytes | None:
     path = Path(file.place)
     try:
         for _ in range(ATTEMPTS):
+            # Opening what is no regular file may wait for ever.
             before = _state(path.stat())
             if before is None:
-                problems.append(_problem(file.path, UNREADABLE, Level.ERROR, "not a regular file"))
+                problems.append(problem_at(file.path, UNREADABLE, "not a regular file"))
                 return None
             with path.open("rb") as stream:
                 data = stream.read()
@@ -134,54 +162,14 @@ def read_file(file: File, problems: list[Problem]) -> bytes | None:
         reason = "it changes while it is read"
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    problems.append(_problem(file.path, UNREADABLE, Level.ERROR, reason))
+    problems.append(problem_at(file.path, UNREADABLE, reason))
     return None
 
 
-def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """Every entry that has one of the suffixes, with its path from the root."""
-    waiting = [(os.fspath(folder), "" if folder == root else f"{relative(root, folder)}/")]
-    while waiting:
-        place, prefix = waiting.pop()
-        try:
-            with os.scandir(place) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-        except OSError as error:
-            reason = f"cannot be read: {error.strerror or error}"
-            problems.append(_problem(prefix.rstrip("/") or ".", UNREADABLE, Level.ERROR, reason))
-            continue
-        folders = {entry.name: entry for entry in entries if _is_folder(entry)}
-        for name in (each for each, entry in folders.items() if entry.is_symlink()):
-            message = "a linked folder is not searched"
-            problems.append(_problem(prefix + name, "linked-folder", Level.NOTE, message))
-        for entry in entries:
-            if entry.name.lower().endswith((SUFFIX, SIDECAR)) and entry.name not in folders:
-                yield entry, prefix + entry.name
-        for name, entry in reversed(folders.items()):
-            if not (name.startswith(".") or entry.is_symlink()):
-                waiting.append((entry.path, f"{prefix}{name}/"))
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _is_inside(root: Path, path: str, problems: list[Problem]) -> bool:
-    # Where links lead in a circle, this gives up without a word; reading the file says it.
-    if Path(os.path.realpath(root / path)).is_relative_to(root):
-        return True
-    message = "the link leaves the repository"
-    problems.append(_problem(path, "outside-repository", Level.ERROR, message))
-    return False
-
-
-def state_of(file: str | os.DirEntry[str]) -> State | None:
+def state_of(place: str) -> State | None:
     """The state of a regular file, links followed; None for what is none, or is not there."""
     try:
-        return _state(os.stat(file))  # noqa: PTH116 - thousands of these are made, and a Path takes longer
+        return _state(os.stat(place))  # noqa: PTH116 - thousands of these are made, and a Path takes longer
     except OSError:
         return None
 
@@ -192,8 +180,9 @@ def _state(status: os.stat_result) -> State | None:
     return State(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _problem(path: str, rule: str, level: Level, message: str) -> Problem:
-    return Problem(level=level, rule=rule, file=path, line=1, message=message)
+def problem_at(path: str, rule: str, message: str, level: Level = Level.ERROR, *, line: int = 1) -> Problem:
+    """What is wrong with a file of the register."""
+    return Problem(level=level, rule=rule, file=path, line=line, message=message)
 
 
 def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
@@ -219,5 +208,5 @@ def pair_sidecars(
     for path in sorted(set(sidecars).difference(pairs.values())):
         name = PurePosixPath(path).name.removesuffix(SIDECAR)
         message = f"there is no ticket {name} in this folder whose remediation this could be"
-        problems.append(_problem(path, "remediation-sidecar", Level.ERROR, message))
+        problems.append(problem_at(path, "remediation-sidecar", message))
     return pairs

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.files import relative
 from finding_tickets.ground.git import (
     Commit,
     GitError,
@@ -21,7 +22,6 @@ from finding_tickets.ground.git import (
     tree_files,
 )
 from finding_tickets.ground.objects import read_objects
-from finding_tickets.ground.paths import relative
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, folders_of
 from finding_tickets.register.files import SUFFIX
 from finding_tickets.register.index import Row, natural, row_of
@@ -29,25 +29,17 @@ from finding_tickets.register.index import Row, natural, row_of
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The history of one ticket, as far as the current branch has it in this clone.
+    """The history of one ticket, as far as the current branch has it in this clone."""
 
-    Attributes:
-        created: The first commit of the file under any of its names; None where it is not known.
-        updated: The last commit that changed the file.
-        authors: Who wrote the commits of the file, the first one first.
-        naming: The commits whose message names the ticket, newest first.
-        gaps: What could not be found out, and why.
-    """
-
-    created: Commit | None = None
+    created: Commit | None = None  # of the file under any of its names; None where it is not known
     updated: Commit | None = None
-    authors: tuple[str, ...] = ()
-    naming: tuple[Commit, ...] = ()
-    gaps: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()  # the first one first
+    naming: tuple[Commit, ...] = ()  # the commits whose message names the ticket, newest first
+    gaps: tuple[str, ...] = ()  # what could not be found out, and why
 
 
 def history_of(root: Path, path: str, ticket_id: str, id_pattern: str) -> History:
-    """The history of a ticket in the file ``path``, relative to ``root``; git is called twice.
+    """The history of a ticket in the file ``path``, relative to ``root``; git is called three times.
 
     Renames are followed, but not to a name that begins with the ID of another ticket: tickets made from one
     template are so much alike that git takes a new one for an old one that was renamed.
@@ -88,11 +80,7 @@ def _of_file(entries: Iterable[LogEntry], ticket_id: str, id_pattern: str) -> It
 
 
 def config_at(root: Path, commit: str) -> Config:
-    """The configuration of the register at ``root`` at a commit, or the defaults where it cannot be read.
-
-    Raises:
-        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
-    """
+    """The configuration of the register at ``root`` at a commit, or the defaults where it cannot be read."""
     found = tree_files(root, commit, (CONFIG_FILE, PROJECT_FILE))
     contents = read_objects(root, dict.fromkeys(found.values()))
     try:
@@ -108,9 +96,6 @@ def rows_at(
 
     They are those in its folders of today and ``also`` in others. ``now`` are its rows as it is: only files
     that have changed since are read.
-
-    Raises:
-        GitError: As ``config_at`` does.
     """
     from finding_tickets.documents.reading import read_document
 

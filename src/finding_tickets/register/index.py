@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -21,9 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.ground.version import __version__
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Outcome, Vocabulary
 from finding_tickets.register.config import Config, chosen_root, folders_of
 from finding_tickets.register.files import (
@@ -34,6 +35,7 @@ from finding_tickets.register.files import (
     State,
     markdown_files,
     pair_sidecars,
+    problem_at,
     read_file,
 )
 from finding_tickets.register.staleness import (
@@ -62,53 +64,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A document without its text; what it does not state is None, 0 or empty.
+    """A document without its text; what it does not state is None, 0 or empty."""
 
-    Attributes:
-        kind: ``finding`` or ``review``.
-        path: The file, from the register's root.
-        id: As the register spells it, in upper case.
-        title: Without the words that only say what kind of document it is.
-        severity: ``P0`` (worst) to ``P4``.
-        status: The vocabulary's word.
-        outcome: The vocabulary's word, by the metadata or else by the section Resolution.
-        batch: The number of the batch.
-        agent: Who found it.
-        assignee: Who is to resolve it.
-        domains: The parts of the code that it belongs to, each once.
-        categories: Those that are ticked.
-        files: Paths of its locations, each once.
-        reviews: Pairs of the reviewer, if named, and the vocabulary's opinion, else the verdict as written.
-        related: Pairs of an ID and the relationship, in the order of the document.
-        created: The date as it is written.
-        updated: The date as it is written.
-        done: Items of the checklist that are ticked.
-        undone: Items of the checklist that are not.
-        summary: The summary as it is written.
-        code: What verifying it depends on, by its Remediation.
-    """
-
-    kind: str
+    kind: str  # finding or review
     path: str
     id: str
     title: str
     severity: str | None = None
     status: str | None = None
-    outcome: str | None = None
+    outcome: str | None = None  # by the metadata, or else by the section Resolution
     batch: int | None = None
     agent: str | None = None
     assignee: str | None = None
     domains: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    reviews: tuple[tuple[str | None, str], ...] = ()
-    related: tuple[tuple[str, str], ...] = ()
-    created: str | None = None
+    categories: tuple[str, ...] = ()  # those that are ticked
+    files: tuple[str, ...] = ()  # of its locations, each once
+    reviews: tuple[tuple[str | None, str], ...] = ()  # who, and the opinion or else the verdict as written
+    related: tuple[tuple[str, str], ...] = ()  # IDs and relationships, in the order of the document
+    created: str | None = None  # dates are as they are written
     updated: str | None = None
-    done: int = 0
+    done: int = 0  # items of the checklist that are ticked
     undone: int = 0
     summary: str | None = None
-    code: CodeInputs | None = None
+    code: CodeInputs | None = None  # what verifying it depends on, by its Remediation
 
     @property
     def verifier(self) -> str | None:
@@ -131,16 +109,10 @@ class StatedClaim(NamedTuple):
 
 
 class IndexExtras(NamedTuple):
-    """What of one document only reports ask for; most documents have none of it.
+    """What of one document only reports ask for; most documents have none of it."""
 
-    Attributes:
-        contradictions: Where it contradicts itself, and no comment has that ignored.
-        ignored: The rules that a comment has lint ignore in it, with a reason.
-        claims: Those of its remediation, in their order.
-    """
-
-    contradictions: tuple[Problem, ...] = ()
-    ignored: tuple[str, ...] = ()
+    contradictions: tuple[Problem, ...] = ()  # without those that a comment has ignored
+    ignored: tuple[str, ...] = ()  # the rules that a comment has lint ignore in it, with a reason
     claims: tuple[StatedClaim, ...] = ()
 
 
@@ -149,21 +121,14 @@ Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple[Problem, ...], t
 
 
 class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
-    """What was read of a file: a document, the remediation beside one, or problems alone.
-
-    Attributes:
-        line: That of the ID of a document.
-        section: The line of its Remediation section; 0 without one.
-        code: What verifying a ticket depends on by the remediation that stands beside it.
-        extras: None where nobody asked for them.
-    """
+    """What was read of a file: a document, the remediation beside one, or problems alone."""
 
     row: Row | None = None
-    line: int = 0
-    section: int = 0
+    line: int = 0  # of the ID
+    section: int = 0  # the line of the Remediation section, if there is one
     problems: tuple[Problem, ...] = ()
-    code: CodeInputs | None = None
-    extras: IndexExtras | None = None
+    code: CodeInputs | None = None  # of a remediation beside its ticket
+    extras: IndexExtras | None = None  # None where nobody asked for them
 
 
 class IndexFile(msgspec.Struct, array_like=True):
@@ -193,12 +158,7 @@ class Listing:
     extras: Mapping[str, IndexExtras] = field(default_factory=dict)
 
     def find(self, document_id: str) -> Row:
-        """The row of the document with this ID, in any case, or at this path.
-
-        Raises:
-            UsageError: There is none; the hint names those that come close.
-            BadDataError: There are several; the message names their files.
-        """
+        """The row of the document with this ID, in any case, or at this path."""
         return find(((row.id, row.path, row) for row in self.rows), document_id)
 
 
@@ -215,10 +175,6 @@ def list_rows(
     With ``indexed``, what an earlier call has read of a file that is still the same is not read again.
     With ``measured`` the verdicts are there, and with ``examine`` the extras. What is read of a file is added
     to ``parsed`` by its path.
-
-    Raises:
-        UsageError: There is no such folder, or no register.
-        BadDataError: The configuration is wrong.
     """
     place = chosen_root(root)
     config, folders = folders_of(place)
@@ -229,33 +185,35 @@ def list_rows(
     name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
     index = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
     # An entry without extras is no use to whoever asks for them, and has all that others ask for.
-    useful = {
-        path: known for path, known in index.entries.items() if not examine or known[1].extras is not None
-    }
-    known = KnownFiles(useful)
-    read = _Reader(config.vocabulary, examine, {} if parsed is None else parsed)
+    known = KnownFiles({p: e for p, e in index.entries.items() if not examine or e[1].extras is not None})
+    read = partial(_read, vocabulary=config.vocabulary, examine=examine, parsed=parsed)
     entries = {file.path: known.get(file, read) for file in [*files, *sidecars]}
     found = [(row, entries[file.path]) for file in files if (row := entries[file.path].row)]
     problems += (problem for file in files for problem in entries[file.path].problems)
     problems += _duplicates(found)
-    documents = [(row.path, row.id) for row, _ in found]
-    pairs = pair_sidecars(documents, [file.path for file in sidecars], problems)
+    ids = [(row.path, row.id) for row, _ in found]
+    pairs = pair_sidecars(ids, {file.path for file in sidecars}, problems)
     rows, extras = [], {}
     for row, entry in found:
-        beside = entries[pairs[row.path]] if row.path in pairs else IndexEntry()
-        problems += beside.problems
-        problems += _both(row.path, entry.section, pairs)
-        rows.append(replace(row, code=row.code or beside.code))
-        own, other = entry.extras or IndexExtras(), beside.extras or IndexExtras()
-        if (both := own._replace(claims=own.claims or other.claims)) != IndexExtras() and examine:
-            extras[row.path] = both
+        beside = IndexEntry()
+        if row.path in pairs:
+            beside = entries[pairs[row.path]]
+            problems += beside.problems
+            if entry.section:
+                why = f"the ticket has a Remediation section, and {pairs[row.path]} beside it is one too"
+                problems.append(problem_at(row.path, "remediation-sidecar", why, line=entry.section))
+        rows.append(replace(row, code=beside.code) if beside.code and not row.code else row)
+        if examine:
+            own, other = entry.extras or IndexExtras(), beside.extras or IndexExtras()
+            if any(both := own._replace(claims=own.claims or other.claims)):
+                extras[row.path] = both
     rows.sort(key=lambda row: (natural(row.id), row.path))
     verdicts = Verdicts(place, config.evidence, index.digests, index.evidence)
     current = _current(rows, verdicts) if measured else None
     # What could not be read may be readable the next time although nothing shows in its state.
     unread = {problem.file for problem in problems if problem.rule == UNREADABLE}
-    entries_kept = {path: entry for path, entry in known.kept.items() if path not in unread}
-    kept = IndexFile(index.key, entries_kept, index.evidence, index.digests)
+    sound = {path: entry for path, entry in known.kept.items() if path not in unread}
+    kept = IndexFile(index.key, sound, index.evidence, index.digests)
     if measured:
         kept.evidence, kept.digests = verdicts.evidence.kept, verdicts.digests.kept
     if indexed and kept != index:
@@ -263,42 +221,37 @@ def list_rows(
     return Listing(place, config, tuple(rows), tuple(problems), pairs, current, extras)
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Reads files into entries; what it makes of them whole is added to ``parsed`` by their paths."""
+def _read(
+    file: File,
+    vocabulary: Vocabulary,
+    examine: Examine | None,
+    parsed: dict[str, Document | Remediation] | None,
+) -> IndexEntry:
+    # Nothing that parses is imported where nothing has changed.
+    from finding_tickets.documents.reading import read_document
 
-    vocabulary: Vocabulary
-    examine: Examine | None
-    parsed: dict[str, Document | Remediation]
+    record: Document | Remediation | None
+    unread: list[Problem] = []
+    data = read_file(file, unread)
+    if file.path.lower().endswith(SIDECAR):
+        from finding_tickets.documents.remediation import read_sidecar
 
-    def __call__(self, file: File) -> IndexEntry:
-        # Nothing that parses is imported where nothing has changed.
-        from finding_tickets.documents.reading import read_document
-
-        problems: list[Problem] = []
-        data = read_file(file, problems)
-        if file.path.lower().endswith(SIDECAR):
-            from finding_tickets.documents.remediation import read_sidecar
-
-            # One that cannot be read has said so, and is still the remediation of its ticket.
-            remediation, found = read_sidecar(data or b"", file.path)
-            problems += found if data is not None else ()
-            self.parsed[file.path] = remediation
-            beside = IndexExtras(claims=tuple(map(stated_claim, remediation.claims)))
-            return IndexEntry(problems=tuple(problems), code=code_inputs(remediation), extras=beside)
-        if data is None:
-            return IndexEntry(problems=tuple(problems), extras=IndexExtras())
-        document, found = read_document(data, file.path, self.vocabulary)
-        if document is None:
-            return IndexEntry(problems=found, extras=IndexExtras())
-        self.parsed[file.path] = document
-        section = document.remediation
-        extras = None
-        if self.examine:
+        # One that cannot be read is still the remediation of its ticket.
+        record, problems = read_sidecar(data or b"", file.path)
+        extras = IndexExtras(claims=tuple(map(stated_claim, record.claims)))
+        entry = IndexEntry(problems=problems, code=code_inputs(record), extras=extras)
+    else:
+        record, problems = read_document(data or b"", file.path, vocabulary)
+        entry = IndexEntry(problems=problems, extras=IndexExtras())
+        if record is not None:
+            section = record.remediation
             claims = tuple(map(stated_claim, section.claims)) if section else ()
-            extras = IndexExtras(*self.examine(document, data, self.vocabulary), claims)
-        line = section.span.line if section else 0
-        return IndexEntry(row_of(document), document.id.span.line, line, found, extras=extras)
+            examined = IndexExtras(*examine(record, data or b"", vocabulary), claims) if examine else None
+            line, at = record.id.span.line, section.span.line if section else 0
+            entry = IndexEntry(row_of(record), line, at, problems, extras=examined)
+    if parsed is not None and record is not None:
+        parsed[file.path] = record
+    return msgspec.structs.replace(entry, problems=tuple(unread)) if unread else entry
 
 
 def row_of(document: Document) -> Row:
@@ -423,20 +376,6 @@ def _current(rows: Sequence[Row], verdicts: Verdicts) -> dict[str, CurrentVerdic
     return found
 
 
-def _both(path: str, section: int, sidecars: Mapping[str, str]) -> Iterator[Problem]:
-    """A problem for a ticket that has two remediations, of which nobody knows which one counts."""
-    if section and path in sidecars:
-        message = f"the ticket has a Remediation section, and {sidecars[path]} beside it is one too"
-        yield Problem(
-            level=Level.ERROR,
-            rule="remediation-sidecar",
-            file=path,
-            line=section,
-            message=message,
-            hint="keep one of the two",
-        )
-
-
 def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[Problem]:
     """A problem for every ID that another document has too, in any case; it says where else."""
     named: dict[str, list[tuple[Row, int]]] = {}
@@ -449,7 +388,7 @@ def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[Problem]:
             more = len(sharing) - 1 - len(others)
             shown = ", ".join(f"{other.path}:{at}" for other, at in others)
             message = f"{row.id} is also the ID of {shown}{f' and {more} more' if more else ''}"
-            yield Problem(level=Level.ERROR, rule="duplicate-id", file=row.path, line=line, message=message)
+            yield problem_at(row.path, "duplicate-id", message, line=line)
 
 
 def _key(root: Path, vocabulary: Vocabulary) -> str:

@@ -77,10 +77,6 @@ def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
     """The register with no other documents than those with these IDs; None unless each is the ID of one.
 
     The other documents are known from the index and not read; their problems are among those of the register.
-
-    Raises:
-        UsageError: There is no such folder, or no register.
-        BadDataError: The configuration is wrong.
     """
     listing = list_rows(root)
     wanted = {name.strip().casefold() for name in ids}

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import fixes_folder, safe_name, verifier_path
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
+from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.files import File, KnownFiles, State, state_of
 
@@ -39,72 +39,44 @@ PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 
 
 class CodeInputs(NamedTuple):
-    """What a verification depends on, as far as the Remediation of a document says it.
-
-    Attributes:
-        digest: The SHA-256 of the Remediation.
-        verifier: The file that it names, if it names one.
-        modules: The files and dotted names of variants that it names without a revision.
-        revisions: The revisions of the others, in the order in which a plan resolves them.
-        claimed: Names in claims, which are variants if the usual folder has such files; None where it names
-            no variant, so that all files of the usual folder are variants.
-    """
+    """What a verification depends on, as far as the Remediation of a document says it."""
 
     digest: str = ABSENT
     verifier: str | None = None
-    modules: tuple[str, ...] = ()
-    revisions: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()  # files and dotted names of variants without a revision
+    revisions: tuple[str, ...] = ()  # of the other variants, in the order in which a plan resolves them
+    # Names in claims: variants if the usual folder has such files. None: all files there are variants.
     claimed: tuple[str, ...] | None = None
 
 
 class RecordedEvidence(NamedTuple):
-    """What a file of evidence says, as far as lists and staleness need it.
-
-    Attributes:
-        ran: Whether a variant was measured; else nobody knows what would have been imported.
-        is_timed: Whether a claim was decided by times.
-        inputs: The name, kind (``version``, ``file`` or ``commit``) and value of each input.
-    """
+    """What a file of evidence says, as far as lists and staleness need it."""
 
     verdict: Verdict
     meter: str
     torch: str
     device: str
     revision: str | None
-    ran: bool
-    is_timed: bool
-    inputs: tuple[tuple[str, str, str], ...]
+    ran: bool  # if no variant was measured, nobody knows what would have been imported
+    is_timed: bool  # a claim was decided by times
+    inputs: tuple[tuple[str, str, str], ...]  # name, kind (version, file or commit) and value
 
 
 @dataclass(frozen=True)
 class CurrentVerdict:
-    """The verdict that counts now, and where it comes from.
-
-    Attributes:
-        verdict: The verdict.
-        loaded: The verification that it comes from, where it is at hand already.
-        file: The file of evidence that it comes from, if there is one.
-        evidence: What that file says.
-        disagreement: The verdicts of meters that differ.
-        changed: The inputs that made all evidence stale.
-        problem: Why evidence could not be read.
-    """
+    """The verdict that counts now, and where it comes from."""
 
     verdict: Verdict = Verdict.UNVERIFIED
-    loaded: Verification | None = None
-    file: str | None = None
+    loaded: Verification | None = None  # where it is at hand already
+    file: str | None = None  # the evidence that the verdict comes from
     evidence: RecordedEvidence | None = None
-    disagreement: str | None = None
-    changed: tuple[str, ...] = ()
-    problem: BadDataError | None = None
+    disagreement: str | None = None  # the verdicts of meters that differ
+    changed: tuple[str, ...] = ()  # the inputs that made all evidence stale
+    problem: BadDataError | None = None  # why evidence could not be read
 
     @cached_property
     def verification(self) -> Verification | None:
-        """The whole verification, which is read when it is asked for.
-
-        Raises:
-            BadDataError: The file cannot be read any more.
-        """
+        """The whole verification, which is read when it is asked for."""
         if self.file is None:
             return self.loaded
         from pydantic import ValidationError
@@ -142,10 +114,7 @@ class Verdicts:
 
         A fresh verdict on a real GPU outranks a simulated one, and one that decides outranks one that does
         not. Of several like that, the one with the tool's own torch counts. With evidence, but none of it
-        fresh, it is stale.
-
-        Raises:
-            BadDataError: A file of evidence cannot be read, or was edited.
+        fresh, it is stale. ``BadDataError`` where a file of evidence cannot be read, or was edited.
         """
         found = self.recorded(document_id, code)
         fresh = [(file, evidence) for file, evidence, changed in found if not changed]
@@ -171,13 +140,10 @@ class Verdicts:
         """All evidence on a document in the work tree, or at a revision, with the inputs that have changed.
 
         That of real GPUs comes first. With ``any_torch`` it is not stale because the tool has another torch.
-
-        Raises:
-            BadDataError: A file of evidence cannot be read, or was edited.
         """
-        if not self.has_evidence(document_id):
+        if safe_name(document_id) not in self._with_evidence:
             return []
-        place = "/".join([self._folder, safe_name(document_id), *([safe_name(revision)] if revision else [])])
+        place = "/".join([self._folder, *(safe_name(part) for part in (document_id, revision) if part)])
         found = []
         for name in sorted(self._names(place)):
             if name.endswith(".json"):
@@ -186,14 +152,6 @@ class Verdicts:
                 changed = self._changed(evidence, document_id, code or CodeInputs(), any_torch)
                 found.append((file.place, evidence, changed))
         return sorted(found, key=lambda each: each[1].meter != "cuda")
-
-    def has_evidence(self, document_id: str) -> bool:
-        """Whether there is a folder of evidence on a document.
-
-        Raises:
-            BadDataError: The folder of all evidence cannot be read.
-        """
-        return safe_name(document_id) in self._with_evidence
 
     def resolve(self, revisions: Iterable[str]) -> None:
         """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
@@ -307,11 +265,7 @@ class NoStatementError(ValueError):
 
 
 def read_statement(content: bytes) -> dict[str, Any]:
-    """The in-toto Statement of a test result in some bytes, as it was written.
-
-    Raises:
-        NoStatementError: It is none, or it was edited.
-    """
+    """The in-toto Statement of a test result in some bytes; ``NoStatementError`` if none, or if edited."""
     try:
         statement: dict[str, Any] = json.loads(content)
     except ValueError:

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from finding_tickets.ground.version import __version__
+from finding_tickets.ground import __version__
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import entry_text, explanations
 from finding_tickets.model.problem import Problem

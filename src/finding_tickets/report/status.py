@@ -384,8 +384,8 @@ def compare_since(
     """
     # Only those who ask for it wait for git and for what reads evidence.
     from finding_tickets.ground.checkouts import Checkouts
+    from finding_tickets.ground.files import safe_name
     from finding_tickets.ground.git import GitError
-    from finding_tickets.ground.paths import safe_name
     from finding_tickets.history.evidence_log import changed_verdicts
     from finding_tickets.register.history import config_at, rows_at
 

@@ -17,7 +17,7 @@ from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNot
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
-from finding_tickets.ground.paths import fixes_folder, verifier_path
+from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
 
 if TYPE_CHECKING:

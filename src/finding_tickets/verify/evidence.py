@@ -19,10 +19,9 @@ from pydantic import ValidationError
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.files import replace
+from finding_tickets.ground import __version__
+from finding_tickets.ground.files import replace, safe_name
 from finding_tickets.ground.imports import reach
-from finding_tickets.ground.paths import safe_name
-from finding_tickets.ground.version import __version__
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.register.staleness import (
@@ -78,10 +77,11 @@ def load(content: bytes) -> Evidence:
     statement = read_statement(content)
     try:
         predicate = statement["predicate"]
-        inputs = []
-        for place, is_subject in ((statement["subject"], True), (predicate["configuration"], False)):
-            for name, kind, value in map(input_of, place):
-                inputs.append({"name": name, "kind": kind, "value": value, "is_subject": is_subject})
+        inputs = [
+            {"name": name, "kind": kind, "value": value, "is_subject": is_subject}
+            for place, is_subject in ((statement["subject"], True), (predicate["configuration"], False))
+            for name, kind, value in map(input_of, place)
+        ]
         return Evidence.model_validate({"inputs": inputs, "verification": predicate["verification"]})
     except ValidationError as error:
         wrong = error.errors()[0]

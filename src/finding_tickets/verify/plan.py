@@ -13,7 +13,7 @@ from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condi
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
-from finding_tickets.ground.paths import fixes_folder, verifier_path
+from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.measure.tasks import Code, FunctionPath, Job, ResultPair, find_variants
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS

@@ -253,6 +253,7 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     """The settings with the meter that ``auto`` stands for here, so that all of a run takes the same one."""
     if settings.meter != "auto":
         return settings
+    # Starting a process to ask for a GPU takes longer than looking for its driver.
     if not isolation.may_have_gpu:
         return replace(settings, meter="simulated")
     return replace(settings, meter=ask_worker(isolation, settings, CHOICE, "auto").value or settings.meter)
@@ -287,6 +288,7 @@ def _unfit(isolation: Isolation, settings: Settings) -> str | None:
     try:
         torch = ask_worker(isolation, settings, TORCH)
     except UnreachableError as error:
+        # Without the tool's own Python no cell can be measured; without another one, only its cells cannot.
         if not cell.interpreter:
             raise
         return str(error)
@@ -446,6 +448,7 @@ class VerificationRun:
         try:
             if isinstance(measured, str):
                 shown = kept = inconclusive(todo, settings, measured)
+                # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
                 if never_ran or settings.meter == "cuda":
                     return Verified(document, shown, never_ran=never_ran, is_lasting=False)
             else:
@@ -456,6 +459,7 @@ class VerificationRun:
         except BadDataError as error:
             return Verified(document, error=error.in_file(document.path))
         else:
+            # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
             if (settings.overrides and not settings.cell) or settings.verifiers:
                 # The verifier may come from another folder than the code, and what it imports with it.
                 if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:

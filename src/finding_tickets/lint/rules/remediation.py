@@ -13,7 +13,7 @@ from finding_tickets.claims.check import parse_ratio
 from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
-from finding_tickets.ground.paths import fixes_folder, verifier_path
+from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef

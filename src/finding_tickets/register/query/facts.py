@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.paths import verifier_path
+from finding_tickets.ground.files import verifier_path
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Listing, Row, row_of
