@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from finding_tickets.report.terminal import MarkdownText, Safe
-from finding_tickets.report.text import printable
+from finding_tickets.report.text import aligned, printable
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted((ROOT / "tickets").rglob("*.md"))
@@ -58,3 +58,12 @@ def test_front_matter_and_code_keep_their_lines() -> None:
     shown = STYLE.sub("", rendered("---\nid: A-1\nseverity: P2\n---\n\n# Title\n\nText.\n", 40))
     lines = filter(None, map(str.strip, shown.split("\n")))
     assert ["id: A-1", "severity: P2", "Text."] == list(lines)
+
+
+@pytest.mark.parametrize("width", [5, 10, 24, 30, 34, 40, 60, 80])
+@pytest.mark.parametrize("last", ["", "one two", "word " * 20, "x" * 90])
+def test_a_table_fits_any_terminal(width: int, last: str) -> None:
+    """Whatever room its columns are left, no line is wider and no letter is lost."""
+    lines = aligned([("name", "v " * 30, last), ("a", "", "")], width=width)
+    assert sorted(f"namea{'v' * 30}{''.join(last.split())}") == sorted("".join("".join(lines).split()))
+    assert max(map(len, lines)) <= width

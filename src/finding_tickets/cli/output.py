@@ -27,8 +27,8 @@ STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
 REFRESHES_PER_SECOND = 8
-USUAL_WIDTH, WIDEST = 80, 120
-"""Columns of a terminal that does not tell its width, and those that are used of a wider one."""
+NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
+"""Columns that any terminal has, of one that does not tell its width, and that are used of a wider one."""
 ASCII = str.maketrans("✓✗→·•▌─…", "+x>|*|-.")
 """Our own signs for terminals that can only show ASCII; rich escapes what tickets contain."""
 
@@ -41,16 +41,12 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline; raises as ``write_all`` does."""
+    """Print data, ending in one newline."""
     write_all([text.rstrip("\n") + "\n"])
 
 
 def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
-    """Print data that is made piece by piece, as it is, on stdout or another stream.
-
-    Raises:
-        BadDataError: What stdout leads to cannot be written, such as a file on a full disk.
-    """
+    """Print data that is made piece by piece, as it is, on stdout or another stream."""
     stream = stream or sys.stdout
     try:
         stream.writelines(pieces)
@@ -91,16 +87,13 @@ def say_problems(problems: Iterable[Problem]) -> ExitCode:
 
 
 def ask(question: str) -> str:
-    """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer.
-
-    Raises:
-        KeyboardInterrupt: There will be no answer.
-    """
+    """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer."""
     sys.stderr.write(f"{question}: ")
     sys.stderr.flush()
     try:
         return input().strip()
     except EOFError:
+        # Nobody will answer, as after Ctrl-C.
         raise KeyboardInterrupt from None
 
 
@@ -169,7 +162,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 def columns(stream: TextIO) -> int:
     """The columns that are used of the terminal of a stream: longer lines are hard to read."""
-    return min(terminal_width(stream) or USUAL_WIDTH, WIDEST)
+    return min(max(terminal_width(stream) or USUAL_WIDTH, NARROWEST), WIDEST)
 
 
 def _console(stream: TextIO) -> Console:
@@ -198,8 +191,12 @@ def write_rich(parts: Iterable[RenderableType]) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(Safe(part))
-    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
-    write(text.translate(ASCII) if console.options.ascii_only else text)
+    write(with_signs("\n".join(line.rstrip(" ") for line in captured.get().split("\n"))))
+
+
+def with_signs(text: str) -> str:
+    """Text for the terminal that stdout is, with our own signs in ASCII where it can show no others."""
+    return text if sys.stdout.encoding.lower().startswith("utf") else text.translate(ASCII)
 
 
 class Progress:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from finding_tickets.claims.check import meets, parse_conditions
 from finding_tickets.claims.language import (
-    Condition,
+    ClaimCondition,
     ExpressionError,
     evaluate,
     parse_condition,
@@ -262,7 +262,7 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
     return ChangeKind.TIGHTENED
 
 
-def _bounds(condition: Condition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:
+def _bounds(condition: ClaimCondition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:
     """The least and the greatest value that meet a condition; None where these do not describe it.
 
     Counts are ``whole`` numbers. Of other values those at the very edge are not told apart.

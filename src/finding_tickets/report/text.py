@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
@@ -51,8 +52,8 @@ SIGNS = {
     Verdict.FAILED: "✗",
 }
 """Signs on a terminal in front of the words for how a claim or a ticket came out; other verdicts have a ?."""
-LEAST_ROOM = 24
-"""Columns that the last column of a table is wrapped to at least; with less room each row is one text."""
+LEAST_ROOM = 20
+"""Letters that a column of a table is wrapped to at least; with less room each row is one text."""
 SHOWN_POINTS = 3
 """Points of the sweep that are listed for a claim that fails there; the JSON has all."""
 LARGEST_SOURCE = 4 << 20
@@ -113,26 +114,31 @@ def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signatur
 def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0) -> list[str]:
     """Rows of cells as lines with aligned columns, in which nothing can steer a terminal.
 
-    Where a terminal is too narrow, the last column is wrapped, or else the whole row; nothing is lost.
+    Where a terminal is too narrow, wide columns are wrapped, or else whole rows; nothing is lost.
     """
     table = [[_shown_cell(cell, with_sign=width > 0) for cell in row] for row in rows]
     # Widths count letters before they are styled: escape sequences take no column.
     widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
-    before = sum(widths[:-1]) + len(INDENT) * (len(widths) - 1)
-    room = width - before if width else 0
-    if width and widths and widths[-1] > room and room < LEAST_ROOM:
+    room = width - len(INDENT) * (len(widths) - 1)
+    # The widest columns give way first: names and laws stay whole as long as they can.
+    while width and sum(widths) > room and max(widths) > LEAST_ROOM:
+        widths[widths.index(max(widths))] -= 1
+    if width and sum(widths) > room:
         joined = (INDENT.join(cell.text for cell in row if cell.text) for row in table)
         return [line for text in joined for line in wrap(text, width, subsequent_indent=INDENT)]
     lines = []
-    for *cells, last in table:
-        # The style ends with the text: blanks between columns have no colour.
-        head = "".join(
-            style(cell.text, cell.style) + " " * (columns - len(cell.text) + len(INDENT))
-            for cell, columns in zip(cells, widths, strict=False)
+    for row in table:
+        wrapped = (
+            wrap(cell.text, columns) if len(cell.text) > columns else [cell.text]
+            for cell, columns in zip(row, widths, strict=True)
         )
-        for piece in (wrap(last.text, room) if width else [last.text]) or [""]:
-            lines.append(f"{head}{style(piece, last.style)}".rstrip())
-            head = " " * before
+        for pieces in zip_longest(*wrapped, fillvalue=""):
+            # The style ends with the text: blanks between columns have no colour.
+            cells = (
+                (style(piece, cell.style) if piece else "") + " " * (columns - len(piece))
+                for piece, cell, columns in zip(pieces, row, widths, strict=True)
+            )
+            lines.append(INDENT.join(cells).rstrip())
     return lines
 
 

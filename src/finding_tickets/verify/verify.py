@@ -18,7 +18,6 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.server import NO_ROOM
 from finding_tickets.measure.tasks import (
-    CALLED,
     CHOICE,
     COMPARISON,
     DEVICES,
@@ -275,8 +274,8 @@ def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
     if settings.meter != "cuda":
         return ()
-    target, payload = (CALLED, settings.cell.device) if settings.cell else (VISIBLE, None)
-    return tuple(ask_worker(isolation, settings, target, payload).value or ())
+    model = settings.cell.device if settings.cell else None
+    return tuple(ask_worker(isolation, settings, VISIBLE, model).value or ())
 
 
 def _unfit(isolation: Isolation, settings: Settings) -> str | None:
