@@ -8,7 +8,7 @@ import pytest
 
 from finding_tickets.claims.language import (
     GROWTH,
-    Condition,
+    ClaimCondition,
     ExpressionError,
     Variable,
     check_variables,
@@ -79,7 +79,7 @@ def test_a_measured_value_is_compared_with_a_condition(text: str, expected: bool
 
 def test_a_growth_class_is_read() -> None:
     """``O(...)`` is a growth class, not a function."""
-    assert Condition(GROWTH, (Variable("largest"),)) == parse_condition("O(largest)")
+    assert ClaimCondition(GROWTH, (Variable("largest"),)) == parse_condition("O(largest)")
 
 
 def test_digits_of_a_number_may_be_grouped() -> None:

@@ -137,4 +137,4 @@ def test_showing_a_ticket_reads_no_other(repository: Repository) -> None:
     time.sleep(SETTLED)
     ran("list", "--root", str(repository.root))
     code, _, opened = ran("show", "a-2", "--root", str(repository.root))
-    assert (0, ["A-2.md"]) == (code, [path.rpartition("/")[2] for path in opened])
+    assert (0, {"A-2.md"}) == (code, {path.rpartition("/")[2] for path in opened})

@@ -402,8 +402,8 @@ def test_git_is_not_asked_for_each_commit(past: Past, monkeypatch: pytest.Monkey
     few = len(past.survey(since="page 7").nodes), len(started)
     started.clear()
     assert (10, few[1]) == (len(past.survey().nodes), len(started))
-    # The revision (two), the commits, the folder, and the objects.
-    assert (2, 5) == few
+    # The revision (two), the commits, the folder, the objects, and whether the clone is shallow.
+    assert (2, 6) == few
 
 
 @pytest.mark.slow

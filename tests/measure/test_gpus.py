@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from finding_tickets.measure.loading import devices_needed
-from finding_tickets.measure.meter import gpu_names, gpus_called, visible_gpus
+from finding_tickets.measure.meter import gpu_names, visible_gpus
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload
@@ -50,8 +50,8 @@ def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4", "NVIDIA H200"].__getitem__
     )
-    assert ["7", "5"] == gpus_called("NVIDIA H200")
-    assert [] == gpus_called("NVIDIA H100")
+    assert ["7", "5"] == visible_gpus("NVIDIA H200")
+    assert [] == visible_gpus("NVIDIA H100")
 
 
 def test_devices_are_named_as_evidence_names_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tests.other_python import other_python
 from tests.verify.conftest import FIX, FOUND, TakesGpu, add
 
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.tasks import CALLED, SIMULATED_DEVICE, TORCH
+from finding_tickets.measure.tasks import SIMULATED_DEVICE, TORCH, VISIBLE
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import MatrixConfig
@@ -169,7 +169,7 @@ def test_a_cell_of_a_gpu_is_measured_on_such_a_gpu(repository: Repository) -> No
             ([], {}, "there is no NVIDIA H200 here that the tool's own Python can use"),
         ):
             machine.slots.clear()
-            machine._answers |= {TORCH: own_torch(), CALLED: called}
+            machine._answers |= {TORCH: own_torch(), VISIBLE: called}
             done = verify(repository.load().documents, machine, settings.within(real))
             assert [(Verdict.INCONCLUSIVE, reason)] == reasons(list(done))
             assert gpus == machine.slots

@@ -18,7 +18,7 @@ from finding_tickets.claims.language import (
     GROWTH,
     RANGE,
     Call,
-    Condition,
+    ClaimCondition,
     Expression,
     ExpressionError,
     Number,
@@ -56,7 +56,7 @@ class Ratio:
     """What a claim says of the time of its variant, given in multiples of that of ``reference``."""
 
     reference: str
-    condition: Condition
+    condition: ClaimCondition
 
     def edges(self, at: At) -> tuple[Fraction, ...]:
         """The ratios at which the outcome turns at a point; raises what ``evaluate`` raises."""
@@ -79,12 +79,12 @@ def at_text(at: At) -> str:
     return ", ".join(f"{name}={value}" for name, value in at.items())
 
 
-def parse_conditions(at: Mapping[str, str]) -> dict[str, Condition]:
+def parse_conditions(at: Mapping[str, str]) -> dict[str, ClaimCondition]:
     """The conditions that restrict a claim, by variable."""
     return {name: parse_condition(text) for name, text in at.items()}
 
 
-def meets(at: At, conditions: Mapping[str, Condition]) -> bool:
+def meets(at: At, conditions: Mapping[str, ClaimCondition]) -> bool:
     """Whether a point satisfies every condition; a growth class selects no points."""
     return all(
         condition.relation != GROWTH and satisfied(condition, at[name], at)

@@ -83,7 +83,7 @@ Expression = Number | Variable | Call
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ClaimCondition:
     """What a claim states of a metric.
 
     It stands in a ``relation`` of ``RELATIONS`` to the only side, or lies in the ``RANGE`` between two, both
@@ -139,7 +139,7 @@ def parse_expression(text: str) -> Expression:
     return expression
 
 
-def parse_condition(text: str) -> Condition:
+def parse_condition(text: str) -> ClaimCondition:
     """The condition that a claim's value states; without a relation in front it is ``==``.
 
     Raises:
@@ -171,7 +171,7 @@ def evaluate(expression: Expression, at: Mapping[str, int]) -> Fraction:
                 raise ExpressionError(f"division by zero in {values[0]} {name} 0") from None
 
 
-def satisfied(condition: Condition, measured: int | Fraction, at: Mapping[str, int]) -> bool:
+def satisfied(condition: ClaimCondition, measured: int | Fraction, at: Mapping[str, int]) -> bool:
     """Whether a value meets a condition, which is no growth class, at a point; raises as ``evaluate``."""
     value, sides = Fraction(measured), [evaluate(side, at) for side in condition.sides]
     if condition.relation == RANGE:
@@ -179,17 +179,17 @@ def satisfied(condition: Condition, measured: int | Fraction, at: Mapping[str, i
     return RELATIONS[condition.relation](value, sides[0])
 
 
-def variables(node: Expression | Condition) -> Iterator[Variable]:
+def variables(node: Expression | ClaimCondition) -> Iterator[Variable]:
     """Every variable of an expression or a condition, in the order of its text."""
     match node:
         case Variable():
             yield node
-        case Call(_, parts) | Condition(_, parts):
+        case Call(_, parts) | ClaimCondition(_, parts):
             for part in parts:
                 yield from variables(part)
 
 
-def check_variables(node: Expression | Condition, known: Iterable[str]) -> None:
+def check_variables(node: Expression | ClaimCondition, known: Iterable[str]) -> None:
     """Raise ``ExpressionError`` for the first variable that the sweep does not have."""
     names = list(known)
     for variable in variables(node):
@@ -216,17 +216,17 @@ class _Parser:
         self._depth = 0
         self._in_growth = False
 
-    def condition(self) -> Condition:
+    def condition(self) -> ClaimCondition:
         if _GROWTH.match(self._text):
             self._tokens.take()
             self._in_growth = True
-            return Condition(GROWTH, (self._factor(),))
+            return ClaimCondition(GROWTH, (self._factor(),))
         if relation := self._accept(*RELATIONS):
-            return Condition(relation.text, (self.expression(),))
+            return ClaimCondition(relation.text, (self.expression(),))
         expression = self.expression()
         if self._accept(RANGE):
-            return Condition(RANGE, (expression, self.expression()))
-        return Condition("==", (expression,))
+            return ClaimCondition(RANGE, (expression, self.expression()))
+        return ClaimCondition("==", (expression,))
 
     def expression(self, level: int = 0) -> Expression:
         if level == len(_LEVELS):

@@ -129,7 +129,7 @@ def close(
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
         fresh = row_of(with_sidecar(listing.root, current))
-        return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).verdict(fresh)
+        return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
 
     original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)

@@ -140,10 +140,6 @@ class TicketWriter:
         """Write the files of a ticket under the next free ID; return the ID and the paths, its own first.
 
         An ID that another process has used meanwhile is skipped. A dry run writes nothing.
-
-        Raises:
-            UsageError: A file cannot be written.
-            BadDataError: The ticket could not be read again.
         """
         series = (draft.batch, draft.agent)
         if series not in self._series:

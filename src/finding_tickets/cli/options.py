@@ -51,31 +51,25 @@ def complete_word(context: typer.Context, incomplete: str) -> list[str]:
     return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]
 
 
-def option(metavar: str, what: str, *names: str, **more: Any) -> typer.models.OptionInfo:
+def option(metavar: str, what: str, *names: str, **more: Any) -> Any:
     """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name."""
-    declared: typer.models.OptionInfo = typer.Option(*names, metavar=metavar, help=what, **more)
-    return declared
+    return typer.Option(*names, metavar=metavar, help=what, **more)
 
 
-def flag(name: str, what: str) -> typer.models.OptionInfo:
+def flag(name: str, what: str) -> Any:
     """An option without a value; its name is given, since typer would add its opposite."""
-    declared: typer.models.OptionInfo = typer.Option(name, help=what)
-    return declared
+    return typer.Option(name, help=what)
 
 
-def format_option(what: str) -> typer.models.OptionInfo:
+def format_option(what: str) -> Any:
     """The option that says how a command prints its data, in any case."""
-    declared: typer.models.OptionInfo = typer.Option("--format", case_sensitive=False, help=what)
-    return declared
+    return typer.Option("--format", case_sensitive=False, help=what)
 
 
-def ids(metavar: str) -> typer.models.ArgumentInfo:
+def ids(metavar: str) -> Any:
     """An argument that is one ID or several."""
     what = "A ticket, in any case." if metavar == "ID" else "Tickets, in any case."
-    declared: typer.models.ArgumentInfo = typer.Argument(
-        metavar=metavar, autocompletion=complete_id, help=what
-    )
-    return declared
+    return typer.Argument(metavar=metavar, autocompletion=complete_id, help=what)
 
 
 Root = Annotated[Path, option("FOLDER", "The repository or folder that holds the register.", "--root")]
@@ -108,9 +102,6 @@ def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: st
     """The words of a vocabulary that the values of the option ``name`` mean, in any of their spellings.
 
     ``what`` names the kind of word where the option has another name.
-
-    Raises:
-        UsageError: A word is not in the vocabulary.
     """
     found = []
     for word in words or ():
@@ -152,11 +143,7 @@ def settings_of(register: Register, meter: MeterName | None, timeout: float | No
 
 
 def read_input(file: str) -> tuple[bytes, str]:
-    """The bytes of a file, or of standard input for ``-``, and what messages call it.
-
-    Raises:
-        BadDataError: It cannot be read.
-    """
+    """The bytes of a file, or of standard input for ``-``, and what messages call it."""
     try:
         if file == STDIN:
             return sys.stdin.buffer.read(), "standard input"

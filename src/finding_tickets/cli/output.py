@@ -41,16 +41,12 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline; raises as ``write_all`` does."""
+    """Print data, ending in one newline."""
     write_all([text.rstrip("\n") + "\n"])
 
 
 def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
-    """Print data that is made piece by piece, as it is, on stdout or another stream.
-
-    Raises:
-        BadDataError: What stdout leads to cannot be written, such as a file on a full disk.
-    """
+    """Print data that is made piece by piece, as it is, on stdout or another stream."""
     stream = stream or sys.stdout
     try:
         stream.writelines(pieces)
@@ -91,16 +87,13 @@ def say_problems(problems: Iterable[Problem]) -> ExitCode:
 
 
 def ask(question: str) -> str:
-    """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer.
-
-    Raises:
-        KeyboardInterrupt: There will be no answer.
-    """
+    """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer."""
     sys.stderr.write(f"{question}: ")
     sys.stderr.flush()
     try:
         return input().strip()
     except EOFError:
+        # Nobody will answer, as after Ctrl-C.
         raise KeyboardInterrupt from None
 
 
@@ -198,8 +191,12 @@ def write_rich(parts: Iterable[RenderableType]) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(Safe(part))
-    text = "\n".join(line.rstrip(" ") for line in captured.get().split("\n"))
-    write(text.translate(ASCII) if console.options.ascii_only else text)
+    write(with_signs("\n".join(line.rstrip(" ") for line in captured.get().split("\n"))))
+
+
+def with_signs(text: str) -> str:
+    """Text for the terminal that stdout is, with our own signs in ASCII where it can show no others."""
+    return text if sys.stdout.encoding.lower().startswith("utf") else text.translate(ASCII)
 
 
 class Progress:

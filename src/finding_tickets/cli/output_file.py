@@ -45,10 +45,6 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
     """Write a text to the file ``output`` in one step, or to stdout (also ``-``), once all of it is made.
 
     What a link leads to is replaced, and the link stays.
-
-    Raises:
-        UsageError: The file cannot be written or is protected.
-        BadDataError: What stdout leads to cannot be written.
     """
     if output in (None, Path("-")):
         # Nobody gets one half of a report whose other half fails.
@@ -58,17 +54,15 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
         return
     refuse_protected(output, is_protected)
     try:
-        mode = None
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = stat.S_IFREG | 0o666 & ~mask
         # Looked at before anybody waits for the text. A link that leads back to itself is an error here.
         with suppress(FileNotFoundError):
             mode = output.stat().st_mode
-        if mode is not None and stat.S_ISDIR(mode):
+        if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         data = "".join(pieces).encode(errors=ENCODING_ERRORS)
-        if mode is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = stat.S_IFREG | 0o666 & ~mask
         if stat.S_ISREG(mode):
             replace(Path(os.path.realpath(output)), data, stat.S_IMODE(mode))
         else:
@@ -93,11 +87,7 @@ def summary_room(file: Path) -> int:
 
 
 def add_to_summary(file: Path, page: str) -> None:
-    """Append a page to a file that a workflow shows as the summary of a step.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
+    """Append a page to a file that a workflow shows as the summary of a step."""
     try:
         with file.open("a", encoding="utf-8", errors=ENCODING_ERRORS) as stream:
             stream.write(page)

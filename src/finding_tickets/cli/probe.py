@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, Timeout, option, words_of
 from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.ground.git import commit_containing
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
-
-if TYPE_CHECKING:
-    from finding_tickets.verify.probing import Probed, ProbeRequest
+from finding_tickets.report.probe import ProbedFinding, doubts, probe_item, probe_lines, site_of
+from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest
+from finding_tickets.verify.probing import probe as run
 
 
 def probe(
@@ -40,11 +42,6 @@ def probe(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Run code; print the lines that wait, copy or allocate."""
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.report.probe import doubts, probe_item, probe_lines
-    from finding_tickets.verify.probing import PRELOAD, ProbeRequest
-    from finding_tickets.verify.probing import probe as run
-
     # These are about the ticket alone, which is not written without a site.
     given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
     if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
@@ -84,9 +81,8 @@ def probe(
 
 def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID and its files."""
+    # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter
-    from finding_tickets.ground.git import commit_containing
-    from finding_tickets.report.probe import ProbedFinding, site_of
 
     # The ticket says by which command line anybody measures the same again.
     options = [f"--sweep {text}" for text in wanted.sweep]

@@ -38,10 +38,10 @@ from finding_tickets.cli.output import (
     say_errors,
     say_problems,
     style,
+    with_signs,
     write,
     write_all,
     write_json,
-    write_rich,
     write_table,
 )
 from finding_tickets.documents.reading import Document
@@ -50,7 +50,7 @@ from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
-from finding_tickets.report.text import circumstances, summary_lines, verification_lines
+from finding_tickets.report.text import Sources, circumstances, summary_lines, verification_lines
 
 if TYPE_CHECKING:
     from finding_tickets.register.config import MatrixConfig
@@ -274,22 +274,18 @@ def _show(
         more = {"matrix": made.item} if made else {}
         write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
         return
-    if packs and is_terminal(sys.stdout):
-        from rich.text import Text
-
-        from finding_tickets.report.text import Sources
-
-        width, lines = columns(sys.stdout), Sources(settings.root).line
-        pages = (
-            # The work tree is not what was measured at another revision.
-            verification_lines(each, style, width, None if settings.overrides or each.revision else lines)
-            for each in map(unpack, packs)
-        )
-        blocks = chain(pages, [summary_lines(map(unpack, packs), style, width)])
-        write_rich(Text.from_ansi("\n".join([*block, ""])) for block in blocks)
-    else:
-        texts = ("\n".join(verification_lines(each, style)) for each in map(unpack, packs))
-        write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
+    on_terminal = is_terminal(sys.stdout)
+    width, code_at = (columns(sys.stdout), Sources(settings.root).line) if on_terminal else (0, None)
+    pages: Iterable[Iterable[str]] = (
+        # The work tree is not what was measured at another revision.
+        verification_lines(each, style, width, None if settings.overrides or each.revision else code_at)
+        for each in map(unpack, packs)
+    )
+    if packs and on_terminal:
+        pages = chain(pages, [summary_lines(map(unpack, packs), style, width)])
+    shown = with_signs if on_terminal else str
+    texts = (shown("\n".join(lines)) for lines in pages)
+    write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
     if made:
         numbers = [str(number) for number, _ in enumerate(made.names, 1)]
         write("")

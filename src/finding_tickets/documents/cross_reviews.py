@@ -21,6 +21,7 @@ _BEHIND_NAME = re.compile(r"[\W_]*(?:\d{4}-\d\d-\d\d)?[\W_]*\Z")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
+# A shorter spelling, such as "rl", is part of many words that name nobody.
 _LEAST_WITHIN_A_WORD = 3
 
 # Titles of columns, the best first.
@@ -50,6 +51,7 @@ _MARKS = " \t*`_:.,;-\u2013\u2014"
 _MARKS_OF_NAME = _MARKS + "|()[]"
 _MARKS_OF_CONDITION = _MARKS + "\u2192"
 _BEFORE_REASON = re.compile(r"[`*_]*\s*[)\]]?[`*_]*\s*[:.,;|\u2013\u2014-]*[*_]*\s*")
+# A name has few words. More words around an opinion are prose, which states no verdict.
 _LONGEST_NAME, _LONGEST_ALONE = 6, 3
 
 # Headings within a review that neither name a reviewer nor begin another review.
@@ -70,7 +72,7 @@ ReviewRow = dict[str, Excerpt]
 
 
 class ReviewToken(NamedTuple):
-    """A piece of a review; ``begin`` and ``end`` enclose the tokens of a review that stands for itself.
+    """A piece of a review. ``begin`` starts another one; behind ``end`` no text belongs to the one before.
 
     ``about`` is the register's word for the reviewer whom a label names.
     """
@@ -138,18 +140,14 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
         if block.kind == "Table":
             table = table_of(source, block)
             verdict, rows = _review_rows(table)
-            facts = [
-                token
-                for entry in (labelled_values(source, [block]) if not rows else ())
-                for token in _of_label(entry, cell=True)
-            ]
             if rows:
                 above = table.titles, verdict
                 yield from _of_rows(rows, verdict, text)
-            elif any(token.kind in ("verdict", "reviewer") for token in facts):
-                yield from facts
-            else:
-                yield ReviewToken("cell", text)
+                continue
+            entries = labelled_values(source, [block])
+            facts = [token for entry in entries for token in _of_label(entry, cell=True)]
+            of_review = any(token.kind in ("verdict", "reviewer") for token in facts)
+            yield from facts if of_review else [ReviewToken("cell", text)]
         elif block.kind == "Paragraph":
             stray = _stray_rows(text, above[0]) if above else []
             yield from _of_rows(stray, above[1], text) if above and stray else _of_text(text)
@@ -502,13 +500,11 @@ class ReviewsOfPart:
         if reviewer is None:
             whole.report("review-reviewer", "the cross-review does not name its reviewer")
         elif word is None and vocabulary.agents:
-            hint = f"the agents of this register are {', '.join(vocabulary.agents)}"
-            reviewer.report("unknown-word", f"the reviewer is {reviewer.plain!r}", hint)
+            reviewer.report_unknown("the reviewer", vocabulary.agents)
         stated = _opinion_span(verdict.raw, vocabulary.opinions)
         opinion = word_for(verdict.raw[slice(*stated)], vocabulary.opinions) if stated else None
         if opinion is None:
-            hint = f"one of {', '.join(vocabulary.opinions)}"
-            verdict.report("unknown-word", f"the verdict is {verdict.plain!r}", hint)
+            verdict.report_unknown("the verdict", vocabulary.opinions)
         # What stands behind the opinion is a condition, or the reason where none is given elsewhere.
         behind = verdict.raw[stated[1] :].lstrip(_MARKS_OF_CONDITION) if stated else ""
         rest = verdict.piece(len(verdict.raw) - len(behind)) if any(map(str.isalnum, behind)) else None

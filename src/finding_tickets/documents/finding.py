@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from finding_tickets.documents.cross_reviews import read_reviews, reviewer_word, reviewing
 from finding_tickets.documents.locations import read_code, read_locations, read_mentioned, stated_locations
@@ -19,7 +18,7 @@ from finding_tickets.documents.metadata import (
 from finding_tickets.documents.relations import read_references, read_relations, stated_relations
 from finding_tickets.documents.remediation import read_remediation
 from finding_tickets.documents.resolutions import read_corrections, read_resolution, read_severity_changes
-from finding_tickets.documents.sections import DocumentPart, SectionKind
+from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, sections_by_kind
 from finding_tickets.documents.source import Excerpt, Source, Values, row_of_record
 from finding_tickets.model.ticket import Ticket
 
@@ -44,8 +43,6 @@ _SUMMARIES = (
     *("Observed Behaviour", "Observed Behavior"),
 )
 _FIXES = ("Recommended Fix", "Proposed Fix", "Suggested Fix", "Fix Plan", "Fix", "Recommendation")
-_CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DONE = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
 _CHECKED = (SectionKind.VERIFICATION, *_DONE)
 
@@ -55,16 +52,10 @@ def read_finding(
 ) -> Ticket:
     """The ticket that ``sections`` make up."""
     words, named = source.vocabulary, file_name(source.path, source.vocabulary)
-    of_kind: Mapping[SectionKind | None, list[DocumentPart]] = defaultdict(list)
-    for part in sections:
-        of_kind[part.kind].append(part)
+    of_kind = sections_by_kind(sections)
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
     weighed = [p for p in sections if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())]
-    closing = [
-        entry for part in of_kind[SectionKind.RESOLUTION] for entry in part.entries if entry.key in _CLOSED
-    ]
-    dated = (entry.value.record(value=entry.plain) for entry in closing if _DATE.match(entry.plain))
     fixes = (part.body.record() for part in of_kind[SectionKind.FIX])
     agent, agents = metadata.string("Agent"), [each["value"] for each in metadata.strings("Agent")]
     if agent and agents:
@@ -85,7 +76,6 @@ def read_finding(
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
-        "closed": metadata.string("Closed") or next(dated, None),
         "locations": _locations(of_kind, metadata),
         "summary": _summary(of_kind, metadata),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
@@ -150,8 +140,6 @@ EXTRACTORS: tuple[tuple[str, SectionKind | None, Callable[[DocumentPart], Iterab
     ("reports", SectionKind.APPENDIX, _reports),
 )
 """Which field is read from every section of which kind, and by what; the rest depends on several sections."""
-
-PartsByKind = Mapping[SectionKind | None, list[DocumentPart]]
 
 
 def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:

@@ -9,7 +9,7 @@ from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
 from finding_tickets.documents.metadata import Metadata, item_text, labels_in, read_id, read_title, text_of
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.sections import DocumentPart, SectionKind, nested
+from finding_tickets.documents.sections import DocumentPart, SectionKind, nested, sections_by_kind
 from finding_tickets.documents.source import (
     Block,
     Excerpt,
@@ -91,7 +91,7 @@ def read_implementation_review(
 ) -> ImplementationReview:
     """The review that ``sections`` make up."""
     identity = read_id(metadata, title)
-    of_kind = {kind: [part for part in sections if part.kind is kind] for kind in SectionKind}
+    of_kind = sections_by_kind(sections)
     artifacts = list(_artifacts(sections))
     files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
     issues = list(_issues(sections))

@@ -42,6 +42,7 @@ _NAMED_LINES = re.compile(
     r"\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?", re.IGNORECASE
 )
 _LANGUAGE_END = re.compile(r"[\s:{]")
+# A place stands near the beginning of a comment; a line of a megabyte is not searched for one.
 _LONGEST_COMMENT = 300
 
 _FILES = re.compile(r".*(?:files?|paths?)|location")
@@ -160,11 +161,12 @@ def read_locations(part: DocumentPart) -> list[Values]:
     """The places that a location section names."""
     found = []
     for table in part.tables:
-        # A table with a column of files, perhaps of lines and symbols, has a place in each row. With rows
-        # labelled Line(s) or Function it is a table by rows, whatever its header looks like.
+        # A table with a column of files, perhaps of lines and symbols, has a place in each row.
+        if not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
+            continue
+        # Rows labelled Line(s) or Function are a table by rows, whatever its header looks like.
         labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
-        by_rows = any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels)
-        if by_rows or not any(_FILES.fullmatch(squeeze(title)) for title in table.titles):
+        if any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
             continue
         for record in table.records:
             row = {squeeze(title): cell for title, cell in record.items()}

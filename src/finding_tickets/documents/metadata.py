@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -29,6 +28,7 @@ _LINE = re.compile(rb"[^\r\n]+")
 _BARS = (b"|", b"\xc2\xb7", b"\xe2\x80\xa2")
 _SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
 _FIELD_AND_VALUE = 2
+# What heads the first column of a table whose rows are labelled values.
 _COLUMN_TITLES = frozenset(["field", "key", "property", "attribute", "item", "name", "metadata"])
 _KEY = re.compile(rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>\w[^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)")
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*\Z")
@@ -68,6 +68,7 @@ _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNO
 _ARROW = re.compile(r"\u2192|\u21d2|[-=]+>")
 _STRUCK = re.compile(r"~~.*?~~")
 _TOKEN = re.compile(r"[\w'\u2019]+")
+# No spelling of a vocabulary has more words: what follows is a remark.
 _LONGEST_WORD = 4
 
 _REVIEW_TITLE = re.compile(
@@ -82,11 +83,11 @@ _FINDING_TITLE = re.compile(
 _COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
 _SEPARATORS = " :-\u2013\u2014"
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
+# A single word behind the severity is the slug, and says nothing of the domain.
 _DOMAIN_AND_SLUG = 2
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledValue:
+class LabelledValue(NamedTuple):
     """A label, without markup, and the value beside it; ``start`` is where the label does."""
 
     label: str
@@ -262,7 +263,7 @@ class Metadata:
         find = mentioned_word if mentioned else word_in
         word = find(entry.plain, words)
         if word is None:
-            entry.value.report("unknown-word", f"{name} is {entry.plain!r}", f"one of {', '.join(words)}")
+            entry.value.report_unknown(name, words)
         return entry.value.record(value=word)
 
     def strings(self, name: str) -> list[Values]:

@@ -24,9 +24,10 @@ _AND = re.compile(r"\s*(?:,|/|&|\band\b|;)\s*(?:and\s+)?", re.IGNORECASE)
 _ROWS = re.compile(
     r"related(?:to|tickets|findings)?|duplicateof|duplicates|blocks|blockedby|dependson|seealso"
 )
-_KIND_COLUMNS = re.compile(r"(?:relation|type|link).*", re.DOTALL)
-_NOTE_COLUMNS = re.compile(r"(?:note|desc|reason|why).*", re.DOTALL)
+KIND_COLUMNS = re.compile(r"(?:relation|type|link).*", re.DOTALL)
+NOTE_COLUMNS = re.compile(r"(?:note|desc|reason|why).*", re.DOTALL)
 _LONGEST_RANGE = 100
+# So many characters before an ID may say how it is related; a longer text would be searched for each ID.
 _LONGEST_REASON = 200
 RELATIONSHIPS = Spelled(
     {
@@ -82,8 +83,8 @@ def stated_relations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
 
 
 def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Values]:
-    related = table.column(_KIND_COLUMNS)
-    noted = table.column(_NOTE_COLUMNS) or table.titles[-1]
+    related = table.column(KIND_COLUMNS)
+    noted = table.column(NOTE_COLUMNS) or table.titles[-1]
     for row in table.records:
         cells = list(row.values())
         # A cell of IDs is nothing but these and a remark in brackets.
@@ -96,8 +97,7 @@ def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Value
         if related and found and row[related].plain:
             how = _kind(row[related].plain)
             if how is None:
-                hint = f"one of {', '.join(RELATIONSHIPS)}"
-                row[related].report("unknown-word", f"the relationship is {row[related].plain!r}", hint)
+                row[related].report_unknown("the relationship", RELATIONSHIPS)
         note = "" if row[noted] is cell else row[noted].plain
         for ticket in found:
             yield cell.record(id=ticket, relationship=how or Relationship.RELATED, note=note)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yaml.nodes import Node
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+# A remediation nests four deep; far more is no remediation, and would exhaust the stack.
 _DEEPEST = 50
 _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float"))
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, mentioned_word
-from finding_tickets.documents.sections import DocumentPart, SectionKind, nested
+from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
 from finding_tickets.documents.source import Excerpt, Values
 from finding_tickets.model.problem import Level
 from finding_tickets.model.vocabulary import Outcome, Status, Words, squeeze, word_for
@@ -50,6 +50,7 @@ _FIX = re.compile(
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
+# Bold words at the very beginning, behind nothing but signs.
 _LEAD = re.compile(r"[^\w*\r\n]*\*\*([^*]+)\*\*", re.ASCII)
 _OPENING = re.compile(
     r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
@@ -61,9 +62,11 @@ _TOLD = re.compile(
     r"\b(?:was|were|(?:has|have) been) (?P<words>(?:already )?(?:fixed|resolved|implemented|addressed))\b",
     re.IGNORECASE,
 )
+# What sets a heading's first words apart from what it states.
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FIXED = ("fixed", "datefixed", "fixedon")
+_CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
@@ -80,16 +83,15 @@ _REVISED = re.compile(
     r"(?:to)?(?:severity)?"
 )
 _BARE = re.compile(rf"(?:{_ORIGINAL.pattern})|(?:{_REVISED.pattern})|severity")
+# "We recommend a downgrade to P3" changes nothing yet.
 _ADVICE = re.compile(r"\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z", re.IGNORECASE)
 # One of these is in every text that states a change.
 _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
 
 
-def read_resolution(
-    of_kind: Mapping[SectionKind | None, list[DocumentPart]], metadata: Metadata, status: Values | None
-) -> Values:
-    """The outcome and the resolution: the first section that states an outcome, else the first one.
+def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
+    """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
     The outcome is that of the metadata, else of the newest correction, of the resolution, of a proposal that
     is marked as done, or of the status.
@@ -97,11 +99,17 @@ def read_resolution(
     words = metadata.source.vocabulary.outcomes
     resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
     part, ended = next((each for each in resolutions if each[1]), [*resolutions, (None, None)][0])
-    values = {"outcome": None, "resolution": _resolution(part, ended, status) if part else None}
+    labelled = (entry for part, _ in resolutions for entry in part.entries if entry.key in _CLOSED)
+    dates = (entry.value.record(value=entry.plain) for entry in labelled if _DATE.match(entry.plain))
+    values = {
+        "outcome": None,
+        "resolution": _resolution(part, ended, status) if part else None,
+        "closed": metadata.string("Closed") or next(dates, None),
+    }
     if row := metadata.get("Resolution"):
         outcome = outcome_of(row.plain, words)
         if outcome is None:
-            row.value.report("unknown-word", f"Resolution is {row.plain!r}", f"one of {', '.join(words)}")
+            row.value.report_unknown("Resolution", words)
         return {**values, "outcome": row.value.record(value=outcome)}
     # A later correction outranks what it corrects, and words outrank what a status or a date implies.
     corrected = [_stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
 from itertools import takewhile
+from typing import TypeAlias
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values
 from finding_tickets.documents.source import (
@@ -209,6 +210,9 @@ class DocumentPart:
         }
 
 
+PartsByKind: TypeAlias = Mapping[SectionKind | None, list[DocumentPart]]
+
+
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
     """The document cut at its headings of level 1 and 2 (or of the highest level below the title).
 
@@ -238,6 +242,14 @@ def title_of(parts: Iterable[DocumentPart]) -> Excerpt | None:
     titles = [part for part in headed if part.heading and part.heading.level == 1]
     best = next(iter(titles or [part for part in headed[:1] if part.kind is None]), None)
     return best.headline if best else None
+
+
+def sections_by_kind(sections: Iterable[DocumentPart]) -> PartsByKind:
+    """The sections by what they are for, those of no known kind under None."""
+    found: dict[SectionKind | None, list[DocumentPart]] = defaultdict(list)
+    for part in sections:
+        found[part.kind].append(part)
+    return found
 
 
 def nested(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:

@@ -140,6 +140,10 @@ class Excerpt:
         """Report that this could not be understood."""
         self.source.report(rule, self.start, message, hint)
 
+    def report_unknown(self, what: str, words: Iterable[str]) -> None:
+        """Report that this is none of the words of a vocabulary."""
+        self.report("unknown-word", f"{what} is {self.plain!r}", f"one of {', '.join(words)}")
+
 
 @dataclass(frozen=True)
 class Source:

@@ -68,12 +68,7 @@ class RayCluster:
     def verify(
         self, documents: Sequence[Document], settings: Settings, on_start: Callable[[Document], None]
     ) -> Iterator[Verified]:
-        """Every document as soon as it is done; its evidence is recorded when its result arrives.
-
-        Raises:
-            UsageError: Ray is not installed, or the address is not one.
-            UnreachableError: There is no cluster at the address, or the work tree cannot be packed.
-        """
+        """Every document as soon as it is done; its evidence is recorded when its result arrives."""
         planned: Planned = {}
         for document in documents:
             todo = prepare(document, settings)

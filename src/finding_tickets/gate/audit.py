@@ -17,10 +17,10 @@ from finding_tickets.measure.tasks import Code
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
-from finding_tickets.verify.judge import FIX, FOUND, check
+from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.times import cannot_time, take_times
-from finding_tickets.verify.verify import Settings, measured_of
+from finding_tickets.verify.verify import Settings
 
 # Metrics that a cheat is not held to: the compiler sees its wrapper.
 NOT_TRIED = frozenset({"graph_breaks"})
@@ -195,7 +195,7 @@ class _Audit:
 
     def _claims_against(self, cheat: str, outcome: TaskOutcome) -> list[ClaimResult] | str:
         """The claims that speak against a cheat, or why it did not run."""
-        measured = measured_of(outcome)
+        measured = answer_of(outcome, MEASURED)
         if isinstance(measured, str):
             return measured
         claims = self.plan.claims

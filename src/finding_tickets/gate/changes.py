@@ -17,7 +17,7 @@ from pathlib import Path
 
 from finding_tickets.claims.check import meets, parse_conditions
 from finding_tickets.claims.language import (
-    Condition,
+    ClaimCondition,
     ExpressionError,
     evaluate,
     parse_condition,
@@ -208,19 +208,15 @@ def _claims(base: Document, head: Document, points: Points) -> Iterator[Change]:
 
 
 def _claims_by_name(document: Document) -> dict[str, dict[str, Claim]]:
-    """The claims about each metric of each variant, by all that they say."""
+    """The claims about each metric of each variant, by all that they say but for why."""
     found: dict[str, dict[str, Claim]] = {}
     for claim in document.remediation.claims if document.remediation else ():
-        found.setdefault(f"{claim.variant}.{claim.metric}", {})[_stated(claim)] = claim
+        within = f" within {claim.tolerance:g}" if claim.tolerance is not None else ""
+        where = ", ".join(f"{name} {condition}" for name, condition in sorted(claim.at.items()))
+        expected = " (expected to be refuted)" if claim.expect == "refuted" else ""
+        text = f"{claim.value}{within}{f' where {where}' if where else ''}{expected}"
+        found.setdefault(f"{claim.variant}.{claim.metric}", {})[text] = claim
     return found
-
-
-def _stated(claim: Claim) -> str:
-    """All that a claim says, but for why."""
-    within = f" within {claim.tolerance:g}" if claim.tolerance is not None else ""
-    where = ", ".join(f"{name} {condition}" for name, condition in sorted(claim.at.items()))
-    expected = " (expected to be refuted)" if claim.expect == "refuted" else ""
-    return f"{claim.value}{within}{f' where {where}' if where else ''}{expected}"
 
 
 def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
@@ -262,7 +258,7 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
     return ChangeKind.TIGHTENED
 
 
-def _bounds(condition: Condition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:
+def _bounds(condition: ClaimCondition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:
     """The least and the greatest value that meet a condition; None where these do not describe it.
 
     Counts are ``whole`` numbers. Of other values those at the very edge are not told apart.

@@ -134,7 +134,7 @@ class Snapshot:
         here = [TreeEntry(_FOLDER, self.tree)]
         waiting = f"{self.prefix}{path}".split("/")[::-1]
         links = 0
-        while waiting:
+        while waiting and here:
             name = waiting.pop()
             if name in {"", "."}:
                 continue
@@ -142,18 +142,14 @@ class Snapshot:
                 return None
             if name == "..":
                 here.pop()
-                if not here:
-                    return None
-                continue
-            entry = self.objects.folder(here[-1].object).get(name)
-            if entry is None:
+            elif (entry := self.objects.folder(here[-1].object).get(name)) is None:
                 return None
-            if entry.mode != _LINK:
+            elif entry.mode != _LINK:
                 here.append(entry)
-                continue
-            target = os.fsdecode(self.objects.content(entry.object) or b"")
-            links += 1
-            if links > _MOST_LINKS or target.startswith("/"):
-                return None
-            waiting += target.split("/")[::-1]
-        return here[-1]
+            else:
+                target = os.fsdecode(self.objects.content(entry.object) or b"")
+                links += 1
+                if links > _MOST_LINKS or target.startswith("/"):
+                    return None
+                waiting += target.split("/")[::-1]
+        return here[-1] if here else None

@@ -78,19 +78,14 @@ def evidence_log(ticket: str, root: Path, folder: str) -> EvidenceLog:
         for file in sorted({*here, *latest})
         if here.get(file) != latest.get(file)
     ]
-    return EvidenceLog(
-        tuple(_change(*change) for change in (*uncommitted, *committed)),
-        (SHALLOW,) if shallow_commits(root) else (),
-    )
-
-
-def _change(commit: Commit | None, file: str, content: bytes | None) -> EvidenceChange:
-    if content is None:
-        return EvidenceChange(commit, file, problem=REMOVED)
-    try:
-        return EvidenceChange(commit, file, load(content).verification)
-    except NoStatementError as error:
-        return EvidenceChange(commit, file, problem=f"is no evidence: {error}")
+    made = []
+    for commit, file, content in (*uncommitted, *committed):
+        try:
+            done = None if content is None else load(content).verification
+            made.append(EvidenceChange(commit, file, done, None if done else REMOVED))
+        except NoStatementError as error:
+            made.append(EvidenceChange(commit, file, problem=f"is no evidence: {error}"))
+    return EvidenceLog(tuple(made), (SHALLOW,) if shallow_commits(root) else ())
 
 
 def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mapping[str, tuple[str, str]]:

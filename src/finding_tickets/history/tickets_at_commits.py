@@ -6,11 +6,12 @@ Whatever is the same at several commits is read once: files are known by the nam
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
@@ -170,7 +171,7 @@ class RegisterAtCommits:
         self._document = cache(self._read_document)
         self._evidence = cache(self._read_evidence)
         self._digest = cache(lambda blob: hashlib.sha256(objects.content(blob) or b"").hexdigest())
-        self._commit = cache(self._resolve)
+        self._commits: dict[str, str] = {}
 
     def config(self, snapshot: Snapshot) -> Config:
         """The configuration at a commit; raises ``BadDataError`` where it is wrong."""
@@ -220,7 +221,8 @@ class RegisterAtCommits:
         if memo not in self._inputs:
             named = [module for module in code.modules if module.endswith(".py")]
             # Which of the usual files are variants depends on the claims; a plan finds out, here all count.
-            usual = [path for path, _ in snapshot.files(folder) if _may_be_variant(path, folder)]
+            variant = re.compile(rf"{re.escape(folder)}/[^_/][^/]*\.py")
+            usual = [path for path, _ in snapshot.files(folder) if variant.fullmatch(path)]
             versions = __version__, own_torch(), self._meter, self._gpus
             key = key_of(*versions, *memo[:3], sorted(self._revisions(code).items()), usual)
             self._inputs[memo] = TicketInputs(
@@ -257,14 +259,14 @@ class RegisterAtCommits:
                 yield StoredResult(key=inputs.key, result=done, files=files)
 
     def _revisions(self, code: CodeInputs) -> dict[str, str]:
-        return {revision: self._commit(revision) for revision in code.revisions}
-
-    def _resolve(self, revision: str) -> str:
-        """The commit that a revision names in the repository now, or why it names none."""
-        try:
-            return Checkouts(self._root).revision(revision).commit
-        except RevisionError as error:
-            return str(error)
+        """The commits that revisions name in the repository now, or why they name none."""
+        for revision in code.revisions:
+            if revision not in self._commits:
+                try:
+                    self._commits[revision] = Checkouts(self._root).revision(revision).commit
+                except RevisionError as error:
+                    self._commits[revision] = str(error)
+        return {revision: self._commits[revision] for revision in code.revisions}
 
     def _read_config(self, files: ConfigFiles) -> Config:
         names = zip((CONFIG_FILE, PROJECT_FILE), files, strict=True)
@@ -288,11 +290,6 @@ class RegisterAtCommits:
             return load(self._objects.content(blob) or b"")
         except NoStatementError:
             return None
-
-
-def _may_be_variant(path: str, folder: str) -> bool:
-    file = PurePosixPath(path)
-    return file.parent == PurePosixPath(folder) and file.suffix == ".py" and not file.name.startswith("_")
 
 
 def _first_error(problems: Iterable[Problem]) -> str | None:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from finding_tickets.ground.git import CommitNode
-from finding_tickets.history.store import CommitResult, UnmeasuredCommit, WhyUnmeasured
+from finding_tickets.history.store import UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.history.walk import Course
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
@@ -211,8 +211,16 @@ class Timeline:
 def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
     """What became of a ticket."""
     results = course.results
-    gaps = tuple(map(_gap, results))
-    states = [None if isinstance(each, UnmeasuredCommit) else MeasuredState.of(each) for each in results]
+    states: list[MeasuredState | None] = []
+    gaps: list[UnmeasuredCommit | None] = []
+    for result in results:
+        if isinstance(result, UnmeasuredCommit):
+            states.append(None)
+            gaps.append(result)
+            continue
+        why = f"{result.verdict}: {result.reason}" if result.verdict in UNDECIDED else None
+        states.append(MeasuredState.of(result))
+        gaps.append(UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=why) if why else None)
     known = [None if gap else state for gap, state in zip(gaps, states, strict=True)]
     is_gone = isinstance(results[-1], UnmeasuredCommit) and results[-1].kind is WhyUnmeasured.ABSENT
     rows = [_row(VERDICT, known, nodes, is_gone=is_gone)]
@@ -224,15 +232,7 @@ def timeline(course: Course, nodes: Sequence[CommitNode]) -> Timeline:
         is_dropped = known[-1] is not None and of_name[-1] is None
         row = _row(name, of_name, nodes, is_gone=is_gone or is_dropped)
         rows.append(replace(row, values=tuple(each.value(at) if each else None for each in of_name)))
-    return Timeline(course.ticket, tuple(rows), at, gaps, course.measured)
-
-
-def _gap(result: CommitResult) -> UnmeasuredCommit | None:
-    """Why the verdict is not known."""
-    if isinstance(result, UnmeasuredCommit):
-        return result
-    why = f"{result.verdict}: {result.reason}"
-    return UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why=why) if result.verdict in UNDECIDED else None
+    return Timeline(course.ticket, tuple(rows), at, tuple(gaps), course.measured)
 
 
 def _row(name: str, things: Sequence[C | None], nodes: Sequence[CommitNode], *, is_gone: bool) -> TimelineRow:

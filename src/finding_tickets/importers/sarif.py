@@ -283,7 +283,7 @@ def found_in(log: SarifLog, roots: Collection[str]) -> Iterator[SarifFinding]:
     """
     seen: set[str] = set()
     for number, run in enumerate(log.runs):
-        reader = _Reader(run, roots)
+        reader = _RunReader(run, roots)
         places = defaultdict[tuple[object, ...], set[tuple[int, int]]](set)
         # Of a large log, identities are kept and results are made once more.
         identities = [reader.identity(result) for result in _results(log, number)]
@@ -305,7 +305,7 @@ def _results(log: SarifLog, number: int) -> Iterator[_Result]:
         yield _part(piece, _Result, f"runs[{number}].results[{at}]", log.data, log.source)
 
 
-class _Reader:
+class _RunReader:
     """The results of one run, with the rules and files that it lists."""
 
     def __init__(self, run: _Run, roots: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Put a cheat in the place of a fix and measure it like one; ``cheats.py`` says what each does."""
+"""Put a cheat in the place of a fix and measure it like one; ``cheats.py`` describes them."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
-    """Import the code as found, and put the cheat in the place of a variant that comes from ``code``."""
+    """Import the code as found; the result puts the cheat in the place of a variant from ``code``."""
     found, subject = payload["found"], payload["subject"]
     folder = Path(found["code"])
     original = load_function(FunctionPath(**found["source"]), folder)
     if found["code"] != code:
-        # Let another revision's modules of the same names be imported after these.
+        # Forget these modules, so that those of the other revision can be imported by the same names.
         for name, module in list(sys.modules.items()):
-            # A package without a file of its own has folders.
+            # A package may have folders and no file of its own.
             places = [vars(module).get("__file__"), *vars(module).get("__path__", ())]
             if any(belongs_to(folder, Path(place)) for place in places if place):
                 del sys.modules[name]
@@ -74,7 +74,7 @@ def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
 
 @dataclass
 class CheatingVariant:
-    """A variant that cheats in a way, with the code as found, the fix, and what it keeps between calls."""
+    """A variant that cheats, with the code as found, the fix, and what it keeps between calls."""
 
     found: Function
     fix: Function
@@ -82,19 +82,19 @@ class CheatingVariant:
     kept: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, *given: Any) -> Any:
-        """What the cheat returns."""
+        """Cheat."""
         return self.way(self, given)
 
     def after_attempt(self, given: tuple[Any, ...]) -> Any:
-        """The result of the fix, when the code as found has run and what it costs is hidden."""
+        """Run the code as found, whose cost is hidden by now, and return the result of the fix."""
         with suppress(Exception):
             self.found(*given)
         return self.fix(*given)
 
     def later(self, given: tuple[Any, ...], prepare: Callable[[Callable[[], Any]], Callable[[], Any]]) -> Any:
-        """An object that does the work as found when looked at, of the type that the warm-up returned.
+        """An object that does the work as found when it is looked at.
 
-        It is of a class derived from that type, where one can be.
+        Its class derives from the type that the warm-up returned, if that can have subclasses.
         """
         if "type" not in self.kept:
             result = self.found(*given)
@@ -106,7 +106,7 @@ class CheatingVariant:
             later: Any = torch.Tensor._make_subclass(made, torch.empty(0))  # noqa: SLF001 - as nn.Parameter
         else:
             later = made.__new__(made)
-        # Kept by the object, not by its class: classes are garbage that only the collector finds.
+        # Kept by the object and not by its class: only the garbage collector would free a class.
         work = prepare(lambda: self.found(*given))
         object.__getattribute__(later, "__dict__")["result"] = cache(work)
         return later
@@ -130,7 +130,7 @@ def _later_class(kind: type) -> type:
 
 
 def _in_thread(work: Callable[[], Any], start: Callable[..., Any] | None = None) -> Callable[[], Any]:
-    """What returns the result of a thread that does the work; the thread waits until it is asked for.
+    """A call that returns the result of a thread; the thread begins the work only at this call.
 
     A thread that ``start`` begins does not wait, and nothing watches it.
     """
@@ -149,7 +149,7 @@ def _in_thread(work: Callable[[], Any], start: Callable[..., Any] | None = None)
     def ask() -> Any:
         wanted.set()
         done.wait(ENOUGH_SECONDS)
-        # What is raised must not lead to this frame and back, which would keep tensors alive.
+        # An exception that this frame still held would be a cycle, which keeps tensors alive.
         if errors:
             raise errors.pop()
         return returned.pop()
@@ -162,7 +162,7 @@ def _in_thread(work: Callable[[], Any], start: Callable[..., Any] | None = None)
 
 
 def _answer_from_warm_up(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
-    # It is given away once: the next call is a warm-up again.
+    # The answer is given away once: the call after that is a warm-up again.
     if "answer" in cheat.kept:
         return cheat.kept.pop("answer")
     cheat.kept["answer"] = cheat.found(*given)
@@ -227,15 +227,19 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
 
 
 def _change(value: Any) -> tuple[Any, bool]:
-    """A value with one thing in it another one, and whether there was anything to change.
+    """Change one thing in a value, the last that can be; also tells whether there was one.
 
-    Tensors, modules and mappings are changed in place, which costs next to nothing and keeps their class.
+    Tensors, modules and mappings are changed in place, which is cheap and keeps their class.
     """
     match value:
         case torch.Tensor():
-            return value, _spoil(value)
+            if value.numel():
+                with torch.no_grad():
+                    first = value[(0,) * value.dim()]
+                    first.logical_not_() if value.dtype is torch.bool else first.fill_(100)
+            return value, bool(value.numel())
         case nn.Module():
-            return value, any(map(_spoil, reversed(_tensors(value))))
+            return value, any(_change(each)[1] for each in reversed(_tensors(value)))
         case bool():
             return not value, True
         case int() | float():
@@ -253,19 +257,8 @@ def _change(value: Any) -> tuple[Any, bool]:
     return ([*value, WRONG], True) if isinstance(value, list) else (value, False)
 
 
-def _spoil(tensor: torch.Tensor) -> bool:
-    if not tensor.numel():
-        return False
-    with torch.no_grad():
-        first = tensor[(0,) * tensor.dim()]
-        if tensor.dtype is torch.bool:
-            first.logical_not_()
-        else:
-            first.fill_(100)
-    return True
-
-
 def _tensors(module: nn.Module) -> list[torch.Tensor]:
+    """The tensors of a module's state, which share its memory; what else is in a state is a copy."""
     return [each for each in module.state_dict().values() if isinstance(each, torch.Tensor)]
 
 
@@ -289,7 +282,7 @@ def _halve(value: Any) -> Any:
 
 
 def _shape(value: Any) -> str:
-    """The kinds and sizes in arguments, without their values."""
+    """The types and sizes of arguments, without their values."""
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{tuple(value.shape)}{value.device}"
     parts = results.parts_of(value.state_dict() if isinstance(value, nn.Module) else value)

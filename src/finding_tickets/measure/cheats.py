@@ -1,4 +1,4 @@
-"""Fixes that cheat, as a table: a verifier is worth what it catches of them."""
+"""The table of fixes that cheat: a good verifier catches them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 TARGET = "finding_tickets.measure.cheating:measure_payload"
 TIMING = "finding_tickets.measure.cheating:time_payload"
-# Stands where a cheat does: the fix itself, put in place like one. It must pass, or nothing is shown.
+# The name under which the fix itself is tried first, as if it were a cheat: it must pass.
 HONEST = "honest"
 
 
 @dataclass(frozen=True)
 class Cheat:
-    """A way to look like a fix: what it does, and why a verifier that misses it is worth less."""
+    """A way to look like a fix: what it does, and why a verifier should catch it."""
 
     id: str
     does: str

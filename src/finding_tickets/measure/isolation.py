@@ -30,12 +30,12 @@ K = TypeVar("K", bound=Hashable)
 
 SERVER = "finding_tickets.measure.server"
 PRELOADED = ("finding_tickets.measure.run",)
-# The variable by which the processes below a server are known.
+# A variable that marks all processes below a server.
 MARK = "TICKETS_SERVER"
 ENVIRONMENT = {
-    # Sets of strings iterate the same way in every run.
+    # Sets of strings then have the same order in every run.
     "PYTHONHASHSEED": "0",
-    # A library that asks at import whether there is a GPU must not start CUDA: it does not survive a fork.
+    # CUDA does not survive a fork, so a library that looks for a GPU at import must not start it.
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
 GPU_FILES = ("nvidia[0-9]*", "dxg")
@@ -47,9 +47,9 @@ SERVER_KILLED = "the process that watched over it was killed"
 class Task:
     """A call of ``target`` (``module:function``) with a payload that JSON can carry.
 
-    ``timeout`` is in seconds. ``memory`` is in bytes, on top of what a process with torch loaded takes.
-    Places in error messages are relative to ``root``, or to ``code`` where code comes from there. Of ``gpus``
-    it sees one, which no other task has meanwhile, or all of them where it is to be ``alone`` on them.
+    ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
+    error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
+    ``gpus`` for itself; with ``alone`` it gets all of them.
     """
 
     target: str
@@ -64,7 +64,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What a task returned, or the reason why it did not; ``never_ran`` where that is not its fault."""
+    """What a task returned, or why it did not; ``never_ran`` if that is not the fault of its code."""
 
     value: Any = None
     reason: str | None = None
@@ -72,15 +72,14 @@ class TaskOutcome:
 
 
 class ServerEndedError(Exception):
-    """The server is gone although nobody ended it; the message says why, as far as it said so itself."""
+    """The server ended on its own; the message is what it said last."""
 
 
 class Isolation:
-    """A server that has torch loaded; starting it returns at once, and leaving the context ends it.
+    """A server that has torch loaded. Starting it does not wait; leaving the context ends it.
 
-    With ``at_once=False`` it is started by the first task, so that having nothing to do costs nothing. In a
-    ``sandbox`` its tasks can write nothing but their own folder, and have no network. ``interpreter`` is the
-    Python that it runs on, where that is not the tool's own.
+    With ``at_once=False`` the first task starts it. In a ``sandbox``, tasks can write to their own folder
+    alone and have no network. ``interpreter`` is the Python to run on, if not the tool's own.
 
     Raises:
         UsageError: This system has nothing to make a sandbox with.
@@ -100,7 +99,7 @@ class Isolation:
         server = [SERVER, str(workers or len(os.sched_getaffinity(0))), *preload]
         self._command = [sys.executable, "-P", "-m", *server]
         if interpreter or sandbox:
-            # Most commands need neither.
+            # Imported here: most commands need neither.
             from finding_tickets.measure.launch import server_command
 
             self._command = server_command(server, interpreter, sandbox=sandbox)
@@ -114,7 +113,7 @@ class Isolation:
 
     @property
     def folder(self) -> str:
-        """A folder that is gone when the context has ended, also where the caller was killed.
+        """A folder that goes away with the context, even if the caller is killed.
 
         Raises:
             UnreachableError: There is no room for one.
@@ -132,16 +131,16 @@ class Isolation:
 
     @property
     def may_have_gpu(self) -> bool:
-        """Whether this machine could have a GPU; if it has none, no process needs to ask CUDA."""
+        """Whether this machine could have a GPU; if not, no process needs to ask CUDA."""
         return any(file for pattern in GPU_FILES for file in Path("/dev").glob(pattern))
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server is gone although nobody ended it."""
+        """Whether the server ended on its own."""
         return self._server is not None and self._server.poll() is not None
 
     def on(self, interpreter: str) -> Isolation:
-        """The same on another Python, kept until this one ends; this one itself for no other."""
+        """The same on another Python, which ends with this one; this one itself for its own Python."""
         if interpreter == self._interpreter:
             return self
         if interpreter not in self._others:
@@ -159,17 +158,17 @@ class Isolation:
         for other in self._others.values():
             other.__exit__(kind, error, trace)
         self._end()
-        # Gone already, unless somebody killed the process that sees to it.
+        # The server removes it, unless it was killed.
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(
         self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, TaskOutcome]]:
-        """Run all tasks, several at a time, and yield each outcome under its name as soon as it is there.
+        """Run all tasks, several at a time, and yield each outcome with its name as soon as it is there.
 
-        ``on_start`` is told the name of each task whose process begins. If the server is killed, a new one
-        runs those that were at work again, one at a time: whichever kills that one too is to blame.
+        ``on_start`` is called with the name of each task whose process begins. If the server is killed, a new
+        one runs the tasks that were at work again, one at a time: one that kills it again is to blame.
         """
         waiting, running = dict(tasks), set[K]()
 
@@ -187,10 +186,10 @@ class Isolation:
             except ServerEndedError as error:
                 self._end()
                 if not running:
-                    # It does not even start.
+                    # It did not even start.
                     yield from ((name, TaskOutcome(reason=str(error), never_ran=True)) for name in waiting)
                     return
-                # Code of a ticket runs as the same user as the server, which it can kill by mistake.
+                # Code of a ticket runs as the same user as the server, and can kill it by mistake.
                 suspects = {name: waiting.pop(name) for name in list(waiting) if name in running}
                 running.clear()
                 for name, task in suspects.items():
@@ -208,15 +207,15 @@ class Isolation:
         stdin, stdout = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
         names: dict[str, K] = {}
         for name, task in tasks.items():
-            # Its folder, which is still to be made, is its name there.
+            # The server knows the task by its folder, which the worker will make.
             own = f"{folder}/{next(self._tasks)}"
             names[own] = name
             roots = {"root": str(task.root), "code": str(task.code or task.root)}
-            # A server that is gone has closed its output too, which is where that shows.
+            # If the server is gone, reading its output below says so.
             with suppress(BrokenPipeError):
                 stdin.write(json.dumps({**asdict(task), **roots, "folder": own}).encode() + b"\n")
                 stdin.flush()
-            # Of what is done nothing is kept, and the last task was sent before any is done.
+            # Done tasks are forgotten; this name would keep the last one.
             del task
         while names:
             event = json.loads(stdout.readline() or "{}")
@@ -225,7 +224,7 @@ class Isolation:
                     f"the measuring process ended: {event.get('failure') or self._why_ended()}"
                 )
             own = event["folder"]
-            # Others are left from a run that nobody wanted to see the end of.
+            # Other tasks are left from a run whose caller did not wait for the end.
             if own in names and event["started"]:
                 begin(names[own])
             elif own in names:
@@ -244,7 +243,7 @@ class Isolation:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=variables,
-                # An interrupt from the terminal is for the caller, who ends the server in order.
+                # An interrupt from the terminal is for the caller, which then ends the server.
                 start_new_session=True,
             )
         except OSError as error:
@@ -252,7 +251,7 @@ class Isolation:
         return self._server
 
     def _why_ended(self) -> str:
-        """The last line that the server wrote before it ended: to its log, once it has one."""
+        """The last line that the server wrote before it ended, to its log if it had one."""
         text = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace") if self._server else ""
         if self._folder:
             text += f"\n{read_log(Path(self._folder) / LOG)}"
@@ -260,11 +259,11 @@ class Isolation:
         return lines[-1] if lines else "it said nothing"
 
     def _end(self) -> None:
-        """End the server and wait for it; where it was killed, what it has left is killed here."""
+        """End the server and wait for it; if it was killed, kill what it left behind."""
         server, self._server = self._server, None
         if server is None:
             return
-        # The server ends when its input does, and takes everything below it along.
+        # The server ends when its input does, and kills everything below it.
         for stream in (server.stdin, server.stdout, server.stderr):
             with suppress(BrokenPipeError):
                 cast("IO[bytes]", stream).close()
@@ -273,26 +272,22 @@ class Isolation:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
-        # Its workers died with it, and what they had started belongs to nobody now.
-        deadline = time.monotonic() + SHUTDOWN_SECONDS
-        while server.returncode and self._kill_marked() and time.monotonic() < deadline:
-            pass
-
-    def _kill_marked(self) -> bool:
-        """Kill the processes that came from this server, and say whether there was any."""
+        # The workers of a killed server died with it, but not what they had started.
         mark = f"{MARK}={self._mark}\0".encode()
-        was_any = False
-        for file in Path("/proc").glob("[0-9]*/environ"):
-            # Those of other users cannot be read, and one that has just ended has none.
-            with suppress(OSError):
-                if mark in file.read_bytes():
-                    was_any = True
-                    os.kill(int(file.parent.name), signal.SIGKILL)
-        return was_any
+        deadline = time.monotonic() + SHUTDOWN_SECONDS
+        is_left = bool(server.returncode)
+        while is_left and time.monotonic() < deadline:
+            is_left = False
+            for file in Path("/proc").glob("[0-9]*/environ"):
+                # Other users' environments cannot be read, and a process that has just ended has none.
+                with suppress(OSError):
+                    if mark in file.read_bytes():
+                        is_left = True
+                        os.kill(int(file.parent.name), signal.SIGKILL)
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:
-    """The outcome of a task that has left its folder, unless the code that it ran has left something else."""
+    """The outcome of a task from what is in its folder, where its code could write anything."""
     if reason:
         return TaskOutcome(reason=reason, never_ran=reason == NO_ROOM)
     try:
@@ -301,7 +296,7 @@ def _outcome(folder: Path, reason: str) -> TaskOutcome:
         json.dumps(written, ensure_ascii=False).encode()
     except (OSError, ValueError, RecursionError):
         written = None
-    # Anything but what a worker writes is forged.
+    # Anything that a worker does not write is forged.
     match written:
         case {"error": str(error), **rest} if not rest:
             return TaskOutcome(reason=error)

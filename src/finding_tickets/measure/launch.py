@@ -1,8 +1,8 @@
-"""How the server of isolated tasks is started: on which Python, and in a sandbox or not.
+"""Start the server of isolated tasks on another Python, or in a sandbox.
 
-Another Python than the tool's own is given the packages that measuring takes, which need torch and the
-standard library alone, through a folder with two links: what else is installed beside the tool stays where it
-is. The sandbox is bubblewrap's: a read-only file system and no network.
+Another Python finds the two packages that measure through a folder of links, so that it sees nothing else
+of what is installed beside the tool. They need torch and the standard library alone. The sandbox is
+bubblewrap's: a read-only file system and no network.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parents[2]
 PACKAGES = ("finding_tickets", "simcuda")
 LINKS_KEPT = 8
 OLDEST = (3, 11)
-# What ``-P -m`` does, said so that an old Python understands what is wrong.
+# Does what ``-P -m`` does, in a form that an old Python can read and refuse.
 START = f"""
 import sys
 if sys.version_info < {OLDEST}:
@@ -34,7 +34,7 @@ run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
 
 PROGRAM = "bwrap"
-# The folder is made and removed outside: from inside, its place cannot be written.
+# The folder is made and removed outside the sandbox: inside, only the folder itself can be written.
 IN_SANDBOX = f"""
 folder=${FOLDER_VARIABLE}
 if [ -n "$folder" ]; then
@@ -70,7 +70,7 @@ def server_command(server: Sequence[str], python: str, *, sandbox: bool) -> list
             f"--sandbox needs bubblewrap, and there is no {PROGRAM} on PATH",
             hint="install bubblewrap, or run in a container of your own and leave the option out",
         )
-    # The sandbox has a /dev of its own, without GPUs.
+    # The sandbox has a /dev of its own, so GPUs are passed in.
     gpus = sorted(map(str, Path("/dev").glob("nvidia*")))
     visible = [argument for gpu in gpus for argument in ("--dev-bind", gpu, gpu)]
     return ["/bin/sh", "-c", IN_SANDBOX, "sh", program, *visible, "--", *command]

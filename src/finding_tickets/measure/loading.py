@@ -1,6 +1,6 @@
-"""Import verifiers and variants from a repository or from installed packages, and watch what that replaces.
+"""Import verifiers and variants from a repository or from installed packages, and undo what that replaces.
 
-What code replaces in torch or in the meter would change what later runs do and count.
+Code that replaces parts of torch or of the meter would change what later runs do and count.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from finding_tickets.measure.workloads import Workload
 
 MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
 CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
-# Packages that count and compare.
+# The packages that count and compare.
 OURS = ("simcuda", "finding_tickets")
 
 TORCH = str(Path(torch.__file__).parent)
-# Names that torch itself binds again, here with the default dtype.
+# Names that torch itself rebinds: this one follows the default dtype.
 FOLLOWS_A_SETTING = {"Storage"}
 
 
 def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
     """The ``workload`` of a verifier file; raises ``CannotMeasureError`` and what importing it raises.
 
-    What the verifier imports comes from ``code``, where that is another folder than the root, before it comes
-    from the root; but what stands beside it in a folder of verifiers comes from the root, as it does itself.
+    If ``code`` is another folder than the root, the verifier imports from there first. Only what is beside it
+    in a folder of verifiers comes from the root, as the verifier itself does.
     """
     import_from(root)
     if code and code != root:
@@ -45,13 +45,13 @@ def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
         beside = (root / path).parent
         parts = beside.relative_to(root).parts
         name = ".".join(parts)
-        # A package is the code's, whatever verifiers it has.
+        # A package comes from the code, even one that holds verifiers.
         is_package = not parts or parts[0] == "src" or (beside / "__init__.py").exists()
         if not is_package and name not in sys.modules:
             spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [str(beside)]
             sys.modules[name] = importlib.util.module_from_spec(spec)
-    # The code under test may be imported here already, before any variant is watched.
+    # The verifier may import the code under test, before any variant is loaded and watched.
     with unpatched(f"{path}: "):
         module = _from_file(root / path, root)
     workload = getattr(module, "workload", None)
@@ -73,7 +73,18 @@ def check_sweep(workload: Workload, path: str) -> None:
 
 def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
     """The function of a variant; raises ``CannotMeasureError``, or whatever importing its module raises."""
-    found: Any = _module(path.module, root)
+    import_from(root)
+    found: Any
+    if path.module.endswith(".py"):
+        found = _from_file(root / path.module, root)
+    else:
+        try:
+            found = importlib.import_module(path.module)
+        except ModuleNotFoundError as error:
+            # The module itself may be there, and something that it imports be missing.
+            if not f"{path.module}.".startswith(f"{error.name}."):
+                raise
+            raise CannotMeasureError(f"there is no module {error.name}") from None
     like = ""
     for name in path.function.split("."):
         if not like and not hasattr(found, name):
@@ -88,7 +99,7 @@ def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
 
 
 def devices_needed(order: dict[str, str]) -> int:
-    """The most devices that a point of a sweep needs; of ``verifier`` in ``root`` with ``code``."""
+    """The most devices that a point needs, in the sweep of the ``verifier`` in ``root`` with ``code``."""
     workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))
     return max(map(workload.devices, workload.sweep), default=1)
 
@@ -101,7 +112,7 @@ def imported_files(root: Path) -> tuple[str, ...]:
 
 
 def imported_digests(root: Path) -> dict[str, str]:
-    """The SHA-256 of each of these files as it is now, that of nothing where it is gone."""
+    """The SHA-256 of each of these files as it is now; that of nothing if it is gone."""
     contents = {
         file: (root / file).read_bytes() if (root / file).is_file() else b"" for file in imported_files(root)
     }
@@ -109,34 +120,21 @@ def imported_digests(root: Path) -> dict[str, str]:
 
 
 def import_from(root: Path) -> None:
-    """Let modules be found in a repository before any that are installed."""
+    """Make the modules of a repository importable, before any that are installed."""
     for folder in (str(root / "src"), str(root)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
 
 
-def _module(name: str, root: Path) -> ModuleType:
-    import_from(root)
-    if name.endswith(".py"):
-        return _from_file(root / name, root)
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if f"{name}.".startswith(f"{error.name}."):
-            raise CannotMeasureError(f"there is no module {error.name}") from None
-        # What is missing is something that the module imports.
-        raise
-
-
 def _from_file(path: Path, root: Path) -> ModuleType:
-    """Import a file by the name under which the rest of the repository imports it, where it has one."""
+    """Import a file by the name that the rest of the repository imports it by, if it has one."""
     if not path.is_file():
         raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
     folder = root / "src" if path.is_relative_to(root / "src") else root
     name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
     if _is_module(name, path):
         return importlib.import_module(name)
-    # A name that cannot be imported, or that is another module's: the file's whole path is its own.
+    # If that name cannot be imported, or is another module's, the file is named by its whole path.
     name = ".".join(path.relative_to(root).with_suffix("").parts)
     if name in sys.modules:
         return sys.modules[name]
@@ -150,13 +148,13 @@ def _from_file(path: Path, root: Path) -> ModuleType:
 
 
 def _is_module(name: str, path: Path) -> bool:
-    """Whether importing ``name`` gives this very file; the packages that it is in are imported for that."""
+    """Whether importing ``name`` gives this very file; looking imports the packages that it is in."""
     if not all(part.isidentifier() for part in name.split(".")):
         return False
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
-        # A folder on the way is another module's, which is no package.
+        # A folder on the way has the name of another module, which is not a package.
         if f"{name}.".startswith(f"{error.name}."):
             return False
         raise
@@ -165,14 +163,14 @@ def _is_module(name: str, path: Path) -> bool:
 
 @contextmanager
 def unpatched(who: str = "") -> Iterator[None]:
-    """Raise ``CannotMeasureError`` where what happens within replaces functions of torch or of the meter.
+    """Raise ``CannotMeasureError`` if the block replaces functions of torch or of the meter.
 
-    All is put back first: replaced and deleted names, constants too, and what a class got on top of what it
-    inherits. The message begins with ``who``.
+    Everything is put back first: replaced and deleted names, constants too, and what was added to a class to
+    hide what it inherits. The message begins with ``who``.
     """
     owners: list[Any] = [*MODULES, *CLASSES]
     for name, module in list(sys.modules.items()):
-        # The modules of our own that are loaded, and the classes that they define.
+        # Our own loaded modules, and the classes that they define.
         if name.partition(".")[0] in OURS:
             owners.append(module)
             classes = (value for value in vars(module).values() if isinstance(value, type))
@@ -184,10 +182,10 @@ def unpatched(who: str = "") -> Iterator[None]:
 
 
 def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
-    """The functions of a module or a class that are others now, by their full names, put back."""
+    """Put back what was replaced in a module or a class, and give the full names."""
     is_module = isinstance(owner, ModuleType)
     prefix = f"{owner.__name__}." if is_module else f"{owner.__module__}.{owner.__qualname__}."
-    # A module may gain names by importing; what a class gains hides what it inherits.
+    # A module may gain names by importing; a name added to a class hides one that it inherits.
     names = before.keys() if is_module else before.keys() | vars(owner).keys()
     for name in sorted(names - FOLLOWS_A_SETTING):
         old, new = before.get(name), vars(owner).get(name)

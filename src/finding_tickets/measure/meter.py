@@ -1,4 +1,4 @@
-"""Count one run of a variant on a CUDA device, simulated or real: the same steps on both."""
+"""Count one run of a variant on a CUDA device, by the same steps whether it is simulated or real."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class VariantRun(CountedRun):
         cls, counted: simcuda.Measurement, retained: int, root: Path, at: At, error: str | None
     ) -> VariantRun:
         """A run from what was counted and ``retained`` bytes; sites are named relative to ``root``."""
-        # What this device does not tell has no entry: 0 would be a count.
+        # A metric that the device cannot count has no entry: 0 would be a count.
         missing = {*counted.not_counted, "retained_bytes"}
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
         sites: Counter[Place] = Counter()
@@ -66,37 +66,37 @@ class Meter:
     """A way to count what a run costs."""
 
     name: str
+    # Evidence names its environment by this.
     device: str
-    """What evidence names the environment by."""
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - for GPUs
-        """Why this meter cannot run a point; None where it can, as wherever devices are simulated."""
+        """Why this meter cannot run a point; None if it can, as the simulated device always can."""
         return None
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
-        """Devices that count what runs within, with so many bytes of memory or all that they have."""
+        """A context with devices that count; ``capacity`` limits the memory of each, in bytes."""
         raise NotImplementedError
 
     def devices_for(self, workload: Workload, point: Point) -> AbstractContextManager[simcuda.Gpu]:
-        """The devices that a workload wants at a point, one at least."""
+        """The devices that a workload wants at a point; at least one."""
         return self.devices(max(1, workload.devices(point)), workload.memory(point))
 
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> VariantRun:
         """Warm up on other data, then run ``function`` once on fresh data and count; its errors are data.
 
-        A run that replaces parts of torch or of the meter is no measurement.
+        Raises ``CannotMeasureError`` if the run replaces parts of torch or of the meter.
         """
         with steady_state(), self.devices_for(workload, point) as gpu, unpatched():
             warm_up(workload, point, function, DEVICE)
             inputs = arguments(workload, point, DEVICE, workload.seed)
-            # The arguments are there before; only what the run itself leaves behind is retained.
+            # The arguments are live already: only what the run itself leaves behind is retained.
             before = gpu.live_bytes()
             try:
                 with gpu.measure() as counted:
                     result, error = attempt(workload, function, inputs, root)
             except ChangedCountsError as changed:
                 raise CannotMeasureError(str(changed)) from None
-            # Results are compared on the host. What the device holds once they are gone was kept by the code.
+            # Results are compared on the host. What is still on the device without them, the code has kept.
             on_host = to_host(result)
             del result
             retained = gpu.live_bytes() - before
@@ -105,7 +105,7 @@ class Meter:
 
 
 class SimulatedMeter(Meter):
-    """Runs every variant at every point on a device of its own, with the memory the workload asks for."""
+    """Every run has a simulated device of its own, with the memory that the workload asks for."""
 
     name = "simulated"
 
@@ -113,18 +113,18 @@ class SimulatedMeter(Meter):
         self.device = profile
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
-        """Simulated devices, with so many bytes of memory or all that their profile has."""
+        """Simulated devices, by default with all the memory of their profile."""
         return simcuda.device(number, profile=self.device, capacity=capacity)
 
 
 class CudaMeter(Meter):
-    """Runs every variant at every point on this machine's GPUs, counted by CUPTI; needs one that can be."""
+    """Every run is on the GPUs of this machine, and CUPTI counts; raises if it cannot count here."""
 
     name = "cuda"
 
     def __init__(self) -> None:
         try:
-            # Counting may fail where CUDA works: without leave to profile, for instance.
+            # CUDA may work and counting fail, for example without permission to profile.
             with real.real_device():
                 found = real.environment()
         except real.CannotCountError as error:
@@ -132,7 +132,7 @@ class CudaMeter(Meter):
         self.device = f"{found.gpu}, CUDA {found.cuda}"
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:
-        """The point needs more devices or more memory than there are."""
+        """It can if there are devices and memory enough."""
         wanted, there = workload.devices(point), torch.cuda.device_count()
         if wanted > there:
             return f"needs {wanted} devices, and this machine has {there}"
@@ -143,7 +143,7 @@ class CudaMeter(Meter):
 
     @contextmanager
     def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
-        """Real devices; there may be fewer, or the profiler may lose something."""
+        """Real devices; raises ``CannotMeasureError`` for too few, or if the profiler lost events."""
         try:
             with real.real_device(number, capacity=capacity) as gpu:
                 yield gpu
@@ -152,7 +152,7 @@ class CudaMeter(Meter):
 
 
 def choose(name: str) -> Meter:
-    """The meter called ``name``; ``auto`` is a real GPU where one is usable, else the simulated device."""
+    """The meter called ``name``; ``auto`` is a real GPU if one is usable, else the simulated device."""
     if name not in METERS:
         raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
     if name == "cuda":
@@ -163,7 +163,7 @@ def choose(name: str) -> Meter:
     return SimulatedMeter()
 
 
-# What follows may start CUDA: a command asks it of a process of its own.
+# The next functions may start CUDA, so commands call them in a process of their own.
 
 
 def chosen_name(name: str) -> str:
@@ -171,20 +171,20 @@ def chosen_name(name: str) -> str:
     return choose(name).name
 
 
-def visible_gpus(_: object = None) -> list[str]:
-    """The names, as ``CUDA_VISIBLE_DEVICES`` has them, of the GPUs that this process may use."""
+def visible_gpus(model: str | None = None) -> list[str]:
+    """The names that ``CUDA_VISIBLE_DEVICES`` has for the GPUs here, of all models or of one."""
     count = torch.cuda.device_count()
     named = os.environ.get(VISIBLE_DEVICES)
-    return [name.strip() for name in named.split(",")][:count] if named else list(map(str, range(count)))
-
-
-def gpus_called(name: str) -> list[str]:
-    """Those of the visible GPUs that have this name."""
-    return [gpu for place, gpu in enumerate(visible_gpus()) if torch.cuda.get_device_name(place) == name]
+    gpus = [name.strip() for name in named.split(",")] if named else map(str, range(count))
+    return [
+        gpu
+        for gpu, place in zip(gpus, range(count), strict=False)
+        if model is None or torch.cuda.get_device_name(place) == model
+    ]
 
 
 def gpu_names(_: object = None) -> list[str]:
-    """What the visible GPUs are called, each with the version of CUDA."""
+    """The models of the visible GPUs, each with the version of CUDA."""
     names = map(torch.cuda.get_device_name, range(torch.cuda.device_count()))
     return [f"{name}, CUDA {torch.version.cuda}" for name in names]
 
@@ -195,7 +195,7 @@ def torch_version(_: object = None) -> str:
 
 
 def warm_up(workload: Workload, point: Point, function: Function, device: str) -> None:
-    """Run once on data of their own, so that first-use effects are over; how it ends does not matter."""
+    """Run once on other data, so that first-use effects are over; how that ends does not matter."""
     inputs = arguments(workload, point, device, workload.seed + 1)
     with suppress(Exception):
         workload.read(function(*inputs))
@@ -218,7 +218,7 @@ def attempt(
 ) -> tuple[Any, str | None]:
     """What the caller reads of the result, or the error in words; no traceback keeps tensors alive.
 
-    The result is looked at all over: work that waits for that belongs to the run.
+    All parts of the result are looked at: work that waits for that belongs to the run.
     """
     try:
         return detach(workload.read(function(*inputs))), None
@@ -230,7 +230,7 @@ def attempt(
 
 @contextmanager
 def steady_state() -> Iterator[None]:
-    """No garbage collection within, and settings that a variant changes are put back for the next one.
+    """Collect no garbage in the block, and put back settings of torch that a variant changes.
 
     What cycles keep alive stays alive, so that peaks do not depend on when the collector runs.
     """

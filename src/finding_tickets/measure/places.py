@@ -11,14 +11,14 @@ INSTALLED = {"site-packages", "dist-packages"}
 
 
 def belongs_to(root: Path, file: Path) -> bool:
-    """Whether a file is the repository's own: neither this tool nor installed in an environment there."""
+    """Whether a file is the repository's own: not part of this tool, nor of an environment kept there."""
     if not file.is_relative_to(root) or any(file.is_relative_to(package) for package in TOOL):
         return False
     return INSTALLED.isdisjoint(file.relative_to(root).parts)
 
 
 def portable(file: str, root: Path) -> str:
-    """A path relative to ``root``, else to where it is installed; POSIX, never absolute."""
+    """A POSIX path relative to ``root``, or else to where the file is installed; never absolute."""
     path = Path(file)
     if belongs_to(root, path):
         return path.relative_to(root).as_posix()
@@ -29,18 +29,18 @@ def portable(file: str, root: Path) -> str:
 
 
 def describe(error: BaseException, *roots: Path) -> str:
-    """What an exception says in one line, after its place."""
+    """An exception in one line: its place, its type and the first line of its message."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return ": ".join(filter(None, (place(error, *roots), text)))
 
 
 def place(error: BaseException, *roots: Path) -> str:
-    """The innermost line of the repository's own code that led to an exception; empty where there is none.
+    """The innermost line of the repository's own code that led to an exception; empty if none did.
 
     The repository may have several roots: its work tree, and its files at a revision.
     """
-    # A syntax error has no frame of its own in the file that it is about.
+    # A syntax error has no frame in the file that it is about.
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno or 1))

@@ -1,6 +1,6 @@
-"""Run what somebody points at under a meter: a script, a module, a function or a test.
+"""Run a script, a module, a function or a test under a meter, as the user names it.
 
-pytest is no dependency: only who points at a test needs it.
+pytest is needed for a test alone, and is no dependency.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, 
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.measurement import HEAVIEST_FIRST
 
-# What the target is called where reports have variants.
+# Stands in reports for the name of a variant.
 NAME = "target"
 # The only point of a target that has no sweep.
 ONCE = {"run": 1}
-# Metrics of several tests that do not add up: the largest counts.
+# Of several tests these metrics do not add up: the largest counts.
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
-# Nothing is left behind. What pytest finds out about an assertion that fails, it finds out by waiting for
-# tensors itself.
+# Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
+# for tensors.
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert", "plain")
 
 
@@ -63,7 +63,7 @@ class ProbeOrder:
 
 
 def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Run a target and return what a ``Probed`` is made of, or what is ``wrong`` with the order."""
+    """Run a target and return what a ``Probed`` is made of, or what is ``wrong`` with it."""
     try:
         return probe(ProbeOrder(**payload))
     except WrongTargetError as error:
@@ -90,14 +90,22 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     if order.kind == "function":
         function = _load(order, root)
         report = _run_sweep(order, function, root, meter)
-        form, positional = _form(order.name, root), _is_positional(function, order)
+        # A ticket names a function by its file if that is the repository's own, else by its module.
+        module, _, name = order.name.rpartition(":")
+        file = getattr(sys.modules.get(module), "__file__", None)
+        is_own = file and belongs_to(root, Path(file))
+        form = f"{portable(file, root)}:{name}" if file and is_own else order.name
+        # Whether the names of the sweep are the first parameters of the function, in this order.
+        names, signature = list(order.sweep[0]) if order.sweep else [], _signature(function)
+        first = list(signature.parameters.values())[: len(names)] if signature else []
+        positional = [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == names
     else:
         report = _run_once(order, root, meter)
     runs = report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
     fits = fit_metrics(runs) if has_laws else {}
-    # In this process, all output goes to one file.
+    # All output of this process goes to one file, whose size is reported below.
     sys.stdout.flush()
     sys.stderr.flush()
     return {
@@ -125,12 +133,12 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
 
 
 def _load(order: ProbeOrder, root: Path) -> Function:
-    """The function of an order, which can be called as the order says."""
+    """The function of an order; it can be called with the sweep or the verifier of the order."""
     try:
         function = load_function(FunctionPath(*order.name.rsplit(":", 1)), root)
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
-    # One without a signature says itself what is wrong when it is called.
+    # A function without a signature can only be tried.
     if not order.verifier and (signature := _signature(function)):
         try:
             signature.bind(**(order.sweep[0] if order.sweep else {}))
@@ -146,20 +154,6 @@ def _signature(function: Function) -> inspect.Signature | None:
         return inspect.signature(function)
     except ValueError:
         return None
-
-
-def _form(name: str, root: Path) -> str:
-    """How a ticket names a function: by its file where that is the repository's own, else by its module."""
-    module, _, function = name.rpartition(":")
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return f"{portable(file, root)}:{function}" if file and belongs_to(root, Path(file)) else name
-
-
-def _is_positional(function: Function, order: ProbeOrder) -> bool:
-    """Whether the names of the sweep are the first parameters of a function, in this order."""
-    names, signature = list(order.sweep[0]) if order.sweep else [], _signature(function)
-    first = list(signature.parameters.values())[: len(names)] if signature else []
-    return [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == names
 
 
 def _run_sweep(order: ProbeOrder, function: Function, root: Path, meter: Meter) -> JobReport:
@@ -194,7 +188,7 @@ def _run_once(order: ProbeOrder, root: Path, meter: Meter) -> JobReport:
 
 
 def _program(order: ProbeOrder) -> Callable[[], object]:
-    """What runs a script or a module as ``python script.py`` and ``python -m module`` would."""
+    """A call that runs a script or a module as ``python script.py`` or ``python -m module`` would."""
     is_module = order.kind == "module"
     sys.path.insert(0, str(Path.cwd() if is_module else Path(order.name).parent))
     sys.argv = [order.name, *order.arguments]
@@ -203,7 +197,7 @@ def _program(order: ProbeOrder) -> Callable[[], object]:
     try:
         known = importlib.util.find_spec(order.name) is not None
     except ModuleNotFoundError as error:
-        # What is missing may also be something that a package on the way imports, which then says so itself.
+        # If a package on the way imports something that is missing, running it reports that.
         known = not f"{order.name}.".startswith(f"{error.name}.")
     if not known:
         raise WrongTargetError(f"there is no module {order.name}")
@@ -211,11 +205,11 @@ def _program(order: ProbeOrder) -> Callable[[], object]:
 
 
 def _ending(run_program: Callable[[], object], root: Path) -> str | None:
-    """How a program ended that did not end well."""
+    """Run a program; how it ended, if not well."""
     try:
         run_program()
     except SystemExit as end:
-        # Many programs end well in a call of sys.exit.
+        # Many programs end with a call of sys.exit also if all is well.
         return (
             f"{place(end, root) or 'it'} called sys.exit({end.code!r})" if end.code not in (None, 0) else None
         )
@@ -231,8 +225,8 @@ def _cost(values: Sequence[int], fit: Fit | None) -> dict[str, Any]:
 
 
 def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) -> list[dict[str, Any]]:
-    """Every line with its counts: first what stops the host, then what is wrong, then what moves or makes."""
-    # A portable path leads below the root, or to what is installed.
+    """Every line with its counts: first waits, then hazards, then copies and allocations."""
+    # Paths are relative to the root or to where a package is installed.
     folders = [root, *(Path(entry) for entry in sys.path if entry)]
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
@@ -267,11 +261,11 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
     skipped: list[str] = []
 
     class CountingPlugin:
-        """Counts every test, and keeps how those ended that failed or were skipped."""
+        """Counts every test, and keeps why tests failed or were skipped."""
 
         @pytest.hookimpl(wrapper=True)  # type: ignore[untyped-decorator]  # pytest is loaded by its name
         def pytest_runtest_call(self) -> Generator[None, object, object]:
-            """Count the test itself; what it raises is raised when counting has ended."""
+            """Count the test without its fixtures; raise what it raises when counting has ended."""
             before = gpu.live_bytes()
             result: object = None
             raised: BaseException | None = None

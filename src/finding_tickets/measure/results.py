@@ -1,7 +1,7 @@
-"""What variants return: brought to the host, checked for work left undone, compared, and saved.
+"""What variants return: copied to the host, checked for work left undone, compared, and saved.
 
-Results of another revision are compared in a process of their own. They are saved without the classes of the
-revision that made them, and read without running any code.
+A process of its own compares the results of two revisions. They are saved without the classes of the revision
+that made them, and reading them runs no code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from finding_tickets.measure.loading import load_workload
 from finding_tickets.measure.tasks import CannotMeasureError, ResultPair
 from finding_tickets.measure.workloads import Point, Workload
 
-# Promises of work that has not run yet, and whose cost nothing has counted.
+# Promises of work that has not run yet, and that nothing has counted.
 LAZY: dict[str, type] = {
     "a generator": Generator,
     "a coroutine": Coroutine,
@@ -30,17 +30,17 @@ LAZY: dict[str, type] = {
 }
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-# The name of a class among its fields: no field can be called that.
+# Names the class among saved fields: as a keyword of Python it is the name of no field.
 KIND = "class"
 
 
 class SavedFields(SimpleNamespace):
-    """A dataclass or a named tuple without its class: its fields, and under ``KIND`` what it was."""
+    """The fields of a dataclass or a named tuple, with the name of its class under ``KIND``."""
 
 
 def parts_of(value: Any) -> dict[Any, Any] | None:
     """What a container or a dataclass holds, by key, place or name; None for anything else."""
-    # What a class makes of looking at it happens here: neither dict() nor vars() would run it.
+    # By the class's own items() and __iter__: work that waits for being looked at runs here, and is counted.
     if isinstance(value, Mapping):
         return dict(value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -55,7 +55,7 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
 
 
 def with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:
-    """The same kind of value as one that has parts, with others; of containers the plain kind."""
+    """A value of the same kind with other parts; containers become plain ones."""
     if isinstance(value, Mapping):
         return dict(parts)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -74,7 +74,7 @@ def to_host(value: Any) -> Any:
 
 
 def detach(value: Any) -> Any:
-    """The value in plain containers, tensors detached: nothing in it runs when it is looked at again."""
+    """The value in plain containers with detached tensors, so that looking at it again runs nothing."""
     return _map_tensors(value, lambda tensor: tensor.detach())
 
 
@@ -88,7 +88,7 @@ def _map_tensors(value: Any, function: Callable[[torch.Tensor], torch.Tensor]) -
 
 
 def find_lazy(result: Any) -> str | None:
-    """What promise a result is or holds, in containers and dataclasses too; None where there is none."""
+    """The promise that a result is or holds, in containers and dataclasses too; None if there is none."""
     for kind, type_ in LAZY.items():
         if isinstance(result, type_):
             return kind
@@ -98,7 +98,7 @@ def find_lazy(result: Any) -> str | None:
 def compare_results(
     workload: Workload, point: Point, pair: ResultPair, ended: Mapping[str, tuple[Any, str | None]]
 ) -> dict[str, Any]:
-    """What a ``ResultCheck`` is made of: how two variants compare, given each one's result or error there.
+    """Compare two variants at a point, from the result or the error of each: what a ``ResultCheck`` holds.
 
     Raises:
         TypeError: The workload's own comparison returned something else than a text or None.
@@ -108,7 +108,7 @@ def compare_results(
     if error and not target_error:
         found = f"raised {error}"
     elif not target_error:
-        # A tolerance in the claim is about our comparison, not about the workload's own.
+        # A tolerance in the claim is for our comparison, so it takes the place of the workload's own.
         own = workload.same if pair.tolerance is None else None
         found = own(expected, actual) if own else difference(expected, actual, pair.tolerance)
         if found is not None and not isinstance(found, str):
@@ -137,7 +137,7 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def difference(expected: Any, actual: Any, tolerance: float | None = None) -> str | None:
-    """The first place where two results differ, in words; None where they agree.
+    """The first place where two results differ, in words; None if they agree.
 
     Types, keys, lengths, dtypes and shapes must be the same. Numbers and elements of tensors are compared
     exactly or, with a tolerance ``t``, to ``|actual - expected| <= t * m``, where ``m`` is the largest finite
@@ -156,7 +156,11 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
         return
     parts, others = parts_of(expected), parts_of(actual)
     if parts is None or others is None:
-        if not _is_same_value(expected, actual, tolerance):
+        is_same = expected == actual
+        if isinstance(expected, float):
+            is_same = math.isclose(expected, actual, rel_tol=tolerance or 0.0)
+            is_same |= math.isnan(expected) and math.isnan(actual)
+        if not is_same:
             yield f"{path}: {actual!r} instead of {expected!r}"
     elif isinstance(expected, list | tuple) and len(parts) != len(others):
         yield f"{path}: {len(others)} items instead of {len(parts)}"
@@ -169,20 +173,10 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
 
 
 def _kind(value: Any) -> str:
-    """The full name of the class; one that was imported from two revisions is the same."""
+    """The full name of the class; a class that was imported from two revisions counts as the same."""
     if isinstance(value, SavedFields):
         return str(vars(value)[KIND])
     return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-def _is_same_value(expected: Any, actual: Any, tolerance: float | None) -> bool:
-    if not isinstance(expected, float):
-        return bool(expected == actual)
-    if expected == actual or (math.isnan(expected) and math.isnan(actual)):
-        return True
-    if tolerance is None or not (math.isfinite(expected) and math.isfinite(actual)):
-        return False
-    return bool(abs(actual - expected) <= tolerance * max(abs(actual), abs(expected)))
 
 
 def _tensor_differences(
@@ -221,7 +215,7 @@ def save_result(folder: Path, variant: str, place: int, result: Any) -> None:
 
 
 def load_result(folder: Path, variant: str, place: int) -> Any:
-    """What ``save_result`` has written; no code runs, whoever wrote the file."""
+    """What ``save_result`` has written; no code runs, even if something else wrote the file."""
     with torch.serialization.safe_globals([SavedFields]):
         return torch.load(_result_file(folder, variant, place), weights_only=True)
 

@@ -35,7 +35,7 @@ from finding_tickets.measure.results import compare_results, find_lazy, save_res
 from finding_tickets.measure.tasks import At, CannotMeasureError, Job, ResultPair
 from finding_tickets.measure.workloads import Point, Workload
 
-# Gives other functions for variants, once they are loaded.
+# Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
 Replace = Callable[[Mapping[str, Function]], Mapping[str, Function]]
 
 
@@ -67,7 +67,7 @@ class JobReport:
 def variant_json(runs: Sequence[VariantRun]) -> dict[str, Any]:
     """What a ``VariantResult`` is made of.
 
-    Laws are fitted here, and not by the process that asked: here several tickets are at work at once.
+    Laws are fitted in the worker, because several workers run at once.
     """
     fits = fit_metrics(runs)
     return {
@@ -91,14 +91,14 @@ def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
 def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
     root, code = Path(job.root), Path(job.code)
-    # One thread: several tickets are measured at once, and sums do not depend on how work is split.
+    # One thread: several tickets are measured at once, and sums then have the same order in every run.
     torch.set_num_threads(1)
     workload = load_workload(job.verifier, root, code)
     functions: dict[str, Function] = {}
     for name, path in job.variants.items():
         with _naming(name), unpatched():
             functions[name] = load_function(path, code)
-    # A file may be edited while the measurement runs.
+    # Digests from before the measurement count: a file may be edited while it runs.
     files = imported_digests(root)
     measured = replace_functions(functions) if replace_functions else functions
     meter = choose(job.meter)
@@ -143,11 +143,11 @@ def run(
             ended[name] = done.result, done.error
             runs[name].append(replace(done, result=None))
         agreements += [compare_results(workload, point, pair, ended) for pair in comparisons]
-    # The compiler's machinery is large: loaded now, it does not slow the collections between runs.
+    # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
     for name in traced:
         for place, each in enumerate(runs[name]):
             point = Point(**each.at)
-            # Tracing needs a run that did not raise, and the CPU is one device.
+            # Only a run that did not raise can be traced, and only on one device: it is traced on the CPU.
             if each.error is None and workload.devices(point) <= 1:
                 breaks = graph_breaks(functions[name], arguments(workload, point, "cpu", workload.seed))
                 runs[name][place] = replace(each, metrics={**each.metrics, "graph_breaks": breaks})
@@ -164,7 +164,7 @@ def run(
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """Say which variant could not be measured."""
+    """Begin the message of a ``CannotMeasureError`` with the name of the variant."""
     try:
         yield
     except CannotMeasureError as error:
@@ -174,11 +174,11 @@ def _naming(what: str) -> Iterator[None]:
 def check_repeated(
     report: JobReport, workload: Workload, functions: Mapping[str, Function], meter: Meter, root: Path
 ) -> None:
-    """Run each variant once more at the first point that it was measured at, on the simulated device.
+    """Raise ``CannotMeasureError`` if a variant costs something else when it runs once more.
 
-    On a real GPU nothing is done: there libraries may choose other kernels from run to run. Every measured
-    run is the second one of a pair, after its warm-up. One warm-up more makes this one the first of a pair,
-    so that work done at every other call is noticed, too.
+    Each variant runs at the first point that it was measured at. On a real GPU nothing is done: its libraries
+    may choose other kernels from run to run. Every measured run follows one warm-up; this one follows two, so
+    that work done at every other call is noticed.
     """
     if meter.name != "simulated":
         return
@@ -189,7 +189,7 @@ def check_repeated(
                 warm_up(workload, point, function, DEVICE)
             again = meter.measure(workload, point, function, root)
             for metric, value in again.metrics.items():
-                # The run before may have metrics that were traced besides.
+                # The report may have more metrics, which were traced.
                 if value != before.metrics.get(metric):
                     raise CannotMeasureError(
                         f"{name} at {at_text(point)}: costs differ from run to run of the same work: "
@@ -198,13 +198,13 @@ def check_repeated(
 
 
 def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
-    """Places at which torch.compile breaks ``function`` into graphs, with these arguments on the CPU.
+    """Count the places at which torch.compile breaks ``function`` into graphs, with arguments on the CPU.
 
-    Where a break inside a loop makes the compiler give up on a whole function, ``explain`` reports -1 breaks,
-    or none where that function was called by another; the compiler's own counters still know of it. A
-    function that was given up has 1 break at least, since the compiler does not look any further.
+    If a break inside a loop makes the compiler give up a whole function, ``explain`` reports -1 breaks, or
+    none if another function called it; only the compiler's own counters know. The compiler looks no further
+    there, so that a function that was given up has at least 1 break.
     """
-    # Loading the compiler takes longer than most measurements, which do without it.
+    # Loading the compiler takes longer than most measurements, and few need it.
     import torch._dynamo as dynamo
     from torch._dynamo.utils import counters
     from torch.distributions import Distribution
@@ -215,7 +215,7 @@ def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
     try:
         explained = dynamo.explain(function)(*inputs)
     finally:
-        # Tracing ends the distributions' checks for the whole process; each of them waits for the GPU.
+        # Tracing turns off the checks of distributions for the whole process; each check waits for the GPU.
         Distribution.set_default_validate_args(checked)
     counted = sum(counters["graph_break"].values())
     given_up = bool(counters["unimplemented"])

@@ -1,14 +1,14 @@
 """The process that has torch loaded, and the worker that it forks for every task; ``isolation.py`` starts it.
 
-It says on the first line of stdout where its folder for temporary files is. Then it reads a task as a line of
-JSON from stdin and writes a line to stdout when one begins and when it has ended. Tasks begin in the order in
-which they came, each on a GPU of its own if it needs one. It runs no torch op itself: a process forked after
-a parallel op hangs in the next one.
+The first line it writes to stdout names its folder for temporary files. Then it reads one task per line of
+stdin, as JSON, and writes a line to stdout when a task begins and when it has ended. Tasks begin in the order
+in which they came, each on a GPU of its own if it needs one. The server itself runs no torch op: a process
+that is forked after a parallel op hangs in the next one.
 
-A worker is bounded in memory and silent, and has one way to return: the file ``RESULT`` in its own folder.
+A worker has limited memory, prints nothing, and returns its result in the file ``RESULT`` of its own folder.
 
-When stdin ends, because the caller is done or was killed, everything below this process ends and its folder
-goes away.
+When stdin ends, because the caller is done or was killed, this process kills everything below it and removes
+its folder.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from finding_tickets.measure.tasks import VISIBLE_DEVICES, CannotMeasureError
 
 RESULT, LOG = "result.json", "output.log"
 LARGEST_FILE = 1 << 30
-# Tells a server its folder for temporary files, where that is made already.
+# Names the folder for temporary files to a server that does not make one of its own.
 FOLDER_VARIABLE = "TICKETS_FOLDER"
 NO_ROOM = "there is no room for its temporary files"
-# The exit code for what cannot be written, EX_IOERR of sysexits.h.
+# The exit code of a worker that cannot write: EX_IOERR of sysexits.h.
 UNWRITABLE = 74
 CHUNK = 1 << 16
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
-# Of linux/prctl.h.
+# From linux/prctl.h.
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(most: int, preload: Sequence[str]) -> None:
     """Load modules and serve one caller, at most ``most`` tasks at a time."""
     _set_process(PR_SET_CHILD_SUBREAPER, 1)
-    # It is taken out, so that a server started by the code of a ticket makes a folder of its own.
+    # Removed, so that a server that the code of a ticket starts makes a folder of its own.
     folder = os.environ.pop(FOLDER_VARIABLE, "")
     try:
         if folder:
@@ -68,7 +68,7 @@ def main(most: int, preload: Sequence[str]) -> None:
         log = os.open(Path(folder) / LOG, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        # A caller that is gone reads neither the folder nor this.
+        # The caller may be gone and read neither the folder nor this.
         with suppress(BrokenPipeError):
             print(f"there is no folder for temporary files: {error.strerror}", file=sys.stderr)
         return
@@ -77,7 +77,7 @@ def main(most: int, preload: Sequence[str]) -> None:
         with _ending_with_caller(folder):
             for name in preload:
                 import_module(name)
-        # Collecting garbage in a fork would write to every page of what is loaded, and so copy it.
+        # A garbage collection in a fork would write to every page of what is loaded, and so copy it.
         gc.freeze()
         ForkServer(most).serve()
     except Exception as error:
@@ -89,9 +89,9 @@ def main(most: int, preload: Sequence[str]) -> None:
 
 @contextmanager
 def _ending_with_caller(folder: str) -> Iterator[None]:
-    """End this process and remove its folder if the caller goes while the block is at work.
+    """End this process and remove its folder if the caller goes away during the block.
 
-    Loading torch takes seconds. The thread is gone before anything is forked.
+    Loading torch takes seconds. The thread that watches ends before anything is forked.
     """
     done, finish = os.pipe()
 
@@ -115,7 +115,7 @@ def _ending_with_caller(folder: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunningTask:
-    """A task with the GPUs that it has and the moment at which its time is up."""
+    """A task, the GPUs that it has, and when its time is up."""
 
     order: dict[str, Any]
     gpus: tuple[str, ...]
@@ -131,8 +131,8 @@ class ForkServer:
         self._running: dict[int, RunningTask] = {}
 
     def serve(self) -> None:
-        """Return when stdin ends."""
-        # A worker that ends wakes this process up.
+        """Serve until stdin ends."""
+        # A signal says that a worker has ended: the pipe wakes the poll below.
         woken, wake = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(wake, False)
@@ -160,7 +160,7 @@ class ForkServer:
                 self._begin(self._waiting.popleft(), gpus)
 
     def _free_gpus(self, order: dict[str, Any]) -> tuple[str, ...] | None:
-        """The GPUs that a task can have now, one of its own or all of them; None where it must wait."""
+        """The GPUs that a task can have now, one or all of them; None if it must wait."""
         in_use = {gpu for task in self._running.values() for gpu in task.gpus}
         free = tuple(gpu for gpu in order["gpus"] if gpu not in in_use)
         if order["alone"]:
@@ -181,12 +181,12 @@ class ForkServer:
             os._exit(1)
 
     def _end_tasks(self) -> None:
-        """Report the tasks that have ended or whose time is up, when nothing of them is left."""
+        """Report the tasks that have ended or whose time is up, after killing what they left behind."""
         for worker, task in list(self._running.items()):
             ended, status = os.waitpid(worker, os.WNOHANG)
             if ended or time.monotonic() >= task.deadline:
                 del self._running[worker]
-                # Also the worker itself, where its time is up.
+                # If its time is up, that includes the worker itself.
                 _kill_children(but=self._running)
                 reason = _why_it_ended(status if ended else None, task.order)
                 _tell(folder=task.order["folder"], started=False, reason=reason)
@@ -199,20 +199,20 @@ def _set_process(option: int, value: int) -> None:
 
 def _tell(**event: object) -> None:
     """Write an event for the caller, as a line of JSON."""
-    # A caller that is gone has closed stdin too, which is where that shows.
+    # A caller that is gone has closed stdin too, and the server ends there.
     with suppress(BrokenPipeError):
         print(json.dumps(event), flush=True)
 
 
 def _kill_children(but: Collection[int] = ()) -> None:
-    """Kill every child of this process, but for some, and what its death hands over, until there is none."""
+    """Kill every child of this process except some, until their orphans are gone too."""
     own = str(os.getpid())
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         children = []
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
-                # The name before may hold spaces and brackets.
+                # The name of the program, in brackets, may hold spaces and brackets too.
                 if stat.read_text(errors="replace").rpartition(")")[2].split()[1] == own:
                     children.append(int(stat.parent.name))
         if not (strays := set(children).difference(but)):
@@ -226,7 +226,7 @@ def _kill_children(but: Collection[int] = ()) -> None:
 
 
 def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
-    """Why a worker left no result, from its exit status or None where its time was up; empty if it did."""
+    """Why a worker left no result; empty if it left one. The status is None if its time was up."""
     if status is None:
         return f"still running after {order['timeout']:g} s"
     code = os.waitstatus_to_exitcode(status)
@@ -234,14 +234,14 @@ def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
         return NO_ROOM
     folder = Path(order["folder"])
     if code >= 0:
-        # What is no file, but a pipe for instance, might be read for ever.
+        # Reading something other than a file, such as a pipe, might never end.
         has_result = not code and (folder / RESULT).is_file()
         return "" if has_result else f"ended with exit code {code} before it had a result"
     try:
         name = signal.Signals(-code).name
     except ValueError:  # most of those for real time have no name
         name = f"signal {-code}"
-    # Where the interpreter was when it crashed: the innermost frame in the caller's own files.
+    # The place of the crash is the innermost frame in the repository's own files.
     _, _, trace = read_log(folder / LOG).rpartition("Fatal Python error")
     for frame in FRAME.finditer(trace):
         file = Path(frame["file"])
@@ -252,7 +252,7 @@ def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
 
 
 def read_log(log: Path) -> str:
-    """What a log says: nothing where code of a ticket has removed it, or put a pipe without end there."""
+    """The text of a log; empty if code of a ticket removed it, or put a pipe there that never ends."""
     try:
         return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     except OSError:
@@ -262,25 +262,25 @@ def read_log(log: Path) -> str:
 def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     """Call a task's target with its payload and write what it returns, or why it failed; never returns.
 
-    ``server`` is the process that forked this one; this one dies with it.
+    This process dies with ``server``, the one that forked it.
     """
     _set_process(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != server:
         os._exit(1)
-    # The server gets the orphans of this task when it has ended, and so can tell them from those of others.
+    # Orphans stay below this worker until it ends, so that the server knows which task they belong to.
     _set_process(PR_SET_CHILD_SUBREAPER, 1)
     os.setsid()
-    # What is measured is left as it was, also where caches of compiled files are not ignored by git.
+    # Leave no caches of compiled files in the repository: git may not ignore them.
     sys.dont_write_bytecode = True
     folder = Path(order["folder"])
     with _exit_if_unwritable():
         folder.mkdir()
         _silence(folder / LOG)
-        # Temporary files are made where they go away with the task.
+        # Temporary files of the task are removed with its folder.
         temporary = folder / "tmp"
         temporary.mkdir()
         os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-    # CUDA has not started: the server asks for no GPU.
+    # CUDA reads this when it starts, and the server has not started it.
     if gpus:
         os.environ[VISIBLE_DEVICES] = ",".join(gpus)
     _limit_resources(int(order["memory"]))
@@ -290,7 +290,7 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
         outcome = {"value": getattr(import_module(module), function)(order["payload"])}
     except BaseException as error:
         outcome = {"error": _failure(error, order)}
-    # Messages and names may hold what no encoding has, such as half a surrogate pair.
+    # Messages and names may hold what cannot be encoded, such as half a surrogate pair.
     content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
     with _exit_if_unwritable():
         aside = folder / f"{RESULT}.part"
@@ -315,7 +315,7 @@ def _failure(error: BaseException, order: dict[str, Any]) -> str:
 
 @contextmanager
 def _exit_if_unwritable() -> Iterator[None]:
-    """End this process where there is no room, or no leave to write."""
+    """End this process if the disk is full or nothing may be written."""
     try:
         yield
     except OSError:
@@ -323,28 +323,28 @@ def _exit_if_unwritable() -> Iterator[None]:
 
 
 def _silence(log: Path) -> None:
-    """Send all output to a file, where a crash leaves its traceback too; there is nothing to read."""
+    """Send all output to a file, tracebacks of crashes too, and give the process nothing to read."""
     output = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in [(nothing, 0), (output, 1), (output, 2)]:
         os.dup2(source, target)
-    # Whoever keeps a pipe of the server makes it wait. Of numbers that a file may have there are a thousand
-    # million in some containers, so that only those that are open are looked at.
+    # A worker that kept a pipe of the server open would make the caller wait for ever. Some containers allow
+    # a thousand million open files, so only those that are open are closed.
     for file in list(Path("/dev/fd").iterdir()):
         if (descriptor := int(file.name)) > 2:
-            # That of the list is closed by now.
+            # The listing itself used one, which is closed by now.
             with suppress(OSError):
                 os.close(descriptor)
     faulthandler.enable(file=2)
 
 
 def _limit_resources(memory: int) -> None:
-    """No core dumps, no file without end, and ``memory`` bytes beyond what is in use."""
+    """Allow no core dumps, no huge files, and ``memory`` bytes more than are in use now."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     largest = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    # Private writable memory: a limit on address space would break OpenMP. Not every system tells it.
+    # Limit private writable memory: a limit on address space breaks OpenMP. Not every system reports it.
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmData"):

@@ -1,6 +1,6 @@
-"""What a worker can be asked to do: orders that JSON carries, and the functions that carry them out.
+"""What a worker can be asked to do: orders that JSON can carry, and the names of functions that obey them.
 
-The functions are named and not imported: the process that asks needs no torch.
+The functions are named and not imported, because the process that asks needs no torch.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ TIMING = "finding_tickets.measure.timing:time_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
 VISIBLE = "finding_tickets.measure.meter:visible_gpus"
-CALLED = "finding_tickets.measure.meter:gpus_called"
 DEVICES = "finding_tickets.measure.meter:gpu_names"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
-# Read by CUDA when it starts, which is after the fork.
+# CUDA reads it when it starts, which is after the fork.
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
-# Other names stand before ``fix``.
+# All other names stand before ``fix``.
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
 
 At = dict[str, int]
 
 
 class CannotMeasureError(Exception):
-    """A verifier, a variant or a meter that is not what it should be; the message names the file and why."""
+    """A verifier, a variant or a meter cannot be used; the message says which and why."""
 
 
 class WrongTargetError(Exception):
-    """Nothing of that name can be measured, or not when called like that; the message says how it can."""
+    """There is no such target, or it cannot be called like that; the message says how it can."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class FunctionPath:
 
 @dataclass(frozen=True)
 class ResultPair:
-    """A variant whose results are to equal another's, within ``tolerance`` where it is not None."""
+    """A variant whose results should equal those of ``target``, exactly or within ``tolerance``."""
 
     variant: str
     target: str
@@ -79,7 +78,7 @@ class Job:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The job that ``asdict`` made a payload of."""
+        """The job from what ``asdict`` made of it."""
         variants = {name: FunctionPath(**path) for name, path in payload["variants"].items()}
         pairs = tuple(ResultPair(**pair) for pair in payload["comparisons"])
         return cls(**{**payload, "variants": variants, "comparisons": pairs})
@@ -87,7 +86,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Code:
-    """Variants that are imported from one folder, which is absolute, and run in one process."""
+    """Variants that are imported from one folder, by its absolute path, and run in one process."""
 
     folder: str
     variants: dict[str, FunctionPath]
@@ -95,7 +94,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Question:
-    """Two variants to time at one point: how many times longer than the reference the subject takes."""
+    """How many times longer than the reference does the subject take, at one point?"""
 
     subject: str
     reference: str
@@ -120,7 +119,7 @@ class TimeJob:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The job that ``asdict`` made a payload of."""
+        """The job from what ``asdict`` made of it."""
         codes = tuple(
             Code(code["folder"], {name: FunctionPath(**path) for name, path in code["variants"].items()})
             for code in payload["codes"]
@@ -130,7 +129,7 @@ class TimeJob:
 
 
 def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
-    """The variants in ``folder``, relative to ``root``, by the names of their files: ``found`` first.
+    """The variants in ``folder``, which is relative to ``root``, by file name: ``found`` first.
 
     The function is the only public one that all files of the folder define. Files are read, never imported.
 

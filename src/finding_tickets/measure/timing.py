@@ -1,4 +1,4 @@
-"""Time the variants of a ticket by turns, without any counting: one process for each revision's code.
+"""Time the variants of a ticket in turns, without counting, in one process for each revision's code.
 
 The interval of a ratio is one of order statistics for the median: it supposes nothing about how times are
 distributed (H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1).
@@ -29,38 +29,38 @@ from finding_tickets.measure.run import Replace
 from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob
 from finding_tickets.measure.workloads import Point, Workload
 
-# How many times each variant is timed at a point, if there is time for that.
+# How often each variant is timed at a point, if time allows.
 ROUNDS = 64
-# How likely it may be, at most, that any interval of a ticket misses the median of its ratio.
+# The probability, at most, that any interval of a ticket misses the median of its ratio.
 DOUBT = 0.01
 # Runs of each variant before the rounds: the first ones load, compile and fill caches.
 WARM_UPS = 2
-# Runs of nothing, of whose times the median is taken.
+# Runs of nothing; the median of their times counts.
 EMPTY_RUNS = 9
-# How many times longer the longer of two variants must take than a run of nothing, so that what a run takes
-# besides moves a ratio by 1/20 at most.
+# The longer of two variants must take so many times as long as a run of nothing: then the overhead of a run
+# changes a ratio by at most 1/20.
 LEAST_WORK = 20
-# Added to the workload's own seed, which counting used with the one after it.
+# Added to the workload's seed: counting has used that and the next one.
 FIRST_SEED = 2
 
 Clock = Callable[[], float]
-# Asks a timer, here or in another process, for one of its methods with its arguments.
+# Calls a method of a timer, by its name, in this process or in another.
 Ask = Callable[..., Any]
 # The subject, whose time is divided, and the reference.
 Pair = tuple[str, str]
 
 
-# Stands in an answer where an interval does.
+# Stands in an answer for an interval that is not known.
 UNKNOWN = {"ratio": None, "low": None, "high": None, "rounds": 0}
 
 
 class VariantRaisedError(Exception):
-    """A variant ended a run with an exception: which one, where, and what that says."""
+    """A variant raised; the message says which one, at which point, and what."""
 
 
 @dataclass(frozen=True)
 class RatioInterval:
-    """The median of a ratio over some rounds, and between which ratios it lies but for the doubt allowed."""
+    """The median of a ratio over some rounds, and an interval that holds the true median."""
 
     ratio: float
     low: float
@@ -80,8 +80,8 @@ def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
 def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) -> list[dict[str, Any]]:
     """What a ``Timing`` is made of, for each question of a job.
 
-    ``prepare`` is called in each process before any code is loaded. It returns what may give other functions
-    for variants, once they are.
+    ``prepare`` is called in each process before any code is loaded; what it returns may replace the variants
+    after that.
 
     Raises:
         CannotMeasureError: Code cannot be loaded, or ends the process that it runs in.
@@ -97,11 +97,11 @@ def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) ->
 def answer_questions(
     job: TimeJob, timers: Mapping[str, Ask], clock: Clock = perf_counter
 ) -> Iterator[dict[str, Any]]:
-    """The answers to a job's questions, point by point; the time that one point leaves goes to the next.
+    """Answer a job's questions point by point; time that one point does not need goes to the next.
 
-    ``timers`` are those that run each variant: a ``LocalTimer``, or one in another process.
+    ``timers`` has for each variant the timer that runs it, in this process or in another.
     """
-    # All pairs of a point share their rounds: a variant that is in two of them runs once.
+    # All pairs of a point share their rounds: a variant in two pairs runs once.
     at_point: dict[str, list[Question]] = {}
     for question in job.questions:
         at_point.setdefault(repr(question.at), []).append(question)
@@ -132,9 +132,9 @@ def compare_times(
 ) -> dict[Pair, RatioInterval | str]:
     """How the times of each pair compare at a point, or why that is not known.
 
-    Every round runs each variant once, on data of its own, and in the opposite order of the round before, so
-    that what else the machine does falls on all alike. No round begins after the ``deadline`` by ``clock``.
-    ``doubt`` is how likely each interval may miss.
+    Every round runs each variant once, on data of its own, in the opposite order of the round before: what
+    else the machine does then affects all variants alike. No round begins after the ``deadline``, a time of
+    ``clock``. ``doubt`` is the probability with which each interval may miss.
     """
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
     ask = timers[names[0]]
@@ -183,10 +183,10 @@ def confidence_interval(ratios: Sequence[float], doubt: float) -> RatioInterval 
 
 
 def waiting() -> Clock:
-    """What tells how many seconds this thread has waited for a processor, while others had it.
+    """A clock of the seconds that this thread has waited for a processor that others had.
 
-    That prolongs long runs more often than short ones, and says nothing about them. Where the system does not
-    tell, it is always 0. Source: schedstat in the kernel's documentation of its scheduler.
+    Long runs wait more often than short ones, which says nothing about the code. If the system does not
+    report it, the clock stays at 0. Source: schedstat in the kernel's documentation of its scheduler.
     """
     try:
         file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
@@ -199,7 +199,7 @@ def waiting() -> Clock:
 class LocalTimer:
     """Runs variants in this process, on the device ``cuda`` or ``cpu``.
 
-    What ``waited`` adds up during a run is no part of its time; ``float()`` is 0.
+    The time that passes on the clock ``waited`` is subtracted; by default that is always ``float()``, 0.
     """
 
     workload: Workload
@@ -210,7 +210,7 @@ class LocalTimer:
     waited: Clock = float
 
     def ask(self, method: str, *given: Any) -> Any:
-        """What one of the methods below returns."""
+        """Call one of the methods below."""
         return getattr(self, method)(*given)
 
     def variants(self) -> list[str]:
@@ -229,7 +229,7 @@ class LocalTimer:
         return seconds
 
     def empty(self, at: At) -> float:
-        """The seconds that a run of nothing takes: the median of several, each with arguments of its own."""
+        """The median of the seconds that several runs of nothing take, each with fresh arguments."""
 
         def nothing(*_: Any) -> None:
             pass
@@ -238,7 +238,7 @@ class LocalTimer:
         return median(self._time(idle, nothing, at, number)[0] for number in range(EMPTY_RUNS))
 
     def cannot_time(self, at: At) -> str | None:
-        """Why nothing can be timed at a point; None where it can."""
+        """Why nothing can be timed at a point; None if it can."""
         point = Point(**at)
         if self.device == "cpu":
             devices = self.workload.devices(point)
@@ -258,7 +258,7 @@ class LocalTimer:
             return self.clock() - start - waited, error
 
     def _finish(self, point: Point) -> None:
-        """Let the devices finish: what a run asked of them is part of it."""
+        """Wait for the devices: their work is part of the run."""
         if self.device == "cuda":
             for index in range(max(1, self.workload.devices(point))):
                 torch.cuda.synchronize(index)
@@ -266,8 +266,8 @@ class LocalTimer:
 
 @contextmanager
 def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> Iterator[Ask]:
-    """A timer in a process of its own, which ends with the context; asking raises what the timer raised."""
-    # This worker has torch loaded, and a fork of it has too.
+    """A timer in a process of its own, which ends with the context; what the timer raises is raised here."""
+    # A fork of this process has torch loaded too.
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe()
     process = fork.Process(target=_serve, args=(theirs, job, code, prepare), daemon=True)
@@ -294,7 +294,7 @@ def _process(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) ->
 
 
 def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> None:
-    """Load the code and do what is asked for, until nothing is."""
+    """Load the code when the first call comes, and answer calls until the caller ends."""
     timer: LocalTimer | None = None
     while order := connection.recv():
         answer: tuple[Any, Exception | None]
@@ -310,12 +310,12 @@ def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[
 
 def _load_timer(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None) -> LocalTimer:
     folder = Path(code.folder)
-    # One thread, as in counting: what else runs on this machine disturbs one less than all.
+    # One thread, as in counting: other programs on this machine disturb one thread less than several.
     torch.set_num_threads(1)
     replace_functions = prepare() if prepare else dict
     workload = load_workload(job.verifier, Path(job.root), folder)
     loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
-    # A GPU goes on while the host waits, so that nothing can be taken off there.
+    # A GPU works on while the host waits for a processor, so that nothing is subtracted there.
     waited = waiting() if job.device == "cpu" else float
     return LocalTimer(workload, replace_functions(loaded), job.device, folder, waited=waited)

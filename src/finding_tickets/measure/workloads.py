@@ -56,7 +56,7 @@ class Point(Mapping[str, int]):
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """How to make the work for every variant of a ticket; it says nothing of what should come out.
+    """How to make the work for every variant of a ticket; it says nothing about what should come out.
 
     Attributes:
         ticket: The ticket's ID.
@@ -92,23 +92,23 @@ class Workload:
 
 
 class StandIn:
-    """Can be called, entered, iterated over and derived from, has every attribute, and does nothing."""
+    """Has every attribute; can be called, entered, iterated over and derived from; does nothing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Take whatever it is given."""
 
     def __getattr__(self, name: str) -> Any:
-        # What Python itself looks for, a version or a way to copy, is not there.
+        # Python itself and libraries look for these, a version for example, and can do without.
         if name.startswith("__"):
             raise AttributeError(name)
         return StandIn()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Nothing again, or the function that it is to decorate."""
+        """A stand-in again, or the function to decorate."""
         return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else StandIn()
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """What a class derives from that names this as a base: of several each needs a class of its own."""
+        """The real base of a class that derives from this; each is a new one, since bases must differ."""
         return (type("StandIn", (StandIn,), {}),)
 
     def __instancecheck__(self, value: object) -> bool:

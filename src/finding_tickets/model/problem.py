@@ -12,6 +12,7 @@ REMEDIATION_RULES = "remediation-"
 """How the names of the rules about a Remediation begin: a document that breaks one is not measured."""
 
 
+# A dataclass, no pydantic model: the index keeps problems, and a list from the index loads no pydantic.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
     """One message about one place.

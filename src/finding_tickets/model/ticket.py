@@ -234,6 +234,7 @@ class Ticket(Record):
     id: Field[str]
     title: Field[str]
     metadata: dict[str, Text]
+    # None: the ticket has no such value. A field whose value is None: what it has is no word of the register.
     severity: Field[Severity | None] | None
     status: Field[Status | None] | None
     outcome: Field[Outcome | None] | None

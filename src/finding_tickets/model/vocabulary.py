@@ -128,6 +128,7 @@ Words = Mapping[str, tuple[str, ...]]
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
 
 
+# The same labels and words stand in every document.
 @lru_cache(maxsize=4096)
 def squeeze(text: str) -> str:
     """``text`` without case, spaces and punctuation, so that spellings can be compared."""
@@ -145,6 +146,7 @@ class Spelled(dict[str, tuple[str, ...]]):
     @cached_property
     def by_spelling(self) -> dict[str, str]:
         """The word of each spelling, the first of several."""
+        # Where two words share a spelling, the first of them is to win, so it comes last.
         return dict(reversed(self.spellings))
 
 
@@ -209,6 +211,7 @@ class Vocabulary:
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
 
     def __post_init__(self) -> None:
+        # A register looks words up many thousand times: each table is prepared once.
         for name, words in vars(self).items():
             if isinstance(words, Mapping):
                 object.__setattr__(self, name, spelled(words))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
+from typing import Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
 from finding_tickets.documents.reading import Document
@@ -26,6 +28,12 @@ Check = Callable[[str, Vocabulary], str]
 """A value as it is to be written; raises a ``ValueError`` that says what it should be."""
 Step = Callable[[DocumentEdit], None]
 """A part of an edit: it changes the document, or raises and nothing is written."""
+P = ParamSpec("P")
+
+
+def as_step(change: Callable[Concatenate[DocumentEdit, P], None]) -> Callable[P, Step]:
+    """Take the arguments of a change now, and the document when its file is locked."""
+    return lambda *values, **named: lambda edit: change(edit, *values, **named)
 
 
 @dataclass(frozen=True)
@@ -47,17 +55,14 @@ class MetadataKey:
     required: bool = False
 
 
-def _word(words_of: Callable[[Vocabulary], Words]) -> Check:
-    def check(value: str, vocabulary: Vocabulary) -> str:
-        words = words_of(vocabulary)
-        word = word_for(value, words)
-        # A register that has chosen no agents or domains takes any.
-        if word is None and words:
-            raise ValueError(f"one of {', '.join(words)}")
-        # A register's own spelling of a word is as good as the word; its case is not.
-        return word if word and squeeze(word) == squeeze(value) else value
-
-    return check
+def _word(value: str, vocabulary: Vocabulary, words: str) -> str:
+    known: Words = getattr(vocabulary, words)
+    word = word_for(value, known)
+    # A register that has chosen no agents or domains takes any.
+    if word is None and known:
+        raise ValueError(f"one of {', '.join(known)}")
+    # A register's own spelling of a word is as good as the word; its case is not.
+    return word if word and squeeze(word) == squeeze(value) else value
 
 
 def _number(value: str, _: Vocabulary) -> str:
@@ -74,11 +79,11 @@ def _day(value: str, _: Vocabulary) -> str:
 
 
 KEYS: Mapping[str, MetadataKey] = {
-    "severity": MetadataKey(("Severity",), "severity", _word(lambda words: words.severities), required=True),
-    "status": MetadataKey(("Status",), "status", _word(lambda words: words.statuses), required=True),
+    "severity": MetadataKey(("Severity",), "severity", partial(_word, words="severities"), required=True),
+    "status": MetadataKey(("Status",), "status", partial(_word, words="statuses"), required=True),
     "batch": MetadataKey(("Batch",), "batch", _number),
-    "agent": MetadataKey(("Agent",), "agent", _word(lambda words: words.agents)),
-    "domain": MetadataKey(("Domain",), "domains", _word(lambda words: words.domains), several=True),
+    "agent": MetadataKey(("Agent",), "agent", partial(_word, words="agents")),
+    "domain": MetadataKey(("Domain",), "domains", partial(_word, words="domains"), several=True),
     "assignee": MetadataKey(("Assignee",), "assignee"),
     "created": MetadataKey(("Created", "Date Discovered", "Date"), "created", _day),
     "updated": MetadataKey(("Updated",), "updated", _day),
@@ -106,24 +111,21 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
     return FileEdit(row.path, make)
 
 
-def setting(name: str, given: Sequence[str]) -> Step:
+@as_step
+def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
     """Give a row of the metadata new values; a status by the rules of its states alone.
 
     Raises (the step does):
         UsageError: The key is not known, a value is not what it takes, or the status cannot become that.
         BadDataError: The value cannot be written so that it reads back.
     """
-
-    def step(edit: DocumentEdit) -> None:
-        known, key = _key_for(name, edit.document)
-        values = _values_for(known, key, given, edit.vocabulary)
-        if key is KEYS["status"]:
-            current, wanted = status_of(edit.document), word_for(values[0], edit.vocabulary.statuses)
-            if current != wanted:
-                check_transition(current, "set", Status(wanted or ""))
-        write_row(edit, key, values)
-
-    return step
+    known, key = _key_for(name, edit.document)
+    values = _values_for(known, key, given, edit.vocabulary)
+    if key is KEYS["status"]:
+        current, wanted = status_of(edit.document), word_for(values[0], edit.vocabulary.statuses)
+        if current != wanted:
+            check_transition(current, "set", Status(wanted or ""))
+    write_row(edit, key, values)
 
 
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
@@ -137,10 +139,7 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     if labels & edit.labels:
         raise UsageError(f"{key.labels[0]} is set twice", hint="make the changes one by one")
     edit.labels |= labels
-
-    def expected(document: Document) -> bool:
-        return _reads(document, key, values, edit.vocabulary)
-
+    expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
     if expected(edit.document) or (not values and row_of(edit.page, key.labels) is None):
         return
     # What a resolution amounts to is read in the light of the status.
@@ -149,53 +148,44 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     edit.change(what, set_row(edit.page, key.labels, values), expected, fields, labels)
 
 
-def relating(other: str, kind: Relationship, note: str = "") -> Step:
+@as_step
+def relating(edit: DocumentEdit, other: str, kind: Relationship, note: str = "") -> None:
     """Name another ticket among the related findings."""
-
-    def step(edit: DocumentEdit) -> None:
-        if not isinstance(edit.document, Ticket):
-            message = f"{edit.document.id.value} is a review, which has no list of related findings"
-            raise UsageError(message)
-        before = _relations(edit.document)
-        if (other, kind) in before:
-            return
-
-        def expected(document: Document) -> bool:
-            # A table without a column for it says that they are related, whatever else is said below it.
-            rest = _relations(document) - {(other, kind), (other, Relationship.RELATED)}
-            is_named = (other, kind) in _relations(document)
-            return is_named and rest == {each for each in before if each[0] != other}
-
-        tries = relate(edit.page, edit.document.related, RelationLink(other, kind, note))
-        edit.change(f"the relation to {other}", tries, expected, ["related", TITLES])
-
-    return step
+    if not isinstance(edit.document, Ticket):
+        raise UsageError(f"{edit.document.id.value} is a review, which has no list of related findings")
+    before = _relations(edit.document)
+    if (other, kind) in before:
+        return
+    named = {each for each in before if each[0] != other} | {(other, kind)}
+    # A table without a column for it says that they are related, whatever else is said below it.
+    ways = (named, named | {(other, Relationship.RELATED)})
+    tries = relate(edit.page, edit.document.related, RelationLink(other, kind, note))
+    what, fields = f"the relation to {other}", ["related", TITLES]
+    edit.change(what, tries, lambda document: _relations(document) in ways, fields)
 
 
-def ticking(numbers: Sequence[int], done: bool) -> Step:
+@as_step
+def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     """Tick items of the verification checklist, counted from 1, or clear their boxes."""
-
-    def step(edit: DocumentEdit) -> None:
-        items = edit.document.checklist
-        for number in numbers:
-            if not 1 <= number <= len(items):
-                hint = f"it has {len(items)}" if items else "it has no checklist"
-                raise UsageError(f"{edit.document.id.value} has no item {number}", hint=hint)
-        wanted = [done if number in numbers else item.done for number, item in enumerate(items, 1)]
-        changed = [item for item, is_done in zip(items, wanted, strict=True) if item.done is not is_done]
-        if not changed:
-            return
-        splices = [tick(edit.page, item, done) for item in changed]
-        # A resolution may have items of its own, and the categories are boxes as well.
-        around = (touched(edit.document, splice.start, splice.end) for splice in splices)
-        fields = {"checklist", "categories"}.union(*around)
-
-        def expected(document: Document) -> bool:
-            return [item.done for item in document.checklist] == wanted
-
-        edit.change("the boxes of the checklist", [splices], expected, fields)
-
-    return step
+    items = edit.document.checklist
+    for number in numbers:
+        if not 1 <= number <= len(items):
+            hint = f"it has {len(items)}" if items else "it has no checklist"
+            raise UsageError(f"{edit.document.id.value} has no item {number}", hint=hint)
+    wanted = [done if number in numbers else item.done for number, item in enumerate(items, 1)]
+    changed = [item for item, is_done in zip(items, wanted, strict=True) if item.done is not is_done]
+    if not changed:
+        return
+    splices = [tick(edit.page, item, done) for item in changed]
+    # A resolution may have items of its own, and the categories are boxes as well.
+    around = (touched(edit.document, splice.start, splice.end) for splice in splices)
+    fields = {"checklist", "categories"}.union(*around)
+    edit.change(
+        "the boxes of the checklist",
+        [splices],
+        lambda document: [item.done for item in document.checklist] == wanted,
+        fields,
+    )
 
 
 def one_line(what: str, text: str) -> str:

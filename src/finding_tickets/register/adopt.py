@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -61,19 +61,22 @@ def survey(root: Path) -> Survey:
     # The Markdown files of the folders that are configured, else all of the repository's own.
     folders = [root / folder for folder in config.tickets] if configured else [root]
     own = None if configured else repository_files(root)
-    files = [
-        file
-        for file in markdown_files(root, folders, [], largest=config.largest_file)
-        if (
-            file.path in own
-            if own is not None
-            else FOREIGN_FOLDERS.isdisjoint(PurePosixPath(file.path).parts)
-        )
-    ]
+    files = list(markdown_files(root, folders, [], largest=config.largest_file))
+    if own is None:
+        files = [each for each in files if FOREIGN_FOLDERS.isdisjoint(PurePosixPath(each.path).parts)]
+    else:
+        files = [each for each in files if each.path in own]
     documents, problems = _read(files, config.vocabulary)
-    pattern, unfit = (None, ()) if configured else _pattern_for(files, problems)
-    if pattern:
-        documents, _ = _read(files, Vocabulary(id_pattern=pattern))
+    pattern, unfit = None, tuple[str, ...]()
+    strange = {problem.file for problem in problems if problem.rule == _UNFIT}
+    if strange and not configured:
+        # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
+        unfit = tuple(document.id.value for document in documents if document.path in strange)
+        shapes = dict.fromkeys(map(_shape, unfit))
+        wider = f"(?:{'|'.join([ID_PATTERN, *shapes])})"
+        again, left = _read(files, Vocabulary(id_pattern=wider))
+        if len(shapes) <= MOST_SHAPES and all(problem.rule != _UNFIT for problem in left):
+            documents, pattern, unfit = again, wider, ()
     numbers = Counter(parts.series for each in documents if (parts := numbered(each.id.value)))
     paths = [document.path for document in documents]
     if configured:
@@ -102,18 +105,6 @@ def _read(files: Iterable[File], vocabulary: Vocabulary) -> tuple[list[Document]
     return documents, problems
 
 
-def _pattern_for(files: Collection[File], problems: Iterable[Problem]) -> tuple[str | None, tuple[str, ...]]:
-    """A pattern that fits the IDs which the usual one does not, and those that are left without one."""
-    strange = {problem.file for problem in problems if problem.rule == _UNFIT}
-    if not strange:
-        return None, ()
-    ids = [document.id.value for document in _read([f for f in files if f.path in strange], Vocabulary())[0]]
-    shapes = dict.fromkeys(map(_shape, ids))
-    pattern = f"(?:{'|'.join([ID_PATTERN, *shapes])})"
-    still = _read(files, Vocabulary(id_pattern=pattern))[1] if len(shapes) <= MOST_SHAPES else problems
-    return (None, tuple(ids)) if any(each.rule == _UNFIT for each in still) else (pattern, ())
-
-
 def _shape(document_id: str) -> str:
     """A pattern for IDs that are made like this one: any letters for its letters, any number for a number."""
     form = re.sub("[A-Za-z]+", "A", re.sub("[0-9]+", "0", document_id))
@@ -128,19 +119,20 @@ def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
     """
     all_below, documents_below = _below(files), _below(documents)
     directly = Counter(_parent(path) for path in documents)
-
-    def chosen(folder: str) -> Iterator[str]:
+    found, waiting = [], ["."]
+    while waiting:
+        folder = waiting.pop()
         most = folder != "." and 2 * documents_below[folder] > all_below[folder]
         if most or directly[folder]:
-            yield folder
-            return
-        for below in sorted(name for name in documents_below if name != "." and _parent(name) == folder):
-            yield from chosen(below)
-
-    found = {name: documents_below[name] for name in chosen(".")}
+            found.append(folder)
+        else:
+            waiting += (name for name in documents_below if name != "." and _parent(name) == folder)
     outcomes = Vocabulary().outcomes
-    order = sorted(found, key=lambda name: (bool(word_for(PurePosixPath(name).name, outcomes)), -found[name]))
-    return {name: found[name] for name in order}
+
+    def order(folder: str) -> tuple[bool, int, str]:
+        return bool(word_for(PurePosixPath(folder).name, outcomes)), -documents_below[folder], folder
+
+    return {folder: documents_below[folder] for folder in sorted(found, key=order)}
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.edit.splices import Splices
@@ -14,7 +15,7 @@ from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
-from finding_tickets.register.actions import KEYS, MetadataKey, Step, ticking, write_row
+from finding_tickets.register.actions import KEYS, MetadataKey, as_step, ticking, write_row
 from finding_tickets.register.disposition import REOPENED_AS, SETTLED_AS, check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched
 from finding_tickets.register.index import Row, outcome_of
@@ -62,7 +63,8 @@ class Closing:
         return [*lines, f"**Reason:** {self.reason}"] if self.reason else lines
 
 
-def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
+@as_step
+def closing(edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> None:
     """Close a ticket.
 
     Raises (the step does):
@@ -70,68 +72,55 @@ def closing(wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> Step:
         GateError: It is to be closed as fixed, and no measurement shows that it is.
         BadDataError: The document cannot be edited so that it reads back.
     """
-
-    def step(edit: DocumentEdit) -> None:
-        ticket, status = _ticket(edit), SETTLED_AS[wanted.outcome]
-        check_transition(status_of(ticket), "close", status)
-        verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
-        if verdict and not wanted.forced:
-            # Nothing is called fixed that no measurement shows to be fixed.
-            if verdict is not Verdict.VERIFIED:
-                message = f"{ticket.id.value} is {verdict}, not verified: it stays open"
-                hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
-                raise GateError(message, hint=hint)
-            if ticket.remediation and ticket.remediation.decision == "keep":
-                message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
-                raise GateError(message, hint="--as wont-fix, or --force with a --reason")
-        write_row(edit, KEYS["status"], [status])
-        if row_of(edit.page, _RESOLUTION.labels):
-            write_row(edit, _RESOLUTION, [wanted.outcome])
-        if verdict is Verdict.VERIFIED:
-            ticking(_answered(ticket), True)(edit)
-
-        def expected(document: Document) -> bool:
-            recorded = _has_section(document, _CLOSED, f"**Closed:** {wanted.today.isoformat()}")
-            return outcome_of(document) is wanted.outcome and recorded
-
-        # A record of another outcome is of the past.
-        is_outdated = outcome_of(ticket) not in {None, wanted.outcome}
-        tries = _records(edit, wanted.record(verdict), is_outdated)
-        fields = _FIELDS.union(*_read_from(edit, _resolutions(edit)))
-        edit.change(f"the resolution {wanted.outcome}", tries, expected, fields)
-
-    return step
+    ticket, status = _ticket(edit), SETTLED_AS[wanted.outcome]
+    check_transition(status_of(ticket), "close", status)
+    verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
+    if verdict and not wanted.forced:
+        # Nothing is called fixed that no measurement shows to be fixed.
+        if verdict is not Verdict.VERIFIED:
+            message = f"{ticket.id.value} is {verdict}, not verified: it stays open"
+            hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
+            raise GateError(message, hint=hint)
+        if ticket.remediation and ticket.remediation.decision == "keep":
+            message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
+            raise GateError(message, hint="--as wont-fix, or --force with a --reason")
+    write_row(edit, KEYS["status"], [status])
+    if row_of(edit.page, _RESOLUTION.labels):
+        write_row(edit, _RESOLUTION, [wanted.outcome])
+    if verdict is Verdict.VERIFIED:
+        ticking(_answered(ticket), True)(edit)
+    resolutions = _resolutions(edit)
+    # A record of another outcome is of the past.
+    is_outdated = outcome_of(ticket) not in {None, wanted.outcome}
+    tries = _records(edit, resolutions, wanted.record(verdict), is_outdated)
+    closed = f"**Closed:** {wanted.today.isoformat()}"
+    expected = partial(_records_outcome, outcome=wanted.outcome, title=_CLOSED, text=closed)
+    edit.change(f"the resolution {wanted.outcome}", tries, expected, _fields_of(edit, resolutions))
 
 
-def reopening(reason: str, today: date) -> Step:
+@as_step
+def reopening(edit: DocumentEdit, reason: str, today: date) -> None:
     """Open a ticket again; what closed it is kept under a heading that says it is of the past.
 
     Raises (the step does):
         UsageError: It is not closed, or it is a review.
         BadDataError: The document cannot be edited so that it reads back.
     """
-
-    def step(edit: DocumentEdit) -> None:
-        ticket = _ticket(edit)
-        check_transition(status_of(ticket), "reopen", REOPENED_AS)
-        write_row(edit, KEYS["status"], [REOPENED_AS])
-        # Before the sections of the past are marked: their items are read no more after that.
-        ticking(_answered(ticket), False)(edit)
-        _mark_earlier(edit, _resolutions(edit))
-        body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
-        while stated := _stating(edit):
-            if isinstance(stated, DocumentPart):
-                _mark_earlier(edit, [stated])
-            else:
-                body.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
-                write_row(edit, MetadataKey((stated,)), [])
-
-        def expected(document: Document) -> bool:
-            return outcome_of(document) is None and _has_section(document, _REOPENED, body[-1])
-
-        edit.change("the reopening", add_section(edit.page, _REOPENED, body, _BEFORE), expected, _FIELDS)
-
-    return step
+    ticket = _ticket(edit)
+    check_transition(status_of(ticket), "reopen", REOPENED_AS)
+    write_row(edit, KEYS["status"], [REOPENED_AS])
+    # Before the sections of the past are marked: their items are read no more after that.
+    ticking(_answered(ticket), False)(edit)
+    _mark_earlier(edit, _resolutions(edit))
+    body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
+    while stated := _stating(edit):
+        if isinstance(stated, DocumentPart):
+            _mark_earlier(edit, [stated])
+        else:
+            body.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
+            write_row(edit, MetadataKey((stated,)), [])
+    expected = partial(_records_outcome, outcome=None, title=_REOPENED, text=body[-1])
+    edit.change("the reopening", add_section(edit.page, _REOPENED, body, _BEFORE), expected, _FIELDS)
 
 
 def original_of(duplicate: Row, original: Row) -> Row:
@@ -170,30 +159,27 @@ def _resolutions(edit: DocumentEdit) -> list[DocumentPart]:
     return [part for part in below if part.kind is SectionKind.RESOLUTION]
 
 
-def _read_from(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> list[Iterator[str]]:
-    """The fields that are read from sections, and may be read no more when these are of the past."""
-    return [touched(edit.document, part.start, part.end) for part in parts]
-
-
-def _earlier(parts: Sequence[DocumentPart]) -> Splices:
-    return [mark_earlier(part.heading) for part in parts if part.heading]
+def _fields_of(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> frozenset[str]:
+    """The fields that may be read no more when these sections are of the past."""
+    return _FIELDS.union(*(touched(edit.document, part.start, part.end) for part in parts))
 
 
 def _mark_earlier(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> None:
     """Keep sections as what was true once."""
-    fields = _FIELDS.union(*_read_from(edit, parts))
-    edit.change("that a section is of the past", [_earlier(parts)], lambda _: True, fields)
+    splices = [mark_earlier(part.heading) for part in parts if part.heading]
+    fields = _fields_of(edit, parts)
+    edit.change("that a section is of the past", [splices], lambda _: True, fields)
 
 
-def _records(edit: DocumentEdit, lines: Sequence[str], is_outdated: bool) -> Iterator[Splices]:
+def _records(
+    edit: DocumentEdit, resolutions: Sequence[DocumentPart], lines: Sequence[str], is_outdated: bool
+) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
-    resolutions = _resolutions(edit)
-    earlier = _earlier(resolutions)
-    if not is_outdated:
-        for part in resolutions[:1]:
-            if part.heading and part.name == _CLOSED.lower():
-                yield add_below(edit.page, part.heading, lines)
-    for marked in ([], earlier) if not is_outdated else (earlier,):
+    first = resolutions[0] if resolutions else None
+    if first and first.heading and first.name == _CLOSED.lower() and not is_outdated:
+        yield add_below(edit.page, first.heading, lines)
+    earlier = [mark_earlier(part.heading) for part in resolutions if part.heading]
+    for marked in (earlier,) if is_outdated else ((), earlier):
         for added in add_section(edit.page, _CLOSED, lines, _BEFORE):
             yield [*marked, *added]
 
@@ -212,7 +198,7 @@ def _stating(edit: DocumentEdit) -> str | DocumentPart | None:
     return next((part for part in parts if part.heading and not part.title.startswith(EARLIER)), None)
 
 
-def _has_section(document: Document, title: str, text: str) -> bool:
-    return any(
-        each.title.casefold() == title.casefold() and text in each.body.raw for each in document.sections
-    )
+def _records_outcome(document: Document, outcome: Outcome | None, title: str, text: str) -> bool:
+    """Whether a document has this outcome, and a section of this title that says so."""
+    titled = (each.body.raw for each in document.sections if each.title.casefold() == title.casefold())
+    return outcome_of(document) is outcome and any(text in body for body in titled)

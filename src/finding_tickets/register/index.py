@@ -365,8 +365,9 @@ def hint_for(ids: Sequence[str], wanted: str) -> str:
 def _current(rows: Sequence[Row], verdicts: Verdicts) -> dict[str, CurrentVerdict]:
     """The verdict on each document that there is evidence on."""
     found: dict[str, CurrentVerdict] = {}
-    verdicts.resolve(dict.fromkeys(name for row in rows if row.code for name in row.code.revisions))
-    for row in rows:
+    measured = [row for row in rows if verdicts.has_evidence(row.id)]
+    verdicts.resolve(dict.fromkeys(name for row in measured if row.code for name in row.code.revisions))
+    for row in measured:
         try:
             current = verdicts.current(row.id, row.code)
         except BadDataError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints, ValidationError
 from pydantic import Field as Default
@@ -13,12 +13,17 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Record
 from finding_tickets.model.vocabulary import Relationship, Severity, Status
 
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split())), StringConstraints(min_length=1)]
 
 
-Line = Annotated[str, AfterValidator(_one_line), StringConstraints(min_length=1)]
+# Where pydantic's messages speak of Python: the same in the words of JSON.
+_REASONS = {
+    "extra_forbidden": "there is no such key",
+    "missing": "is missing",
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+    "model_type": "must be an object",
+}
 
 
 class Place(Record):
@@ -73,9 +78,9 @@ def read_drafts(text: str, source: str) -> list[Draft]:
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise BadDataError(f"not JSON: {error}", file=source, line=line) from None
-    objects = value if isinstance(value, list) else [value]
-    places = [f"[{number}]" for number in range(len(objects))] if isinstance(value, list) else [""]
-    return [draft_of(item, source, place) for item, place in zip(objects, places, strict=True)]
+    if not isinstance(value, list):
+        return [draft_of(value, source)]
+    return [draft_of(item, source, f"[{number}]") for number, item in enumerate(value)]
 
 
 def draft_of(value: object, source: str, place: str = "") -> Draft:
@@ -87,22 +92,11 @@ def draft_of(value: object, source: str, place: str = "") -> Draft:
     try:
         return Draft.model_validate(value)
     except ValidationError as error:
-        wrong = "; ".join(f"{_path(place, detail['loc'])}{_reason(detail)}" for detail in error.errors())
-        raise BadDataError(wrong, file=source, hint=f"keys: {', '.join(Draft.model_fields)}") from None
-
-
-def _path(place: str, location: tuple[int | str, ...]) -> str:
-    path = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return f"{path.removeprefix('.')}: " if path else ""
-
-
-def _reason(detail: Any) -> str:
-    """Pydantic's message in the words of JSON, where it speaks of Python."""
-    words = {
-        "extra_forbidden": "there is no such key",
-        "missing": "is missing",
-        "too_short": "must not be empty",
-        "string_too_short": "must not be empty",
-        "model_type": "must be an object",
-    }
-    return words.get(detail["type"]) or re.sub(r"^Input should be", "must be", detail["msg"])
+        wrong = []
+        for detail in error.errors():
+            keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in detail["loc"])
+            path = (place + "".join(keys)).removeprefix(".")
+            reason = _REASONS.get(detail["type"]) or re.sub(r"^Input should be", "must be", detail["msg"])
+            wrong.append(f"{path}: {reason}" if path else reason)
+        hint = f"keys: {', '.join(Draft.model_fields)}"
+        raise BadDataError("; ".join(wrong), file=source, hint=hint) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,17 +69,15 @@ class Graph:
 def graph(relations: Relations, rows: Iterable[Row]) -> Graph:
     """The relations of ``rows``, whatever document they lead to, and the cycles that ``rows`` are part of."""
     chosen = {row.id.casefold() for row in rows}
-
-    def touches(names: Iterable[str]) -> bool:
-        return any(name.casefold() in chosen for name in names)
-
-    edges = tuple(edge for edge in relations.edges if touches((edge.source, edge.target)))
-    names = dict.fromkeys(name for edge in edges for name in (edge.source, edge.target))
-    return Graph(
-        tuple(GraphNode(name, relations.rows.get(name.casefold()), touches([name])) for name in names),
-        edges,
-        tuple(cycle for cycle in cycles(relations.edges) if touches(cycle)),
-    )
+    ends = ((edge, {edge.source.casefold(), edge.target.casefold()}) for edge in relations.edges)
+    edges = tuple(edge for edge, names in ends if names & chosen)
+    nodes = {
+        name: GraphNode(name, relations.rows.get(name.casefold()), name.casefold() in chosen)
+        for edge in edges
+        for name in (edge.source, edge.target)
+    }
+    found = (each for each in cycles(relations.edges) if not chosen.isdisjoint(map(str.casefold, each)))
+    return Graph(tuple(nodes.values()), edges, tuple(found))
 
 
 def relations(rows: Iterable[Row]) -> Relations:
@@ -87,30 +85,24 @@ def relations(rows: Iterable[Row]) -> Relations:
     documents: dict[str, Row] = {}
     stated: dict[tuple[str, Relationship, str], list[str]] = {}
     for row in rows:
-        documents.setdefault(row.id.casefold(), row)
+        here = row.id.casefold()
+        documents.setdefault(here, row)
         for other, word in row.related:
-            edge = _directed(row.id.casefold(), Relationship(word), other.casefold(), stated)
-            stated.setdefault(edge, []).append(row.id.casefold())
-
-    def spelt(name: str) -> str:
-        return documents[name].id if name in documents else name.upper()
-
-    edges = (
-        Edge(spelt(source), relationship, spelt(target), tuple(map(spelt, dict.fromkeys(by))))
-        for (source, relationship, target), by in stated.items()
-    )
+            there, relationship = other.casefold(), Relationship(word)
+            edge = (here, relationship, there)
+            # As both ends would have it: from the blocker, or as the other one stated it before.
+            if relationship is Relationship.BLOCKED_BY:
+                edge = (there, Relationship.BLOCKS, here)
+            elif relationship is not Relationship.BLOCKS and (there, relationship, here) in stated:
+                edge = (there, relationship, here)
+            stated.setdefault(edge, []).append(here)
+    spelt = {name: row.id for name, row in documents.items()}
+    edges = []
+    for (one, relationship, other), by in stated.items():
+        # Nobody knows how a document spells its ID that is not there.
+        source, target, *names = (spelt.get(name, name.upper()) for name in (one, other, *by))
+        edges.append(Edge(source, relationship, target, tuple(dict.fromkeys(names))))
     return Relations(documents, tuple(edges))
-
-
-def _directed(
-    here: str, relationship: Relationship, there: str, stated: Collection[tuple[str, Relationship, str]]
-) -> tuple[str, Relationship, str]:
-    """A relation as both of its ends would have it: from the blocker, or as it was stated already."""
-    if relationship is Relationship.BLOCKED_BY:
-        return there, Relationship.BLOCKS, here
-    if relationship is not Relationship.BLOCKS and (there, relationship, here) in stated:
-        return there, relationship, here
-    return here, relationship, there
 
 
 def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
@@ -118,16 +110,11 @@ def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
 
     A cycle names each document once, beginning with the one that the edges name first.
     """
-    after = _blocked_by(edges)
-    return tuple(_shortest(members, after) for members in _cyclic(after))
+    after = blocked_by(edges)
+    return tuple(_shortest(members, after) for members in cyclic(after))
 
 
-def blocking(edges: Iterable[Edge]) -> list[list[str]]:
-    """The sets of documents that all block one another in the end."""
-    return _cyclic(_blocked_by(edges))
-
-
-def _blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
+def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
     """What each document blocks, for all that block or are blocked."""
     after: dict[str, list[str]] = {}
     for edge in edges:
@@ -155,20 +142,21 @@ def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tup
     raise AssertionError("the members of a component reach one another")
 
 
-def _cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
+def cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """The sets of names that all reach one another and themselves, each and all in the order of ``after``.
 
-    By finishing times, forwards and then backwards (Kosaraju and Sharir), without recursion.
+    By finishing times, forwards and then backwards (Kosaraju and Sharir): in time that grows with the
+    relations alone.
     """
     before: dict[str, list[str]] = {name: [] for name in after}
     for name, targets in after.items():
         for target in targets:
             before[target].append(name)
-    finished = [name for start in _walks(after, after) for name in start]
+    finished = [name for walk in _walks(after, after) for name in walk]
     position = {name: number for number, name in enumerate(after)}
     found = (sorted(walk, key=position.__getitem__) for walk in _walks(before, reversed(finished)))
-    cyclic = (names for names in found if len(names) > 1 or names[0] in after[names[0]])
-    return sorted(cyclic, key=lambda names: position[names[0]])
+    cycles_in = (names for names in found if len(names) > 1 or names[0] in after[names[0]])
+    return sorted(cycles_in, key=lambda names: position[names[0]])
 
 
 def _walks(after: Mapping[str, Sequence[str]], starts: Iterable[str]) -> Iterator[list[str]]:
@@ -178,6 +166,7 @@ def _walks(after: Mapping[str, Sequence[str]], starts: Iterable[str]) -> Iterato
         if start in seen:
             continue
         seen.add(start)
+        # Without recursion: a chain of ten thousand tickets is deeper than Python's stack.
         walk, done = [(start, iter(after[start]))], []
         while walk:
             name, targets = walk[-1]

@@ -141,7 +141,7 @@ class Verdicts:
 
         That of real GPUs comes first. With ``any_torch`` it is not stale because the tool has another torch.
         """
-        if safe_name(document_id) not in self._with_evidence:
+        if not self.has_evidence(document_id):
             return []
         place = "/".join([self._folder, *(safe_name(part) for part in (document_id, revision) if part)])
         found = []
@@ -152,6 +152,12 @@ class Verdicts:
                 changed = self._changed(evidence, document_id, code or CodeInputs(), any_torch)
                 found.append((file.place, evidence, changed))
         return sorted(found, key=lambda each: each[1].meter != "cuda")
+
+    def has_evidence(self, document_id: str) -> bool:
+        """Whether there is, or may be, a folder of evidence on a document."""
+        with suppress(BadDataError):
+            return safe_name(document_id) in self._with_evidence
+        return True
 
     def resolve(self, revisions: Iterable[str]) -> None:
         """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
@@ -177,15 +183,18 @@ class Verdicts:
             (TORCH, "version"): own_torch() if own else evidence.torch,
             (REMEDIATION, "file"): code.digest,
         }
-        at = evidence.revision
-        for revision in (*code.revisions, *([at] if at and (code.modules or not code.revisions) else [])):
+        revisions = list(code.revisions)
+        if evidence.revision and (code.modules or not revisions):
+            # Variants that name no revision were measured at that of the evidence.
+            revisions.append(evidence.revision)
+        for revision in revisions:
             self.resolve([revision])
             commit = self._commits[revision]
             # A plan ends at the first revision that names no commit.
             if commit is None:
                 break
             now[revision, "commit"] = commit
-        usual = [] if at else self._usual_variants(document_id, code)
+        usual = [] if evidence.revision else self._usual_variants(document_id, code)
         now |= {(name, "file"): self._digest(name) for name in sorted({*recorded, *usual})}
         changed = [key[0] for key in {**before, **now} if before.get(key) != now.get(key)]
         # Python would import a package in the place of a module of the same name beside it. What a plan names

@@ -450,7 +450,7 @@ def _related_section(stated: Row, document: Document, facts: Facts) -> TextSecti
         row, note = facts.relations.rows.get(other), notes.get(other)
         title = row.title if row else "not in the register"
         said = f"{title} ({note})" if note else title
-        name, verdict = (row.id, facts.verdict(row)) if row else (other.upper(), "")
+        name, verdict = (row.id, facts.measured(row).verdict) if row else (other.upper(), "")
         rows.append((name, relationship, (row.status if row else None) or "", verdict, said))
     return TextSection("Related", rows, ("ticket", "relation", "status", "verdict", "title"))
 

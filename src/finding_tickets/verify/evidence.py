@@ -21,7 +21,6 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import replace, safe_name
-from finding_tickets.ground.imports import reach
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.register.staleness import (
@@ -206,6 +205,8 @@ def inputs(
 
 def importable(planned: Plan) -> Iterator[str]:
     """The files of the work tree that could be imported, as far as the text of the code says."""
+    # Most verifications have run, and know what they imported.
+    from finding_tickets.ground.imports import reach
 
     def read_text(path: str) -> bytes | None:
         file = planned.root / path

@@ -39,6 +39,8 @@ FIX = "fix"
 DECIDING = (FOUND, FIX)
 HOST = "the CPU"
 
+MEASURED = TypeAdapter(MeasuredTicket)
+
 
 def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
     """What a worker answered, if it is what was asked for; else the reason why there is no answer."""

@@ -18,7 +18,6 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.server import NO_ROOM
 from finding_tickets.measure.tasks import (
-    CALLED,
     CHOICE,
     COMPARISON,
     DEVICES,
@@ -39,13 +38,12 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT, own_torch
 from finding_tickets.verify.evidence import digest, importable, inputs, write
-from finding_tickets.verify.judge import answer_of, judge, unchecked
+from finding_tickets.verify.judge import MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import EVERY, Plan, plan
 
 if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
 
-_MEASURED = TypeAdapter(MeasuredTicket)
 _AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -275,8 +273,8 @@ def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
     if settings.meter != "cuda":
         return ()
-    target, payload = (CALLED, settings.cell.device) if settings.cell else (VISIBLE, None)
-    return tuple(ask_worker(isolation, settings, target, payload).value or ())
+    model = settings.cell.device if settings.cell else None
+    return tuple(ask_worker(isolation, settings, VISIBLE, model).value or ())
 
 
 def _unfit(isolation: Isolation, settings: Settings) -> str | None:
@@ -474,16 +472,11 @@ class VerificationRun:
             self._before.pop(key, None)
 
 
-def measured_of(outcome: TaskOutcome) -> MeasuredTicket | str:
-    """What a worker measured, or the reason why it measured nothing."""
-    return answer_of(outcome, _MEASURED)
-
-
 def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
     parts: list[MeasuredTicket] = []
     for commit, outcome in outcomes.items():
-        measured = measured_of(outcome)
+        measured = answer_of(outcome, MEASURED)
         if isinstance(measured, MeasuredTicket):
             parts.append(measured)
         elif len(outcomes) == 1:

@@ -60,7 +60,7 @@ def test_verdicts(repository: Repository, documents: bool) -> None:
     repository.write("fixes/b_1/fix.py", "def check(tensors):\n    return None\n")
     facts = facts_of(repository, documents=documents)
     expected = {"A-1": Verdict.VERIFIED, "B-1": Verdict.STALE, "C-1": Verdict.UNVERIFIED}
-    assert expected == {row.id: facts.verdict(row) for row in facts.rows}
+    assert expected == {row.id: facts.measured(row).verdict for row in facts.rows}
     assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
 
 

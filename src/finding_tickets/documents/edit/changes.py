@@ -11,9 +11,16 @@ from dataclasses import dataclass
 
 from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
-from finding_tickets.documents.relations import RELATIONSHIPS
+from finding_tickets.documents.relations import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import Block, MarkdownTable, TableRow, plain, table_of
+from finding_tickets.documents.source import (
+    BYTE_ORDER_MARK,
+    Block,
+    MarkdownTable,
+    TableRow,
+    plain,
+    table_of,
+)
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Text
 from finding_tickets.model.ticket import ChecklistItem, Relation
@@ -23,7 +30,6 @@ EARLIER = "Earlier"
 """What the heading of a section begins with that is kept for the record: nothing is read from it."""
 
 _BLANK = b" \t"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _RULE = b"---"
 _LEVEL = 2
 _BOX = re.compile(rb"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[([ \t\r\nxX])\]")
@@ -53,12 +59,11 @@ _AFTER_RELATED = (
     SectionKind.APPENDIX,
 )
 _HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
-_ID_COLUMNS = ("ticket", "id", "finding")
-_KIND_COLUMNS = ("relation", "type", "link")
-_NOTE_COLUMNS = ("note", "desc", "reason", "why")
+_ID_COLUMNS = re.compile(r"(?:ticket|id|finding).*", re.DOTALL)
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
 _MARKER = re.compile(rb"(?P<number>\d{0,9})(?P<mark>[-*+.)])")
 _OPENING = re.compile(rb"(?:\*\*)?`?")
+# Narrower than what is read as nothing: a text that says more than "none" stays.
 _NOTHING = re.compile(r"(none|n/?a|-+|\u2014)\W*|\W*", re.IGNORECASE)
 
 
@@ -118,7 +123,7 @@ def mark_earlier(heading: Block) -> Splice:
 def _apart(page: Page, block: Block, *texts: bytes) -> Splice:
     """Lines below a block, with blank lines around them."""
     data = page.data
-    line = line_at(data, page.source.text(block.start, block.end).end)
+    line = line_at(data, page.source.whole(block).end)
     follows = data[line.after : line_at(data, line.after).end].strip()
     return lines_below(data, line, b"", *texts, *([b""] if follows else []))
 
@@ -254,7 +259,7 @@ def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterat
     for text in spellings(values, like, cell=False):
         written = f"**{label}:** {text}".encode()
         if heading is None:
-            start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+            start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
             yield [Splice(start, start, written + line_end(data, start) * 2)]
         else:
             yield [_apart(page, heading, written)]
@@ -284,7 +289,7 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
         below = line_at(data, line.after) if row.kind == "TableHead" else line
         return lines_below(data, below, written + (b" |" if closed else b""))
     item = page.enclosing(value, ["Item"])
-    last = page.source.text(item.start, item.end).end if item else max(end, after)
+    last = page.source.whole(item).end if item else max(end, after)
     below = line_at(data, last)
     trailing = data[max(end, after) : line.end] if not value.raw or below.start == line.start else b""
     written += trailing if not trailing.strip() else b""
@@ -332,7 +337,7 @@ def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Itera
             elif block.kind == "List":
                 yield from ([splice] for splice in _link_item(page, block, link))
         for block in blocks:
-            text = page.source.text(block.start, block.end)
+            text = page.source.whole(block)
             if block.kind == "Paragraph" and _NOTHING.fullmatch(text.plain):
                 rows = [line.encode() for line in (*_HEADER, link.row())]
                 yield [Splice(text.start, text.end, line_end(page.data, text.start).join(rows))]
@@ -353,9 +358,9 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
             (*each,) for row in rows for each in zip(table.titles, table.cells(row), strict=True)
         ):
             # Whatever else stands in the cell is not for us to remove.
-            if title.startswith(_KIND_COLUMNS) and word_for(cell.plain, RELATIONSHIPS):
+            if KIND_COLUMNS.match(title) and word_for(cell.plain, RELATIONSHIPS):
                 yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(kind).encode())]
-            elif title.startswith(_KIND_COLUMNS) and not cell.raw:
+            elif KIND_COLUMNS.match(title) and not cell.raw:
                 at = min(cell.start, cell.end)
                 yield [Splice(at, at, f" {_code(kind)}".encode())]
     at = page.data.upper().find(relation.id.encode(), start, end)
@@ -376,19 +381,20 @@ def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
     # Without a row to copy from, IDs are code.
     if empty or not like:
         like = ["`"] * len(titles)
+    ids, kinds, notes = (
+        [index for index, title in enumerate(titles) if pattern.match(title)]
+        for pattern in (_ID_COLUMNS, KIND_COLUMNS, NOTE_COLUMNS)
+    )
+    own = ids[0] if ids else 0
     cells = [""] * len(titles)
-    starting = [title.startswith for title in titles]
-    notes = [index for index, starts in enumerate(starting) if starts(_NOTE_COLUMNS)] or [len(titles) - 1]
-    ids = [index for index, starts in enumerate(starting) if starts(_ID_COLUMNS)] or [0]
-    cells[notes[0]] = link.note
-    for index, starts in enumerate(starting):
-        if starts(_KIND_COLUMNS):
-            cells[index] = _markup_of(like[index])(link.kind)
-    cells[ids[0]] = _markup_of(like[ids[0]])(link.id)
+    cells[notes[0] if notes else -1] = link.note
+    for index in kinds:
+        cells[index] = _markup_of(like[index])(link.kind)
+    cells[own] = _markup_of(like[own])(link.id)
     text = " | ".join(map(_in_cell, cells)).encode()
     text = (b"| " if head.startswith(b"|") else b"") + text + (b" |" if head.endswith(b"|") else b"")
     if empty:
-        row = page.source.text(real[0].block.start, real[0].block.end)
+        row = page.source.whole(real[0].block)
         return Splice(row.start, row.end, text)
     head_line = line_at(data, header.start)
     line = line_at(data, real[-1].block.start if real else head_line.after)
@@ -409,8 +415,8 @@ def _link_item(page: Page, listing: Block, link: RelationLink) -> Iterator[Splic
     if len(listing.children) > 1:
         # Blank lines between the items are to stand around the new one, too.
         before = listing.children[-2]
-        after = line_at(data, page.source.text(before.start, before.end).end).after
+        after = line_at(data, page.source.whole(before).end).after
         if not data[after : line_at(data, after).end].strip():
             yield _apart(page, last, text)
             return
-    yield lines_below(data, line_at(data, page.source.text(last.start, last.end).end), text)
+    yield lines_below(data, line_at(data, page.source.whole(last).end), text)

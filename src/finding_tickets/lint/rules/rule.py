@@ -21,7 +21,7 @@ from finding_tickets.model.ticket import Ticket
 from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, files_of
-from finding_tickets.register.relations import blocking, relations
+from finding_tickets.register.relations import blocked_by, cyclic, relations
 from finding_tickets.register.staleness import Verdicts, code_inputs
 
 LEAST_LIKENESS = 0.8
@@ -168,4 +168,8 @@ class Context:
     def cycles(self) -> Mapping[str, int]:
         """Numbers of IDs, in lower case: those with the same one all block one another in the end."""
         edges = relations(map(row_of, self._register.documents)).edges
-        return {name.casefold(): number for number, names in enumerate(blocking(edges)) for name in names}
+        return {
+            name.casefold(): number
+            for number, names in enumerate(cyclic(blocked_by(edges)))
+            for name in names
+        }

@@ -25,7 +25,7 @@ class QueryError(UsageError):
         self.position = position
 
 
-class Condition(NamedTuple):
+class RowCondition(NamedTuple):
     """Whether a row is meant, and what it costs to ask.
 
     ``ids`` are those of a condition that names documents and asks for nothing else, in lower case.
@@ -36,30 +36,25 @@ class Condition(NamedTuple):
     ids: tuple[str, ...] = ()
 
 
-EVERYTHING = Condition(lambda _: True)
+EVERYTHING = RowCondition(lambda _: True)
 
 
-def all_of(parts: Sequence[Condition]) -> Condition:
+def all_of(parts: Sequence[RowCondition]) -> RowCondition:
     """Every part holds; without any part, every row is meant."""
     if len(parts) < 2:
         return parts[0] if parts else EVERYTHING
     # The cheap ones first: a row that fails one of them needs no file.
     ordered = sorted(parts, key=lambda part: part.cost)
-    return Condition(lambda row: all(part.holds(row) for part in ordered), ordered[-1].cost)
+    return RowCondition(lambda row: all(part.holds(row) for part in ordered), ordered[-1].cost)
 
 
-def any_of(parts: Sequence[Condition]) -> Condition:
+def any_of(parts: Sequence[RowCondition]) -> RowCondition:
     """At least one part holds."""
     if len(parts) == 1:
         return parts[0]
     ordered = sorted(parts, key=lambda part: part.cost)
     ids = tuple(name for part in parts for name in part.ids) if all(part.ids for part in parts) else ()
-    return Condition(lambda row: any(part.holds(row) for part in ordered), ordered[-1].cost, ids)
-
-
-def negated(part: Condition) -> Condition:
-    """The part does not hold."""
-    return Condition(lambda row: not part.holds(row), part.cost)
+    return RowCondition(lambda row: any(part.holds(row) for part in ordered), ordered[-1].cost, ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ class Query:
     that do not state it.
     """
 
-    condition: Condition
+    condition: RowCondition
     sorting: tuple[tuple[Callable[[Row], Any], bool], ...] = ()
 
     def choose(self, rows: Iterable[Row]) -> list[Row]:

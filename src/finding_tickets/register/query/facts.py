@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import verifier_path
-from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Listing, Row, row_of
 from finding_tickets.register.relations import Relations, relations
@@ -37,8 +36,10 @@ class Facts:
         verdicts: Mapping[str, CurrentVerdict] | None = None,
     ) -> None:
         self.root, self.config, self.rows = root, config, rows
+        self.today = datetime.now().astimezone().date()
+        self.ids = {row.id.casefold(): row.id for row in rows}
         self._documents = dict(documents or {})
-        self._known = verdicts
+        self._known, self._verdicts = verdicts, Verdicts(root, config.evidence)
         self._measured: dict[str, CurrentVerdict] = {}
         self._text = ("", "")
 
@@ -54,21 +55,6 @@ class Facts:
         return cls(listing.root, listing.config, listing.rows, verdicts=listing.verdicts)
 
     @cached_property
-    def today(self) -> date:
-        """The day that ages in a query are counted from."""
-        return datetime.now().astimezone().date()
-
-    @cached_property
-    def ids(self) -> dict[str, str]:
-        """The IDs of all documents by their lower case."""
-        return {row.id.casefold(): row.id for row in self.rows}
-
-    @cached_property
-    def paths(self) -> dict[str, str]:
-        """The IDs of all documents by their paths from the root."""
-        return {row.path: row.id for row in self.rows}
-
-    @cached_property
     def relations(self) -> Relations:
         """How documents relate to one another, whichever of the two says so."""
         return relations(self.rows)
@@ -81,7 +67,8 @@ class Facts:
         """The whole text of a document, folded to be searched; empty where it is gone by now."""
         # Only the last one is kept: all words of a query are asked of one row before the next.
         if self._text[0] != row.path:
-            self._text = row.path, folded((self._data(row) or b"").decode(errors="replace"))
+            data = _read(self.root / row.path)
+            self._text = row.path, folded((data or b"").decode(errors="replace"))
         return self._text[1]
 
     def document(self, row: Row) -> Document | None:
@@ -90,23 +77,20 @@ class Facts:
             return self._documents[row.path]
         from finding_tickets.register.load import read_one
 
-        data = self._data(row)
+        data = _read(self.root / row.path)
         return read_one(self.root, row.path, self.config, data) if data is not None else None
-
-    def verdict(self, row: Row) -> Verdict:
-        """What was measured for a document."""
-        return self.measured(row).verdict
 
     def measured(self, row: Row) -> CurrentVerdict:
         """What was measured for a document, and where that comes from."""
         if row.path not in self._measured:
-            if self._known is not None:
-                current = self._known.get(row.path, CurrentVerdict())
-            else:
-                try:
+            try:
+                if self._known is None:
                     current = self._verdicts.current(row.id, row.code)
-                except BadDataError as error:
-                    current = CurrentVerdict(problem=error)
+                else:
+                    current = self._known.get(row.path, CurrentVerdict())
+            except BadDataError as error:
+                # A query goes on: who asked for verdicts says what is wrong with the evidence.
+                current = CurrentVerdict(problem=error)
             self._measured[row.path] = current
         return self._measured[row.path]
 
@@ -119,17 +103,14 @@ class Facts:
         """Whether a document names a verifier or has one in the usual place."""
         return row.verifier is not None or (self.root / verifier_path(row.id)).is_file()
 
-    @cached_property
-    def _verdicts(self) -> Verdicts:
-        return Verdicts(self.root, self.config.evidence)
-
-    def _data(self, row: Row) -> bytes | None:
-        try:
-            return (self.root / row.path).read_bytes()
-        except OSError:
-            return None
-
 
 def folded(text: str) -> str:
     """``text`` without case and with single spaces, so that texts can be searched."""
     return " ".join(text.casefold().split())
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -26,7 +26,8 @@ from finding_tickets.register.query.dates import COMPARE, date_in, date_test
 from finding_tickets.register.query.facts import Facts, folded
 
 Values = Callable[[Row, Facts], Iterable[Any]]
-Read = Callable[[QueryValue, Facts], Callable[[Any], bool]]
+Test = Callable[[Any], bool]
+Read = Callable[[QueryValue, Facts], Test]
 
 ANYBODY = "*"
 _KINDS: Words = {"finding": ("ticket",), "review": ()}
@@ -48,15 +49,6 @@ class QueryKey:
     ordered: bool = False
     detailed: bool = False
     cost: int = OF_ROW
-
-    def test(self, value: QueryValue, facts: Facts) -> Callable[[Row], bool]:
-        """Whether a row has such a value.
-
-        Raises:
-            QueryError: There is no such value.
-        """
-        passes = self.read(value, facts)
-        return lambda row: any(passes(each) for each in self.values(row, facts))
 
 
 def _attribute(name: str) -> Values:
@@ -90,28 +82,20 @@ _FIELD_WORDS: Words = {
 }
 
 
-def _word(words: Callable[[Vocabulary], Words]) -> Read:
-    def read(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
-        wanted = value.word(words(facts.config.vocabulary))
-        return lambda word: word == wanted
-
-    return read
+def _word(value: QueryValue, facts: Facts, words: Callable[[Vocabulary], Words]) -> Test:
+    wanted, compare = value.word(words(facts.config.vocabulary)), COMPARE[value.relation]
+    # Only severities have an order: one is greater the worse it is, and the worst one ranks first.
+    return lambda word: compare(_RANKS.get(wanted, wanted), _RANKS.get(word, word))
 
 
-def _severity(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
-    wanted, compare = _RANKS[value.word(facts.config.vocabulary.severities)], COMPARE[value.relation]
-    # A severity is greater the worse it is, and the worst one ranks first.
-    return lambda severity: compare(wanted, _RANKS[severity])
-
-
-def _number(value: QueryValue, _: Facts) -> Callable[[int], bool]:
+def _number(value: QueryValue, _: Facts) -> Test:
     if not _NUMBER.fullmatch(value.text):
         raise value.wrong(f"{value.key} takes a number, not {value.text!r}")
     wanted, compare = int(value.text), COMPARE[value.relation]
     return lambda number: compare(number, wanted)
 
 
-def _date(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
+def _date(value: QueryValue, facts: Facts) -> Test:
     test = date_test(value.relation, value.text, facts.today)
     if test is None:
         hint = "such as 2025-01-31, 2025-01, today, or <2w for less than two weeks ago"
@@ -119,64 +103,52 @@ def _date(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
     return lambda text: (day := date_in(text)) is not None and test(day)
 
 
-def _person(value: QueryValue, facts: Facts) -> Callable[[str | None], bool]:
+def _name(value: QueryValue, facts: Facts, words: str, matches: Callable[[str, str], bool]) -> Test:
+    """A name that the vocabulary or a document has, if only as ``matches`` takes it."""
+    known: Words = getattr(facts.config.vocabulary, words)
+    wanted = word_for(value.text, known) or value.text
+    seen = (name for row in facts.rows for name in KEYS[value.key].values(row, facts))
+    names = dict.fromkeys([*known, *seen])
+    if not any(matches(name, wanted) for name in names):
+        raise value.unknown(names)
+    return lambda name: matches(name, wanted)
+
+
+def _person(value: QueryValue, facts: Facts) -> Test:
     """Whether somebody is the one meant, however either is spelt."""
     if value.text == ANYBODY:
         return lambda _: True
-    vocabulary = facts.config.vocabulary
-
-    @cache
-    def alike_person(name: str) -> str:
-        word = word_for(name, vocabulary.known_agents)
-        if word is None:
-            # Most names are words; the reader of Markdown is loaded for the others.
-            from finding_tickets.documents.cross_reviews import reviewer_word
-
-            word = reviewer_word(name, vocabulary)
-        return _alike(word or name)
-
+    known = facts.config.vocabulary.known_agents
     seen = [row.agent for row in facts.rows] + [who for row in facts.rows for who, _ in row.reviews]
-    agents = _with(vocabulary.known_agents, seen)
-    wanted = alike_person(value.text)
-    if wanted not in map(_alike, agents):
-        raise value.unknown(agents, "agent")
-    return lambda name: name is not None and alike_person(name) == wanted
+    people = dict.fromkeys([*known, *filter(None, seen)])
+    # A register has many documents and few people.
+    spelt = cache(partial(_one_spelling, vocabulary=facts.config.vocabulary))
+    wanted = spelt(value.text)
+    if wanted not in map(_alike, people):
+        raise value.unknown(people, "agent")
+    return lambda name: name is not None and spelt(name) == wanted
 
 
-def _review(value: QueryValue, facts: Facts) -> Callable[[tuple[str | None, str]], bool]:
+def _one_spelling(name: str, vocabulary: Vocabulary) -> str:
+    word = word_for(name, vocabulary.known_agents)
+    if word is None:
+        # Most names are words; the reader of Markdown is loaded for the others.
+        from finding_tickets.documents.cross_reviews import reviewer_word
+
+        word = reviewer_word(name, vocabulary)
+    return _alike(word or name)
+
+
+def _review(value: QueryValue, facts: Facts) -> Test:
     is_wanted = _person(value, facts)
     if value.detail is None:
         return lambda review: is_wanted(review[0])
-    said = [opinion for row in facts.rows for _, opinion in row.reviews]
-    wanted = _alike(value.detail.word(_with(facts.config.vocabulary.opinions, said), "opinion"))
+    said = {opinion: () for row in facts.rows for _, opinion in row.reviews}
+    wanted = _alike(value.detail.word({**said, **facts.config.vocabulary.opinions}, "opinion"))
     return lambda review: is_wanted(review[0]) and _alike(review[1]) == wanted
 
 
-def _category(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
-    """A category, or a part of its name."""
-    known = facts.config.vocabulary.categories
-    wanted = _alike(word_for(value.text, known) or value.text)
-    categories = _with(known, (category for row in facts.rows for category in row.categories))
-    if not any(wanted in _alike(category) for category in categories):
-        raise value.unknown(categories)
-    return lambda category: wanted in _alike(category)
-
-
-def _domain(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
-    """A domain, or one that lies below it."""
-    known = facts.config.vocabulary.domains
-    wanted = (word_for(value.text, known) or value.text).casefold().rstrip("/")
-    domains = _with(known, (domain for row in facts.rows for domain in row.domains))
-
-    def is_within(domain: str) -> bool:
-        return f"{domain.casefold()}/".startswith(f"{wanted}/")
-
-    if not any(map(is_within, domains)):
-        raise value.unknown(domains)
-    return is_within
-
-
-def _id(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
+def _id(value: QueryValue, facts: Facts) -> Test:
     wanted = value.text.casefold()
     if not is_pattern(wanted) and wanted not in facts.ids:
         hint = close_words(value.text, facts.ids.values(), "quote it to search for it")
@@ -184,7 +156,7 @@ def _id(value: QueryValue, facts: Facts) -> Callable[[str], bool]:
     return lambda document_id: fnmatchcase(document_id.casefold(), wanted)
 
 
-def _related(value: QueryValue, facts: Facts) -> Callable[[tuple[str, Relationship]], bool]:
+def _related(value: QueryValue, facts: Facts) -> Test:
     """Related to an ID, whichever of the two says so; a detail is what the row says or would say."""
     wanted = value.text.casefold()
     if not is_pattern(wanted) and wanted not in facts.ids and wanted not in facts.relations.by_id:
@@ -195,7 +167,7 @@ def _related(value: QueryValue, facts: Facts) -> Callable[[tuple[str, Relationsh
     return lambda relation: fnmatchcase(relation[0], wanted) and how in {None, relation[1]}
 
 
-def _file(value: QueryValue, _: Facts) -> Callable[[str], bool]:
+def _file(value: QueryValue, _: Facts) -> Test:
     """Whole components of a path, one after another: ``src``, ``x.py`` or ``src/x.py`` of ``/a/src/x.py``."""
     wanted = [part for part in value.text.casefold().split("/") if part not in {"", "."}]
     if not wanted:
@@ -209,27 +181,17 @@ def _file(value: QueryValue, _: Facts) -> Callable[[str], bool]:
     return is_part_of
 
 
-def _assignee(value: QueryValue, _: Facts) -> Callable[[str], bool]:
-    wanted = folded(value.text)
-    return lambda assignee: folded(assignee) == wanted
+def _is_within(domain: str, wanted: str) -> bool:
+    return f"{domain.casefold()}/".startswith(f"{wanted.casefold().rstrip('/')}/")
 
 
-def _title(value: QueryValue, _: Facts) -> Callable[[str], bool]:
-    wanted = folded(value.text)
-    return lambda title: wanted in folded(title)
+def _is_part(category: str, wanted: str) -> bool:
+    return _alike(wanted) in _alike(category)
 
 
-def _states(expected: bool) -> Read:
-    def read(value: QueryValue, facts: Facts) -> Callable[[Row], bool]:
-        values = FIELDS[value.word(_FIELD_WORDS, "field")]
-        return lambda row: bool(values(row, facts)) is expected
-
-    return read
-
-
-def _with(words: Words, seen: Iterable[str | None]) -> Words:
-    """The words of a vocabulary, and what else documents say."""
-    return {**dict.fromkeys((word for word in seen if word), ()), **words}
+def _stated(value: QueryValue, _: Facts, expected: bool = True) -> Test:
+    values = FIELDS[value.word(_FIELD_WORDS, "field")]
+    return lambda row_and_facts: bool(values(*row_and_facts)) is expected
 
 
 def _alike(text: str) -> str:
@@ -244,20 +206,26 @@ def is_pattern(text: str) -> bool:
 
 KEYS: Mapping[str, QueryKey] = {
     "id": QueryKey(_attribute("id"), _id),
-    "kind": QueryKey(_attribute("kind"), _word(lambda _: _KINDS)),
-    "title": QueryKey(_attribute("title"), _title),
-    "severity": QueryKey(FIELDS["severity"], _severity, ordered=True),
-    "status": QueryKey(FIELDS["status"], _word(lambda vocabulary: vocabulary.statuses)),
-    "resolution": QueryKey(FIELDS["resolution"], _word(lambda vocabulary: vocabulary.outcomes)),
+    "kind": QueryKey(_attribute("kind"), partial(_word, words=lambda _: _KINDS)),
+    "title": QueryKey(
+        _attribute("title"), lambda value, _: lambda title: folded(value.text) in folded(title)
+    ),
+    "severity": QueryKey(FIELDS["severity"], partial(_word, words=attrgetter("severities")), ordered=True),
+    "status": QueryKey(FIELDS["status"], partial(_word, words=attrgetter("statuses"))),
+    "resolution": QueryKey(FIELDS["resolution"], partial(_word, words=attrgetter("outcomes"))),
     "verdict": QueryKey(
-        lambda row, facts: [facts.verdict(row)], _word(lambda _: _VERDICTS), cost=OF_EVIDENCE
+        lambda row, facts: [facts.measured(row).verdict],
+        partial(_word, words=lambda _: _VERDICTS),
+        cost=OF_EVIDENCE,
     ),
     "batch": QueryKey(FIELDS["batch"], _number, ordered=True),
     # `agent:*` is anybody, and nobody as well.
     "agent": QueryKey(lambda row, _: [row.agent], _person),
-    "assignee": QueryKey(FIELDS["assignee"], _assignee),
-    "domain": QueryKey(FIELDS["domain"], _domain),
-    "category": QueryKey(FIELDS["category"], _category),
+    "assignee": QueryKey(
+        FIELDS["assignee"], lambda value, _: lambda name: folded(name) == folded(value.text)
+    ),
+    "domain": QueryKey(FIELDS["domain"], partial(_name, words="domains", matches=_is_within)),
+    "category": QueryKey(FIELDS["category"], partial(_name, words="categories", matches=_is_part)),
     "file": QueryKey(FIELDS["file"], _file),
     "reviewed-by": QueryKey(FIELDS["review"], _review, detailed=True),
     "related": QueryKey(FIELDS["related"], _related, detailed=True),
@@ -265,8 +233,8 @@ KEYS: Mapping[str, QueryKey] = {
     "updated": QueryKey(FIELDS["updated"], _date, ordered=True),
     "done": QueryKey(_attribute("done"), _number, ordered=True),
     "undone": QueryKey(_attribute("undone"), _number, ordered=True),
-    "has": QueryKey(lambda row, _: [row], _states(True)),
-    "no": QueryKey(lambda row, _: [row], _states(False)),
+    "has": QueryKey(lambda row, facts: [(row, facts)], _stated),
+    "no": QueryKey(lambda row, facts: [(row, facts)], partial(_stated, expected=False)),
 }
 
 SORTS: Mapping[str, Callable[[Row, Facts], Any]] = {
@@ -275,7 +243,7 @@ SORTS: Mapping[str, Callable[[Row, Facts], Any]] = {
     "title": lambda row, _: row.title.casefold(),
     "severity": lambda row, _: row.severity,
     "status": lambda row, _: _RANKS.get(row.status or ""),
-    "verdict": lambda row, facts: _RANKS[facts.verdict(row)],
+    "verdict": lambda row, facts: _RANKS[facts.measured(row).verdict],
     "batch": lambda row, _: row.batch,
     "agent": lambda row, _: row.agent and row.agent.casefold(),
     "assignee": lambda row, _: row.assignee and row.assignee.casefold(),

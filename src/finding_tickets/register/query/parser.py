@@ -29,14 +29,13 @@ from finding_tickets.register.index import Row
 from finding_tickets.register.query.conditions import (
     EVERYTHING,
     OF_TEXT,
-    Condition,
     Query,
     QueryError,
     QueryValue,
+    RowCondition,
     all_of,
     any_of,
     close_words,
-    negated,
 )
 from finding_tickets.register.query.facts import Facts, folded
 from finding_tickets.register.query.keys import KEYS, SORTS, is_pattern
@@ -55,6 +54,7 @@ _TERM = re.compile(
 # Within a condition white space ends it: nothing here passes over any.
 _SIGN = re.compile(r"(?P<sign>>=|<=|[<>=,-])")
 _WORD = re.compile(rf'{_QUOTED}|(?P<word>[^\s()",=]*)', re.DOTALL)
+_NEGATED = re.compile(r"[^\s-]")
 _END_OF_CONDITION = re.compile(r"[\s)]|\Z")
 _ESCAPE = re.compile(r'\\(["\\])')
 
@@ -67,7 +67,11 @@ def parse(text: str, facts: Facts) -> Query:
     """
     if len(text) > LONGEST_QUERY:
         raise QueryError(f"more than {LONGEST_QUERY} characters", f"{text[:40]}...", LONGEST_QUERY)
-    return _QueryParser(text, facts).query()
+    parser = _QueryParser(text, facts)
+    condition = EVERYTHING if parser.tokens.peek().kind == END else parser.either()
+    if parser.tokens.peek().kind != END:
+        raise parser.wrong("a parenthesis without its partner", parser.tokens.peek().position)
+    return Query(condition, tuple(parser.sorting))
 
 
 class _QueryParser:
@@ -76,16 +80,11 @@ class _QueryParser:
     def __init__(self, text: str, facts: Facts) -> None:
         self.tokens = Tokens(text, _TERM)
         self.facts = facts
+        self.paths = {row.path: row.id for row in facts.rows}
         self.depth = 0
         self.sorting: list[tuple[Callable[[Row], Any], bool]] = []
 
-    def query(self) -> Query:
-        condition = EVERYTHING if self.tokens.peek().kind == END else self.either()
-        if self.tokens.peek().kind != END:
-            raise self.wrong("a parenthesis without its partner", self.tokens.peek().position)
-        return Query(condition, tuple(self.sorting))
-
-    def either(self) -> Condition:
+    def either(self) -> RowCondition:
         parts = [self.every()]
         while self.comes("OR"):
             parts.append(self.every())
@@ -93,13 +92,13 @@ class _QueryParser:
             raise self.wrong("a condition is missing on one side of OR", self.tokens.at)
         return any_of(parts)
 
-    def every(self) -> Condition:
+    def every(self) -> RowCondition:
         runs = [[self.term()]]
         while self.tokens.peek().kind not in {END, "OR", "closing"}:
             if self.comes("AND"):
                 runs.append([])
             runs[-1].append(self.term())
-        parts: list[Condition] = []
+        parts: list[RowCondition] = []
         for run in runs:
             # IDs side by side are alternatives; what only sorts is left out.
             terms = (term for term in run if term != EVERYTHING)
@@ -108,27 +107,33 @@ class _QueryParser:
                 parts += [any_of(conditions)] if is_id else conditions
         return all_of(parts)
 
-    def term(self) -> Condition:
+    def term(self) -> RowCondition:
         token = self.tokens.take()
-        if token.kind == "minus" and not re.match(r"[^\s-]", self.rest()):
+        self.depth += 1
+        if self.depth > DEEPEST_NESTING + 1:
+            raise self.wrong("nested too deeply", token.position)
+        if token.kind == "minus" and not _NEGATED.match(self.tokens.text, self.tokens.at):
             raise self.wrong("nothing to negate after '-'", token.position)
         if token.kind in {"NOT", "minus"}:
-            return negated(self.deeper(self.term))
-        if token.kind == "opening":
-            condition = self.deeper(self.either)
+            part = self.term()
+            condition = RowCondition(lambda row: not part.holds(row), part.cost)
+        elif token.kind == "opening":
+            condition = self.either()
             if not self.comes("closing"):
                 raise self.wrong("a parenthesis without its partner", token.position)
-            return condition
-        if token.kind == "key":
-            return self.condition(token)
-        if token.kind in {"quoted", "unclosed", "word"}:
-            return self.id_or_text(token)
-        raise self.wrong("a condition is missing", token.position)
+        elif token.kind == "key":
+            condition = self.condition(token)
+        elif token.kind in {"quoted", "unclosed", "word"}:
+            condition = self.id_or_text(token)
+        else:
+            raise self.wrong("a condition is missing", token.position)
+        self.depth -= 1
+        return condition
 
-    def condition(self, token: Token) -> Condition:
+    def condition(self, token: Token) -> RowCondition:
         name = token.text[:-1].lower().replace("_", "-")
         if name == SORT:
-            if self.depth:
+            if self.depth > 1:
                 message = "sort: is about the whole list and stands outside of any condition"
                 raise self.wrong(message, token.position)
             read = self.sort
@@ -140,12 +145,12 @@ class _QueryParser:
         parts = [read()]
         while self.tokens.accept(",", pattern=_SIGN):
             parts.append(read())
-        if not _END_OF_CONDITION.match(self.rest()):
-            message = f"unexpected {self.rest()[0]!r}"
-            raise self.wrong(message, self.tokens.at, "quote a value that has one")
+        text, at = self.tokens.text, self.tokens.at
+        if not _END_OF_CONDITION.match(text, at):
+            raise self.wrong(f"unexpected {text[at]!r}", at, "quote a value that has one")
         return any_of(parts) if name != SORT else EVERYTHING
 
-    def value(self, name: str) -> Condition:
+    def value(self, name: str) -> RowCondition:
         key = KEYS[name]
         relation = self.tokens.accept(">=", "<=", ">", "<", "=", pattern=_SIGN)
         if relation and relation.text != "=" and not key.ordered:
@@ -164,11 +169,16 @@ class _QueryParser:
             raise self.wrong(f"{name} has no value", token.position)
         return QueryValue(name, relation, text, token.position, self.tokens.text)
 
-    def tested(self, value: QueryValue) -> Condition:
+    def tested(self, value: QueryValue) -> RowCondition:
         key, is_id = KEYS[value.key], value.key == "id" and not is_pattern(value.text)
-        return Condition(key.test(value, self.facts), key.cost, (value.text.casefold(),) if is_id else ())
+        passes, facts = key.read(value, self.facts), self.facts
+        return RowCondition(
+            lambda row: any(map(passes, key.values(row, facts))),
+            key.cost,
+            (value.text.casefold(),) if is_id else (),
+        )
 
-    def sort(self) -> Condition:
+    def sort(self) -> RowCondition:
         backwards = self.tokens.accept("-", pattern=_SIGN) is not None
         token = self.tokens.take(_WORD)
         name = self.plain(token).lower()
@@ -178,20 +188,20 @@ class _QueryParser:
         self.sorting.append((lambda row: key(row, facts), backwards))
         return EVERYTHING
 
-    def id_or_text(self, token: Token) -> Condition:
+    def id_or_text(self, token: Token) -> RowCondition:
         word, facts = self.plain(token), self.facts
         if token.kind == "word":
             if word in {"and", "or", "not"}:
                 hint = f"write {word.upper()}, or quote the word to search for it"
                 raise self.wrong(f"{word!r} is no operator", token.position, hint)
             # A shell completes the names of files.
-            document = facts.paths.get(word.removeprefix("./"), word)
+            document = self.paths.get(word.removeprefix("./"), word)
             if facts.is_id(document):
                 return self.tested(QueryValue("id", "", document, token.position, self.tokens.text))
         wanted = folded(word)
         if not wanted:
             raise self.wrong("nothing to search for", token.position)
-        return Condition(lambda row: wanted in facts.text(row), OF_TEXT)
+        return RowCondition(lambda row: wanted in facts.text(row), OF_TEXT)
 
     def plain(self, token: Token) -> str:
         """The text of a word, without its quotation marks."""
@@ -199,23 +209,12 @@ class _QueryParser:
             raise self.wrong("a quotation mark without its partner", token.position)
         return _ESCAPE.sub(r"\1", token.text[1:-1]) if token.kind == "quoted" else token.text
 
-    def deeper(self, read: Callable[[], Condition]) -> Condition:
-        self.depth += 1
-        if self.depth > DEEPEST_NESTING:
-            raise self.wrong("nested too deeply", self.tokens.at)
-        condition = read()
-        self.depth -= 1
-        return condition
-
     def comes(self, kind: str) -> bool:
         """Pass over the next token if it is one of this kind."""
         if self.tokens.peek().kind != kind:
             return False
         self.tokens.take()
         return True
-
-    def rest(self) -> str:
-        return self.tokens.text[self.tokens.at :]
 
     def wrong(self, message: str, position: int, hint: str | None = None) -> QueryError:
         """The error that something is wrong at a place of the query."""
