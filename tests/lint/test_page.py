@@ -9,10 +9,11 @@ from pathlib import Path
 
 from finding_tickets.lint.rules import RULES
 from finding_tickets.lint.rules.page import rules_page
+from finding_tickets.register.files import UNREADABLE
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "finding_tickets"
-REPORTERS = {"report": 0, "report_line": 0, "wrong": 0, "_problem": 1}
+REPORTERS = {"report": 0, "report_line": 0, "wrong": 0, "problem_at": 1}
 """Functions by which the reader reports, and which of their arguments is the rule."""
 
 
@@ -26,8 +27,11 @@ def reported() -> Iterator[str]:
                 )
                 named = {keyword.arg: keyword.value for keyword in node.keywords}
                 rule = node.args[REPORTERS[name]] if name in REPORTERS else named.get("rule")
+                if isinstance(rule, ast.Name) and rule.id == "UNREADABLE":
+                    rule = ast.Constant(UNREADABLE)
                 if isinstance(rule, ast.Constant) and re.fullmatch("[a-z0-9-]+", str(rule.value)):
-                    yield str(rule.value)
+                    # Rules about a remediation are named without their prefix.
+                    yield ("remediation-" if name == "wrong" else "") + str(rule.value)
 
 
 def test_the_page_is_current() -> None:

@@ -288,7 +288,7 @@ def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, .
         counts[name, DID_NOT_REVIEW] = len(rows) - sum(counts[name, standing] for standing in STANDINGS)
         right, wrong = counts[name, BORNE_OUT], counts[name, NOT_BORNE_OUT]
         shares.append(Reviewer(name, right, right + wrong))
-    return cross(counts, names, STANDINGS, with_sum=False), tuple(shares)
+    return cross(counts.elements(), names, STANDINGS, with_sum=False), tuple(shares)
 
 
 def cross(
